@@ -1,0 +1,12 @@
+//! The rules of Gatepost: objects in, decisions out.
+//!
+//! One straight line: [`snapshot`] → [`topology`] → (desired → plan →) [`report`]. Each stage is a function from values to
+//! values. This crate never reads a clock, a file, the environment or a socket, never prints, never serializes, and so
+//! cannot fail: broken input yields a value and diagnostics.
+
+pub mod diagnostic;
+pub mod model;
+pub mod names;
+pub mod reason;
+pub mod selector;
+pub mod snapshot;

@@ -1,0 +1,71 @@
+//! The objects as the rules see them: parsed, defaulted, and the same for files and clusters.
+//!
+//! Five wire shapes of routes are one [`Route`] here. Values that a later release may add are kept as `Other`, never dropped.
+//! Nothing here is serialized; the border is the `objects` crate on the way in and the views on the way out.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::names::{Hostname, HostnameError};
+
+mod gateway;
+mod identity;
+mod policy;
+mod route;
+mod status;
+mod support;
+
+pub use gateway::*;
+pub use identity::*;
+pub use policy::*;
+pub use route::*;
+pub use status::*;
+pub use support::*;
+
+/// A shared text.
+pub type Str = Arc<str>;
+
+/// Labels or annotations.
+pub type Labels = BTreeMap<Str, Str>;
+
+/// The API group of Gateways and routes.
+pub const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
+
+/// The API group that held ListenerSets while they were an experiment.
+pub const EXPERIMENTAL_GROUP: &str = "gateway.networking.x-k8s.io";
+
+/// A hostname as it stands in a field: the text, and what it means if it is one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenHostname {
+    /// The text of the field.
+    pub text: Str,
+    /// The name it stands for, or why it stands for none.
+    pub name: Result<Hostname, HostnameError>,
+}
+
+impl WrittenHostname {
+    /// Reads a field's text.
+    pub fn new(text: &str) -> Self {
+        WrittenHostname { text: text.into(), name: Hostname::parse(text) }
+    }
+}
+
+/// A reference to an object, with the API server's defaults applied except for the namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reference {
+    /// API group; empty for the core group.
+    pub group: Str,
+    /// Kind as written.
+    pub kind: Str,
+    /// Namespace as written; unset means the referrer's.
+    pub namespace: Option<Str>,
+    /// Name.
+    pub name: Str,
+}
+
+impl Reference {
+    /// The namespace it points into, for an object in `own`.
+    pub fn namespace_or<'a>(&'a self, own: &'a Str) -> &'a Str {
+        self.namespace.as_ref().unwrap_or(own)
+    }
+}

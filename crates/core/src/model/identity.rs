@@ -1,0 +1,228 @@
+//! Who an object is: kind, namespace, name, age.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+use super::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Labels, Str};
+
+/// The kinds of objects that the rules read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// `GatewayClass`, cluster-scoped.
+    GatewayClass,
+    /// `Gateway`.
+    Gateway,
+    /// `ListenerSet` of gateway.networking.k8s.io.
+    ListenerSet,
+    /// `XListenerSet`, the experiment that became `ListenerSet`.
+    XListenerSet,
+    /// `HTTPRoute`.
+    HttpRoute,
+    /// `GRPCRoute`.
+    GrpcRoute,
+    /// `TLSRoute`.
+    TlsRoute,
+    /// `TCPRoute`.
+    TcpRoute,
+    /// `UDPRoute`.
+    UdpRoute,
+    /// `ReferenceGrant`.
+    ReferenceGrant,
+    /// `Namespace`, cluster-scoped.
+    Namespace,
+    /// `Service`.
+    Service,
+    /// `Secret`, certificate only.
+    Secret,
+    /// `ConfigMap`, CA certificates only.
+    ConfigMap,
+    /// `DNSPolicy` of gatepost.dev.
+    DnsPolicy,
+    /// `TLSPolicy` of gatepost.dev.
+    TlsPolicy,
+}
+
+impl Kind {
+    /// Every kind, in the order in which they are listed to people.
+    pub const ALL: [Kind; 16] = [
+        Kind::GatewayClass,
+        Kind::Gateway,
+        Kind::ListenerSet,
+        Kind::XListenerSet,
+        Kind::HttpRoute,
+        Kind::GrpcRoute,
+        Kind::TlsRoute,
+        Kind::TcpRoute,
+        Kind::UdpRoute,
+        Kind::ReferenceGrant,
+        Kind::Namespace,
+        Kind::Service,
+        Kind::Secret,
+        Kind::ConfigMap,
+        Kind::DnsPolicy,
+        Kind::TlsPolicy,
+    ];
+
+    /// The kind as Kubernetes spells it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Kind::GatewayClass => "GatewayClass",
+            Kind::Gateway => "Gateway",
+            Kind::ListenerSet => "ListenerSet",
+            Kind::XListenerSet => "XListenerSet",
+            Kind::HttpRoute => "HTTPRoute",
+            Kind::GrpcRoute => "GRPCRoute",
+            Kind::TlsRoute => "TLSRoute",
+            Kind::TcpRoute => "TCPRoute",
+            Kind::UdpRoute => "UDPRoute",
+            Kind::ReferenceGrant => "ReferenceGrant",
+            Kind::Namespace => "Namespace",
+            Kind::Service => "Service",
+            Kind::Secret => "Secret",
+            Kind::ConfigMap => "ConfigMap",
+            Kind::DnsPolicy => "DNSPolicy",
+            Kind::TlsPolicy => "TLSPolicy",
+        }
+    }
+
+    /// The API group it lives in; empty for the core group.
+    pub fn group(self) -> &'static str {
+        match self {
+            Kind::XListenerSet => EXPERIMENTAL_GROUP,
+            Kind::Namespace | Kind::Service | Kind::Secret | Kind::ConfigMap => "",
+            Kind::DnsPolicy | Kind::TlsPolicy => "gatepost.dev",
+            _ => GATEWAY_GROUP,
+        }
+    }
+
+    /// The kind with this group and name, if the rules read it.
+    pub fn of(group: &str, kind: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|k| k.as_str() == kind && k.group() == group)
+    }
+
+    /// Whether objects of this kind live outside any namespace.
+    pub fn is_cluster_scoped(self) -> bool {
+        matches!(self, Kind::GatewayClass | Kind::Namespace)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Namespace and name. The namespace is empty for cluster-scoped kinds. Ordered as the text `namespace/name`.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// Namespace.
+    pub namespace: Str,
+    /// Name.
+    pub name: Str,
+}
+
+impl Key {
+    /// Namespace and name.
+    pub fn new(namespace: impl Into<Str>, name: impl Into<Str>) -> Self {
+        Key { namespace: namespace.into(), name: name.into() }
+    }
+}
+
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.namespace == other.namespace {
+            return self.name.cmp(&other.name);
+        }
+        let text = |key: &'_ Self| key.namespace.bytes().chain([b'/']).chain(key.name.bytes()).collect::<Vec<_>>();
+        text(self).cmp(&text(other))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.namespace.is_empty() { write!(f, "{}", self.name) } else { write!(f, "{}/{}", self.namespace, self.name) }
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// One object: `HTTPRoute/shop/web`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectRef {
+    /// Kind.
+    pub kind: Kind,
+    /// Namespace and name.
+    pub key: Key,
+}
+
+impl ObjectRef {
+    /// Kind, namespace and name.
+    pub fn new(kind: Kind, namespace: impl Into<Str>, name: impl Into<Str>) -> Self {
+        ObjectRef { kind, key: Key::new(namespace, name) }
+    }
+
+    /// The namespace.
+    pub fn namespace(&self) -> &Str {
+        &self.key.namespace
+    }
+
+    /// The name.
+    pub fn name(&self) -> &Str {
+        &self.key.name
+    }
+}
+
+impl fmt::Display for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.kind, self.key)
+    }
+}
+
+impl fmt::Debug for ObjectRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// What every object carries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Namespace and name.
+    pub key: Key,
+    /// When it was created, in seconds since 1970; unset for objects that no server has seen, which counts as newest.
+    pub created: Option<i64>,
+    /// Generation, where a server set one.
+    pub generation: Option<i64>,
+    /// Labels.
+    pub labels: Labels,
+    /// Annotations.
+    pub annotations: Labels,
+}
+
+impl Meta {
+    /// An object that only has a name.
+    pub fn named(namespace: impl Into<Str>, name: impl Into<Str>) -> Self {
+        let key = Key::new(namespace, name);
+        Meta { key, created: None, generation: None, labels: Labels::new(), annotations: Labels::new() }
+    }
+
+    /// The order of precedence among objects: oldest first, then `namespace/name`.
+    pub fn seniority(&self) -> (i64, &Key) {
+        (self.created.unwrap_or(i64::MAX), &self.key)
+    }
+
+    /// An annotation's value.
+    pub fn annotation(&self, key: &str) -> Option<&Str> {
+        self.annotations.get(key)
+    }
+}

@@ -1,0 +1,281 @@
+//! The one Route type: five wire shapes, one set of rules.
+
+use super::{Condition, Kind, Meta, ObjectRef, Reference, Str, WrittenHostname};
+
+/// A route of any kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Which kind.
+    pub kind: RouteKind,
+    /// Name and labels.
+    pub meta: Meta,
+    /// Where it wants to attach, in order.
+    pub parents: Vec<ParentRef>,
+    /// Hostnames as written; none means every name. TCP and UDP routes have none.
+    pub hostnames: Vec<WrittenHostname>,
+    /// Rules, in order.
+    pub rules: Vec<Rule>,
+    /// `status.parents`, as read.
+    pub status: Vec<ParentStatus>,
+}
+
+impl Route {
+    /// Which object it is.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef { kind: self.kind.kind(), key: self.meta.key.clone() }
+    }
+}
+
+/// The kinds of routes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RouteKind {
+    /// HTTPRoute.
+    Http,
+    /// GRPCRoute.
+    Grpc,
+    /// TLSRoute.
+    Tls,
+    /// TCPRoute.
+    Tcp,
+    /// UDPRoute.
+    Udp,
+}
+
+impl RouteKind {
+    /// Every kind.
+    pub const ALL: [RouteKind; 5] =
+        [RouteKind::Http, RouteKind::Grpc, RouteKind::Tls, RouteKind::Tcp, RouteKind::Udp];
+
+    /// The object kind.
+    pub fn kind(self) -> Kind {
+        match self {
+            RouteKind::Http => Kind::HttpRoute,
+            RouteKind::Grpc => Kind::GrpcRoute,
+            RouteKind::Tls => Kind::TlsRoute,
+            RouteKind::Tcp => Kind::TcpRoute,
+            RouteKind::Udp => Kind::UdpRoute,
+        }
+    }
+
+    /// The route kind of an object kind.
+    pub fn of(kind: Kind) -> Option<RouteKind> {
+        RouteKind::ALL.into_iter().find(|r| r.kind() == kind)
+    }
+
+    /// Whether its spec has hostnames.
+    pub fn has_hostnames(self) -> bool {
+        matches!(self, RouteKind::Http | RouteKind::Grpc | RouteKind::Tls)
+    }
+}
+
+/// Where a route wants to attach. Group and kind carry the API server's defaults.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ParentRef {
+    /// The object.
+    pub target: Reference,
+    /// One listener of it, by name.
+    pub section: Option<Str>,
+    /// Listeners of one port.
+    pub port: Option<u16>,
+}
+
+/// `status.parents[]`, as read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParentStatus {
+    /// Which parent it speaks of.
+    pub parent: ParentRef,
+    /// Who wrote it.
+    pub controller: Str,
+    /// Conditions.
+    pub conditions: Vec<Condition>,
+}
+
+/// One rule of a route.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name, where given.
+    pub name: Option<Str>,
+    /// What it matches.
+    pub matches: Matches,
+    /// Filters, in order.
+    pub filters: Vec<Filter>,
+    /// Backends, in order.
+    pub backends: Vec<BackendRef>,
+}
+
+/// What a rule matches; each item is a candidate of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Matches {
+    /// Every connection (TLS, TCP, UDP).
+    #[default]
+    Everything,
+    /// HTTP requests; never empty, the default match is filled in.
+    Http(Vec<HttpMatch>),
+    /// gRPC calls; empty matches every call.
+    Grpc(Vec<GrpcMatch>),
+}
+
+/// One item of an HTTPRoute rule's `matches`: all parts must hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HttpMatch {
+    /// Path; the default is the prefix `/`.
+    pub path: PathMatch,
+    /// Headers.
+    pub headers: Vec<ValueMatch>,
+    /// Query parameters.
+    pub query: Vec<ValueMatch>,
+    /// Method.
+    pub method: Option<Str>,
+}
+
+impl Default for HttpMatch {
+    fn default() -> Self {
+        let path = PathMatch { kind: MatchKind::Prefix, value: "/".into() };
+        HttpMatch { path, headers: Vec::new(), query: Vec::new(), method: None }
+    }
+}
+
+/// How a value is compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MatchKind {
+    /// Equal.
+    Exact,
+    /// Whole path segments from the front.
+    Prefix,
+    /// Regular expression, implementation-specific.
+    Regex,
+    /// An unknown word: never matches.
+    Other(Str),
+}
+
+/// A path to compare with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathMatch {
+    /// How.
+    pub kind: MatchKind,
+    /// With what.
+    pub value: Str,
+}
+
+/// A header or query parameter to compare with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueMatch {
+    /// How.
+    pub kind: MatchKind,
+    /// Which.
+    pub name: Str,
+    /// With what.
+    pub value: Str,
+}
+
+/// One item of a GRPCRoute rule's `matches`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrpcMatch {
+    /// How service and method are compared.
+    pub kind: MatchKind,
+    /// Service.
+    pub service: Option<Str>,
+    /// Method.
+    pub method: Option<Str>,
+    /// Headers.
+    pub headers: Vec<ValueMatch>,
+}
+
+/// What a rule or backend does to a request or its response.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Filter {
+    /// Changes request headers.
+    RequestHeaders(HeaderChange),
+    /// Changes response headers.
+    ResponseHeaders(HeaderChange),
+    /// Answers with a redirect.
+    Redirect(Redirect),
+    /// Rewrites host or path.
+    Rewrite(Rewrite),
+    /// Copies requests elsewhere.
+    Mirror(BackendRef),
+    /// Answers CORS questions.
+    Cors(Cors),
+    /// An implementation's own filter.
+    Extension(Reference),
+    /// Asks somebody else for permission.
+    ExternalAuth(BackendRef),
+    /// An unknown type, or a known one without its settings.
+    Other(Str),
+}
+
+/// Changes to headers: set, then add, then remove.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeaderChange {
+    /// Name and value; replaces.
+    pub set: Vec<(Str, Str)>,
+    /// Name and value; appends.
+    pub add: Vec<(Str, Str)>,
+    /// Names.
+    pub remove: Vec<Str>,
+}
+
+/// `requestRedirect`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Redirect {
+    /// `http` or `https`; unset keeps the request's.
+    pub scheme: Option<Str>,
+    /// Host; unset keeps the request's.
+    pub hostname: Option<Str>,
+    /// Path; unset keeps the request's.
+    pub path: Option<PathChange>,
+    /// Port.
+    pub port: Option<u16>,
+    /// Status; 302 unless given.
+    pub status: Option<u16>,
+}
+
+/// `urlRewrite`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rewrite {
+    /// Host.
+    pub hostname: Option<Str>,
+    /// Path.
+    pub path: Option<PathChange>,
+}
+
+/// How a path is changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PathChange {
+    /// The whole path.
+    Full(Str),
+    /// The prefix that matched.
+    Prefix(Str),
+    /// An unknown word.
+    Other(Str),
+}
+
+/// `cors`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cors {
+    /// Origins; `*` or wildcards in the host.
+    pub origins: Vec<Str>,
+    /// Whether credentials may be sent.
+    pub credentials: bool,
+    /// Methods; `*` for all.
+    pub methods: Vec<Str>,
+    /// Request headers; `*` for all.
+    pub headers: Vec<Str>,
+    /// Response headers that scripts may read.
+    pub expose: Vec<Str>,
+    /// Seconds a preflight may be remembered.
+    pub max_age: u32,
+}
+
+/// A backend of a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendRef {
+    /// The object; group and kind default to a Service.
+    pub target: Reference,
+    /// Its port.
+    pub port: Option<u16>,
+    /// Share of the requests.
+    pub weight: u32,
+    /// Filters for this backend only.
+    pub filters: Vec<Filter>,
+}

@@ -1,0 +1,93 @@
+//! The catalog: every reason Gatepost ever gives, one row each.
+//!
+//! A row's kebab-case name is its identity and never changes. Status, diagnostic and explanation are renderings of the same
+//! row, and `docs/diagnostics/<name>.md` is its document. Nothing is decided here.
+
+use std::fmt;
+
+mod catalog;
+
+pub use catalog::*;
+
+/// How bad it is. Ordered worst first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Something asked for does not work, or a cluster would refuse it.
+    Error,
+    /// It works, and probably not as meant.
+    Warning,
+    /// Worth knowing.
+    Info,
+}
+
+impl Severity {
+    /// As shown to people and machines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A row of the catalog.
+#[derive(Debug)]
+pub struct Row {
+    /// Identity: `namespace-not-allowed`.
+    pub name: &'static str,
+    /// Number: `GP0204`.
+    pub code: &'static str,
+    /// Usual severity.
+    pub severity: Severity,
+    /// Condition type and reason it shows as in a status; empty where it shows in none.
+    pub condition: (&'static str, &'static str),
+    /// One sentence: what is so.
+    pub summary: &'static str,
+    /// One sentence: what to do.
+    pub help: &'static str,
+}
+
+/// A reason: one row of [`CATALOG`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Reason(pub(crate) usize);
+
+impl Reason {
+    /// Its row.
+    pub fn row(self) -> &'static Row {
+        &CATALOG[self.0]
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// Every reason, in the order of their numbers.
+    pub fn all() -> impl Iterator<Item = Reason> {
+        (0..CATALOG.len()).map(Reason)
+    }
+
+    /// The reason with this name or number, in any case.
+    pub fn find(text: &str) -> Option<Reason> {
+        Reason::all().find(|r| r.name().eq_ignore_ascii_case(text) || r.row().code.eq_ignore_ascii_case(text))
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

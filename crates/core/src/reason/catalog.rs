@@ -1,0 +1,214 @@
+//! The rows. Sorted by number; a test holds them to it.
+
+use super::{Reason, Row, Severity};
+use Severity::{Error, Info, Warning};
+
+macro_rules! catalog {
+    ($($constant:ident = $name:literal $code:literal $severity:ident ($condition:literal, $reason:literal) $summary:literal $help:literal;)*) => {
+        /// Every row, sorted by number.
+        pub static CATALOG: &[Row] = &[$(Row {
+            name: $name, code: $code, severity: $severity, condition: ($condition, $reason), summary: $summary, help: $help,
+        }),*];
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        enum Index { $($constant),* }
+        $(#[doc = $summary] pub const $constant: Reason = Reason(Index::$constant as usize);)*
+    };
+}
+
+catalog! {
+    // GP01: could not see.
+    KIND_NOT_VISIBLE = "kind-not-visible" "GP0101" Warning ("", "")
+        "A kind of object could not be listed, so nothing that depends on it is decided."
+        "Grant the right that the message names, or install the kind; until then what is published is kept.";
+    OBJECT_UNREADABLE = "object-unreadable" "GP0105" Error ("", "")
+        "An object could not be understood and is left out."
+        "Mend the field that the message names; the other objects are not affected.";
+    SYNTAX_ERROR = "syntax-error" "GP0106" Error ("", "")
+        "A text is neither YAML nor JSON."
+        "Mend the text at the position that is shown; the other documents are not affected.";
+    UNKNOWN_FIELD = "unknown-field" "GP0107" Warning ("", "")
+        "A field is not part of the API, so a cluster drops or refuses it."
+        "Check the spelling and the indentation; the field has no effect.";
+    UNKNOWN_VALUE = "unknown-value" "GP0108" Warning ("", "")
+        "A field has a value that this release of the API does not know."
+        "Use one of the values that the message lists.";
+    DUPLICATE_OBJECT = "duplicate-object" "GP0109" Error ("", "")
+        "Two documents describe the same object; the later one is used."
+        "Remove one of the two, or give it another name.";
+    INVALID_FIELD = "invalid-field" "GP0110" Error ("", "")
+        "A field breaks a rule of the API, so a cluster would refuse the object."
+        "Change the field as the message says.";
+    ALLOWED_LISTENERS_SHAPE = "allowed-listeners-shape" "GP0111" Error ("", "")
+        "`allowedListeners` is a list, the shape of an early draft."
+        "Write one object: `allowedListeners: {namespaces: {from: Same}}`.";
+    CLASS_NOT_IN_INPUT = "class-not-in-input" "GP0112" Info ("", "")
+        "The GatewayClass of a Gateway is not among the files, so it is taken as accepted."
+        "Nothing to do, unless the class name is misspelt; add the GatewayClass to the files to have it checked.";
+
+    // GP02: not attached.
+    GATEWAY_CLASS_MISSING = "gateway-class-missing" "GP0200" Error ("Accepted", "Pending")
+        "The GatewayClass of a Gateway does not exist, so nobody runs the Gateway."
+        "Create the GatewayClass or correct `spec.gatewayClassName`.";
+    GATEWAY_CLASS_NOT_OURS = "gateway-class-not-ours" "GP0201" Info ("", "")
+        "The Gateway is of a class that `--gateway-class` leaves out."
+        "Add its class to `--gateway-class` if Gatepost is to look after it.";
+    GATEWAY_NOT_ACCEPTED = "gateway-not-accepted" "GP0202" Error ("Accepted", "ListenersNotValid")
+        "A Gateway is not accepted: none of its listeners is valid, or its settings are not supported."
+        "Mend the listeners or settings that the message names.";
+    ROUTE_KIND_NOT_ALLOWED = "route-kind-not-allowed" "GP0203" Error ("Accepted", "NotAllowedByListeners")
+        "A listener does not take routes of this kind."
+        "Attach to a listener whose protocol carries this kind, or allow the kind in `allowedRoutes.kinds`.";
+    NAMESPACE_NOT_ALLOWED = "namespace-not-allowed" "GP0204" Error ("Accepted", "NotAllowedByListeners")
+        "A listener does not take routes from this namespace."
+        "Label the namespace as the listener's selector asks, or widen `allowedRoutes.namespaces`.";
+    SECTION_NOT_FOUND = "section-not-found" "GP0205" Error ("Accepted", "NoMatchingParent")
+        "The parent has no listener of the name or port that the route asks for."
+        "Correct `sectionName` or `port` of the parentRef.";
+    NO_COMMON_HOSTNAME = "no-common-hostname" "GP0206" Error ("Accepted", "NoMatchingListenerHostname")
+        "The hostnames of the route and of the listener have nothing in common."
+        "Use a hostname that the listener covers, or attach to a listener that covers the hostname.";
+    LISTENER_SET_NOT_ALLOWED = "listener-set-not-allowed" "GP0207" Error ("Accepted", "NotAllowed")
+        "The Gateway does not admit ListenerSets from this namespace."
+        "Set `spec.allowedListeners.namespaces.from` on the Gateway; the default is None.";
+    REFERENCE_NOT_PERMITTED = "reference-not-permitted" "GP0208" Error ("ResolvedRefs", "RefNotPermitted")
+        "An object refers into another namespace, and no ReferenceGrant there permits it."
+        "Create a ReferenceGrant in the namespace that is referred to, or use an object of the own namespace.";
+    STATUS_STALE = "status-stale" "GP0209" Warning ("", "")
+        "A status speaks of an older generation of the object, so it decides nothing."
+        "Wait for the Gateway implementation to catch up, or find out why it does not.";
+    PARENT_MISSING = "parent-missing" "GP0210" Error ("", "")
+        "A route wants to attach to an object that is not there."
+        "Correct kind, namespace or name of the parentRef, or create the object.";
+    PARENT_KIND_UNKNOWN = "parent-kind-unknown" "GP0211" Info ("", "")
+        "A parentRef names a kind that is neither a Gateway nor a ListenerSet."
+        "Nothing to do for mesh routes; otherwise correct group and kind of the parentRef.";
+    PROTOCOL_UNSUPPORTED = "protocol-unsupported" "GP0212" Error ("Accepted", "UnsupportedProtocol")
+        "A listener's protocol is not one that the Gateway API defines."
+        "Use HTTP, HTTPS, TLS, TCP or UDP.";
+    TLS_MODE_UNSUPPORTED = "tls-mode-unsupported" "GP0213" Error ("Accepted", "UnsupportedValue")
+        "A listener's TLS mode does not go with its protocol."
+        "Use Terminate, or Passthrough on a TLS listener.";
+    CERTIFICATE_MISSING = "certificate-missing" "GP0214" Error ("ResolvedRefs", "InvalidCertificateRef")
+        "A listener names a Secret that is not there, or something that is no Secret."
+        "Create the Secret, or let a TLSPolicy have it issued; correct `certificateRefs` otherwise.";
+    CERTIFICATE_MALFORMED = "certificate-malformed" "GP0215" Error ("ResolvedRefs", "InvalidCertificateRef")
+        "A listener names a Secret that holds no usable certificate."
+        "Put a PEM certificate chain into `tls.crt` and its key into `tls.key`.";
+    LISTENER_KIND_UNFIT = "listener-kind-unfit" "GP0216" Error ("ResolvedRefs", "InvalidRouteKinds")
+        "A listener allows a kind of route that its protocol cannot carry."
+        "Remove the kind from `allowedRoutes.kinds`, or change the protocol.";
+    BACKEND_MISSING = "backend-missing" "GP0217" Error ("ResolvedRefs", "BackendNotFound")
+        "A route sends requests to a Service that is not there."
+        "Correct the backendRef or create the Service; requests of this rule are answered 500.";
+    BACKEND_KIND_UNKNOWN = "backend-kind-unknown" "GP0218" Error ("ResolvedRefs", "InvalidKind")
+        "A route sends requests to something that is no Service."
+        "Use a Service as backend, or an implementation that knows this kind.";
+    BACKEND_PORT_MISSING = "backend-port-missing" "GP0219" Warning ("", "")
+        "A route sends requests to a port that the Service does not have."
+        "Use one of the Service's ports.";
+    LISTENER_SET_PARENT_MISSING = "listener-set-parent-missing" "GP0220" Error ("", "")
+        "A ListenerSet wants to join a Gateway that is not there."
+        "Correct `spec.parentRef`, or create the Gateway.";
+    LISTENER_SET_NOT_ATTACHED = "listener-set-not-attached" "GP0221" Error ("Accepted", "NotAllowedByListeners")
+        "A route attaches to a ListenerSet that is not part of any Gateway."
+        "Have the Gateway admit the ListenerSet first.";
+    CA_CERTIFICATE_UNUSABLE = "ca-certificate-unusable" "GP0222" Error ("ResolvedRefs", "InvalidCACertificateRef")
+        "A CA certificate for client certificates is missing or unusable."
+        "Name a ConfigMap with a PEM certificate in `ca.crt`.";
+    LISTENER_REFUSED = "listener-refused" "GP0223" Error ("", "")
+        "A route attaches to a listener that is itself not accepted, so nothing reaches it."
+        "Mend the listener first; its own diagnostic says how.";
+    INVALID_PARAMETERS = "invalid-parameters" "GP0224" Error ("Accepted", "InvalidParameters")
+        "A Gateway of Gatepost's own class has a `parametersRef`, and none is supported."
+        "Remove `spec.infrastructure.parametersRef`.";
+    LISTENER_SET_NO_LISTENERS = "listener-set-no-listeners" "GP0225" Error ("Accepted", "ListenersNotValid")
+        "None of a ListenerSet's listeners is valid."
+        "Mend the listeners; each has its own diagnostic.";
+    STATUS_MISSING = "status-missing" "GP0230" Warning ("", "")
+        "The Gateway implementation has not said anything about an attachment yet."
+        "Wait, or find out whether the implementation runs; nothing is published or deleted until it speaks.";
+    STATUS_REFUSED = "status-refused" "GP0231" Warning ("", "")
+        "The Gateway implementation refuses an attachment."
+        "Read the implementation's message; nothing is published or deleted meanwhile.";
+    STATUS_DISAGREES = "status-disagrees" "GP0232" Warning ("", "")
+        "The Gateway implementation and the rules of the Gateway API come to different answers."
+        "Compare the two reasons; one of them has a bug or a stale view.";
+
+    // GP03: contested.
+    LISTENER_HOSTNAME_CONFLICT = "listener-hostname-conflict" "GP0301" Error ("Conflicted", "HostnameConflict")
+        "Two listeners claim the same port, protocol and hostname."
+        "Give one of them another hostname or port; across objects the older keeps the name.";
+    LISTENER_PROTOCOL_CONFLICT = "listener-protocol-conflict" "GP0302" Error ("Conflicted", "ProtocolConflict")
+        "Two listeners claim the same port for protocols that cannot share it."
+        "Move one of them to another port; across objects the older keeps the port.";
+    PRECEDENCE_UNDECIDED = "precedence-undecided" "GP0305" Info ("", "")
+        "Two routes compete, and implementations differ in which one wins."
+        "Make the hostnames of the routes differ, or use an implementation that lists GatewayRouteHostnameIntersectionPrecedence.";
+    OVERLAPPING_TLS = "overlapping-tls" "GP0306" Info ("OverlappingTLSConfig", "OverlappingHostnames")
+        "Two TLS listeners of one port overlap, so that a browser may reuse a connection for the wrong one."
+        "Give overlapping listeners certificates that do not overlap, or answer 421 for misdirected requests.";
+    ROUTE_LOSES_ALL = "route-loses-all" "GP0307" Warning ("", "")
+        "An older TCPRoute or UDPRoute takes all traffic of the listener, so this one gets none."
+        "Attach to another listener, or remove the older route.";
+
+    // GP07: hygiene.
+    HOSTNAME_IS_IP = "hostname-is-ip" "GP0701" Error ("", "")
+        "A hostname field holds an IP address."
+        "Use a DNS name; to serve requests without one, leave the field out.";
+    HOSTNAME_NOT_LOWERCASE = "hostname-not-lowercase" "GP0702" Error ("", "")
+        "A hostname has upper case letters, which a cluster refuses."
+        "Write it in lower case.";
+    HOSTNAME_INTERNATIONAL = "hostname-international" "GP0703" Info ("", "")
+        "A hostname is an international name in its ASCII form."
+        "Nothing to do; check that it reads as you mean it.";
+    HOSTNAME_LABEL_TOO_LONG = "hostname-label-too-long" "GP0704" Error ("", "")
+        "A label of a hostname has more than 63 characters, which DNS cannot hold."
+        "Shorten the label.";
+    LISTENER_OPEN_TO_ALL = "listener-open-to-all" "GP0705" Info ("", "")
+        "A listener without hostname takes routes from every namespace: anybody may claim any name."
+        "Set a hostname, or admit namespaces by selector.";
+    HOSTNAME_UNREACHABLE = "hostname-unreachable" "GP0706" Warning ("", "")
+        "A more specific listener takes all requests for a hostname, so the route never sees them."
+        "Attach the route to the more specific listener too.";
+    INVALID_HOSTNAME = "invalid-hostname" "GP0708" Error ("", "")
+        "A hostname field holds a text that is no hostname; it is left out."
+        "Write labels of letters, digits and `-`, joined by dots, with `*.` in front for a wildcard.";
+    SELECTOR_MISSING = "selector-missing" "GP0709" Warning ("", "")
+        "Namespaces are to be admitted by selector, and there is none, so none is admitted."
+        "Add a `selector`, or use `from: Same` or `from: All`.";
+    HOSTNAME_NOT_COVERED = "hostname-not-covered" "GP0710" Warning ("", "")
+        "One hostname of a route has nothing in common with any listener it attaches to, and is ignored."
+        "Remove the hostname, or attach to a listener that covers it.";
+    HOSTNAME_BROKEN_PUNYCODE = "hostname-broken-punycode" "GP0711" Warning ("", "")
+        "A label begins with `xn--` but stands for no international name."
+        "Write the international name and let its ASCII form be computed.";
+    NAMESPACE_NOT_IN_INPUT = "namespace-not-in-input" "GP0712" Info ("", "")
+        "A selector asks for labels of a namespace that is not among the files."
+        "Add the Namespace to the files, or its labels are taken as absent.";
+    ROUTE_WITHOUT_PARENT = "route-without-parent" "GP0713" Warning ("", "")
+        "A route names no parent, so nothing reaches it."
+        "Add `parentRefs`.";
+    PARENT_REPEATED = "parent-repeated" "GP0714" Warning ("", "")
+        "Two parentRefs of a route name the same object and section in different words."
+        "Remove one of them.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_and_names_are_unique() {
+        let codes: Vec<_> = CATALOG.iter().map(|r| r.code).collect();
+        assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
+        let names: std::collections::BTreeSet<_> = CATALOG.iter().map(|r| r.name).collect();
+        assert_eq!(names.len(), CATALOG.len());
+    }
+
+    #[test]
+    fn reasons_are_found_by_name_and_number() {
+        assert_eq!(Reason::find("GP0204"), Some(NAMESPACE_NOT_ALLOWED));
+        assert_eq!(Reason::find("namespace-not-allowed"), Some(NAMESPACE_NOT_ALLOWED));
+        assert_eq!(Reason::find("nonsense"), None);
+    }
+}

@@ -1,0 +1,184 @@
+//! The objects of one moment, and what could be seen.
+//!
+//! A snapshot never judges: it holds what a source gave it. "Not there" and "could not see" are different values:
+//! an absent object of a visible kind is absent, an absent object of a kind that could not be listed is unknown.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::model::*;
+
+/// One object of any kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Object {
+    GatewayClass(GatewayClass),
+    Gateway(Gateway),
+    ListenerSet(ListenerSet),
+    Route(Route),
+    ReferenceGrant(ReferenceGrant),
+    Namespace(Namespace),
+    Service(Service),
+    Secret(Secret),
+    ConfigMap(ConfigMap),
+    DnsPolicy(DnsPolicy),
+    TlsPolicy(TlsPolicy),
+}
+
+impl Object {
+    /// Which object it is.
+    pub fn object(&self) -> ObjectRef {
+        let kind = match self {
+            Object::GatewayClass(_) => Kind::GatewayClass,
+            Object::Gateway(_) => Kind::Gateway,
+            Object::ListenerSet(set) => set.kind,
+            Object::Route(route) => route.kind.kind(),
+            Object::ReferenceGrant(_) => Kind::ReferenceGrant,
+            Object::Namespace(_) => Kind::Namespace,
+            Object::Service(_) => Kind::Service,
+            Object::Secret(_) => Kind::Secret,
+            Object::ConfigMap(_) => Kind::ConfigMap,
+            Object::DnsPolicy(_) => Kind::DnsPolicy,
+            Object::TlsPolicy(_) => Kind::TlsPolicy,
+        };
+        ObjectRef { kind, key: self.meta().key.clone() }
+    }
+
+    /// Its name, age and labels.
+    pub fn meta(&self) -> &Meta {
+        match self {
+            Object::GatewayClass(o) => &o.meta,
+            Object::Gateway(o) => &o.meta,
+            Object::ListenerSet(o) => &o.meta,
+            Object::Route(o) => &o.meta,
+            Object::ReferenceGrant(o) => &o.meta,
+            Object::Namespace(o) => &o.meta,
+            Object::Service(o) => &o.meta,
+            Object::Secret(o) => &o.meta,
+            Object::ConfigMap(o) => &o.meta,
+            Object::DnsPolicy(o) => &o.meta,
+            Object::TlsPolicy(o) => &o.meta,
+        }
+    }
+}
+
+/// Where objects come from; some decisions differ (D25, D26).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// Plain files: what is absent was perhaps never written down.
+    #[default]
+    Files,
+    /// A cluster: what is absent is absent.
+    Cluster,
+}
+
+/// Whether a kind could be seen completely.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Visibility {
+    /// All objects of it are here.
+    #[default]
+    Complete,
+    /// They could not be listed; says why.
+    NotVisible(Str),
+}
+
+/// The objects of one moment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// Where they come from.
+    pub origin: Origin,
+    /// GatewayClasses by name.
+    pub classes: BTreeMap<Str, Arc<GatewayClass>>,
+    /// Gateways.
+    pub gateways: BTreeMap<Key, Arc<Gateway>>,
+    /// ListenerSets and XListenerSets.
+    pub listener_sets: BTreeMap<ObjectRef, Arc<ListenerSet>>,
+    /// Routes of all kinds.
+    pub routes: BTreeMap<ObjectRef, Arc<Route>>,
+    /// Grants.
+    pub grants: BTreeMap<Key, Arc<ReferenceGrant>>,
+    /// Namespaces by name.
+    pub namespaces: BTreeMap<Str, Arc<Namespace>>,
+    /// Services.
+    pub services: BTreeMap<Key, Arc<Service>>,
+    /// Secrets.
+    pub secrets: BTreeMap<Key, Arc<Secret>>,
+    /// ConfigMaps.
+    pub config_maps: BTreeMap<Key, Arc<ConfigMap>>,
+    /// DNSPolicies.
+    pub dns_policies: BTreeMap<Key, Arc<DnsPolicy>>,
+    /// TLSPolicies.
+    pub tls_policies: BTreeMap<Key, Arc<TlsPolicy>>,
+    visibility: BTreeMap<Kind, Visibility>,
+}
+
+impl Snapshot {
+    /// An empty snapshot of files.
+    pub fn new() -> Self {
+        Snapshot::default()
+    }
+
+    /// Everything a source gave, in one go. Later objects replace earlier ones of the same name.
+    pub fn of(objects: impl IntoIterator<Item = Object>) -> Self {
+        let mut snapshot = Snapshot::new();
+        for object in objects {
+            snapshot.upsert(object);
+        }
+        snapshot
+    }
+
+    /// Adds or replaces an object; says whether one of that name was there.
+    pub fn upsert(&mut self, object: Object) -> bool {
+        match object {
+            Object::GatewayClass(o) => self.classes.insert(o.meta.key.name.clone(), Arc::new(o)).is_some(),
+            Object::Gateway(o) => self.gateways.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
+            Object::ListenerSet(o) => self.listener_sets.insert(o.object(), Arc::new(o)).is_some(),
+            Object::Route(o) => self.routes.insert(o.object(), Arc::new(o)).is_some(),
+            Object::ReferenceGrant(o) => self.grants.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
+            Object::Namespace(o) => self.namespaces.insert(o.meta.key.name.clone(), Arc::new(o)).is_some(),
+            Object::Service(o) => self.services.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
+            Object::Secret(o) => self.secrets.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
+            Object::ConfigMap(o) => self.config_maps.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
+            Object::DnsPolicy(o) => self.dns_policies.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
+            Object::TlsPolicy(o) => self.tls_policies.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
+        }
+    }
+
+    /// Removes an object; says whether it was there.
+    pub fn remove(&mut self, object: &ObjectRef) -> bool {
+        let key = &object.key;
+        match object.kind {
+            Kind::GatewayClass => self.classes.remove(&key.name).is_some(),
+            Kind::Gateway => self.gateways.remove(key).is_some(),
+            Kind::ListenerSet | Kind::XListenerSet => self.listener_sets.remove(object).is_some(),
+            Kind::ReferenceGrant => self.grants.remove(key).is_some(),
+            Kind::Namespace => self.namespaces.remove(&key.name).is_some(),
+            Kind::Service => self.services.remove(key).is_some(),
+            Kind::Secret => self.secrets.remove(key).is_some(),
+            Kind::ConfigMap => self.config_maps.remove(key).is_some(),
+            Kind::DnsPolicy => self.dns_policies.remove(key).is_some(),
+            Kind::TlsPolicy => self.tls_policies.remove(key).is_some(),
+            Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
+                self.routes.remove(object).is_some()
+            }
+        }
+    }
+
+    /// Records whether a kind could be seen.
+    pub fn set_visibility(&mut self, kind: Kind, visibility: Visibility) {
+        self.visibility.insert(kind, visibility);
+    }
+
+    /// Whether a kind could be seen.
+    pub fn visibility(&self, kind: Kind) -> &Visibility {
+        self.visibility.get(&kind).unwrap_or(&Visibility::Complete)
+    }
+
+    /// The value of a namespace's label. The name is a label of every namespace, also of one that is not here.
+    pub fn namespace_label<'a>(&'a self, namespace: &'a Str, label: &str) -> Option<&'a Str> {
+        if label == "kubernetes.io/metadata.name" {
+            return Some(namespace);
+        }
+        self.namespaces.get(namespace)?.meta.labels.get(label)
+    }
+}

@@ -1,0 +1,327 @@
+//! Which route attaches to which listener under which hostname, and why the others do not.
+//!
+//! ```text
+//! GatewayClass ◀─ Gateway ◀─ (ListenerSet) ◀─ listener ◀─ route
+//! ```
+//!
+//! Everything is computed from the objects' specs; status that others wrote is a second opinion ([`authority`]). Refused
+//! candidates are kept with their reason, so that an explanation is a walk over these values and never a second computation.
+//! Nothing here decides what is published.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::model::*;
+use crate::names::Hostname;
+use crate::reason::{self, Reason};
+use crate::snapshot::Snapshot;
+
+pub mod authority;
+pub mod backends;
+mod bindings;
+mod certificates;
+mod conflicts;
+mod grants;
+mod listeners;
+mod sets;
+
+pub use backends::{BackendProblem, BackendUse};
+pub use certificates::CertificateProblem;
+pub use grants::{Grants, Referrer};
+
+/// What decides whose Gateways are looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    /// Names of GatewayClasses; empty means all.
+    pub classes: Vec<Str>,
+}
+
+/// The whole ownership tree of a snapshot, judged.
+#[derive(Clone, Debug, Default)]
+pub struct Topology {
+    /// Gateways, those out of scope too.
+    pub gateways: BTreeMap<Key, GatewayState>,
+    /// ListenerSets, refused ones too.
+    pub sets: BTreeMap<ObjectRef, SetState>,
+    /// Every listener: Gateway by Gateway in order of precedence, then those of refused sets.
+    pub listeners: Vec<ListenerState>,
+    /// Routes with what became of each parentRef.
+    pub routes: BTreeMap<ObjectRef, RouteState>,
+}
+
+/// A listener of a [`Topology`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ListenerId(pub u32);
+
+/// A Gateway, judged.
+#[derive(Clone, Debug)]
+pub struct GatewayState {
+    /// The object.
+    pub gateway: Arc<Gateway>,
+    /// Who runs it.
+    pub class: ClassState,
+    /// Why it is not accepted, if it is not.
+    pub refused: Option<Reason>,
+    /// Its merged listeners in order of precedence: own, then those of its ListenerSets. Conflicted ones are in here.
+    pub listeners: Vec<ListenerId>,
+    /// How many ListenerSets are accepted.
+    pub attached_sets: usize,
+}
+
+/// What is known of a Gateway's class.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClassState {
+    /// It is there; holds who runs it.
+    Known(Str),
+    /// It is not among the files: taken as accepted (D26).
+    NotInInput,
+    /// It does not exist in the cluster.
+    Missing,
+    /// It is left out by the settings.
+    NotOurs,
+}
+
+/// A ListenerSet, judged.
+#[derive(Clone, Debug)]
+pub struct SetState {
+    /// The object.
+    pub set: Arc<ListenerSet>,
+    /// The Gateway it joins; unset where that is missing, out of scope, or does not admit it.
+    pub gateway: Option<Key>,
+    /// Why it is not accepted, if it is not.
+    pub refused: Option<Reason>,
+    /// Its listeners, in order.
+    pub listeners: Vec<ListenerId>,
+}
+
+/// Whose listener it is.
+#[derive(Clone, Debug)]
+pub enum Owner {
+    /// A Gateway's own.
+    Gateway(Arc<Gateway>),
+    /// A ListenerSet's.
+    Set(Arc<ListenerSet>),
+}
+
+/// A listener, judged.
+#[derive(Clone, Debug)]
+pub struct ListenerState {
+    /// Whose it is.
+    pub owner: Owner,
+    /// Which of the owner's listeners, counted from 0.
+    pub index: usize,
+    /// The Gateway it is part of; unset for listeners of refused ListenerSets.
+    pub gateway: Option<Key>,
+    /// Its hostname; `*` if unset or unreadable.
+    pub hostname: Hostname,
+    /// Kinds of routes it takes.
+    pub supported_kinds: Vec<RouteKind>,
+    /// Kinds it asks for and cannot take (group, kind).
+    pub unfit_kinds: Vec<(Str, Str)>,
+    /// Why it is not accepted for itself: protocol, TLS mode, unreadable hostname, CA certificates.
+    pub refused: Option<Reason>,
+    /// With whom it conflicts, if it does.
+    pub conflict: Option<Conflict>,
+    /// What is wrong with its certificates, one entry per reference.
+    pub certificates: Vec<CertificateProblem>,
+    /// Another TLS listener on its port whose hostname overlaps.
+    pub overlaps: Option<ListenerId>,
+    /// How many accepted routes are attached.
+    pub attached_routes: usize,
+}
+
+/// A conflict that a listener has lost or shares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// `listener-hostname-conflict` or `listener-protocol-conflict`.
+    pub reason: Reason,
+    /// The other party.
+    pub with: ListenerId,
+}
+
+/// A route with what became of each parentRef.
+#[derive(Clone, Debug)]
+pub struct RouteState {
+    /// The object.
+    pub route: Arc<Route>,
+    /// One entry per parentRef, in order.
+    pub parents: Vec<ParentState>,
+    /// Backends that cannot be used; they do not keep the route from attaching.
+    pub backends: Vec<BackendProblem>,
+}
+
+/// What became of one parentRef.
+#[derive(Clone, Debug)]
+pub struct ParentState {
+    /// What it points to.
+    pub target: ParentTarget,
+    /// Every listener that it could mean, with the verdict on each.
+    pub candidates: Vec<Candidate>,
+    /// Why the route is not accepted here; unset if it is, or where the target is nobody's.
+    pub refused: Option<Reason>,
+}
+
+/// What a parentRef points to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ParentTarget {
+    /// A Gateway in scope.
+    Gateway(Key),
+    /// A ListenerSet, and the Gateway it belongs to where it is admitted.
+    Set(ObjectRef, Option<Key>),
+    /// A Gateway or ListenerSet that is not there.
+    Missing,
+    /// A Gateway, or a ListenerSet of one, that is not ours to judge.
+    OutOfScope,
+    /// Neither Gateway nor ListenerSet.
+    OtherKind,
+}
+
+/// One listener that a parentRef could mean.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// Which listener.
+    pub listener: ListenerId,
+    /// The intersected hostnames, or why it does not attach here.
+    pub verdict: Result<Vec<Intersection>, Reason>,
+}
+
+/// A hostname that a listener and a route have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Intersection {
+    /// The intersected hostname; `*` where neither side names one.
+    pub hostname: Hostname,
+    /// Which of the route's hostnames it came from, counted from 0; unset where the route has none.
+    pub written: Option<usize>,
+}
+
+/// A listener by name: `Gateway/infra/edge/https`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ListenerKey {
+    /// The Gateway or ListenerSet.
+    pub owner: ObjectRef,
+    /// The listener's name.
+    pub section: Str,
+}
+
+impl Topology {
+    /// Judges a snapshot.
+    pub fn build(snapshot: &Snapshot, scope: &Scope) -> Topology {
+        let grants = Grants::of(snapshot);
+        let mut topology = Topology::default();
+        listeners::build(&mut topology, snapshot, &grants, scope);
+        bindings::build(&mut topology, snapshot, &grants);
+        topology
+    }
+
+    /// A listener.
+    pub fn listener(&self, id: ListenerId) -> &ListenerState {
+        &self.listeners[id.0 as usize]
+    }
+
+    /// Every listener with its id.
+    pub fn listener_ids(&self) -> impl Iterator<Item = (ListenerId, &ListenerState)> {
+        self.listeners.iter().enumerate().map(|(i, state)| (ListenerId(i as u32), state))
+    }
+
+    /// Every attached (route, listener) pair with its intersected hostnames. A route that reaches a listener through two
+    /// parentRefs is given twice.
+    pub fn attachments(&self) -> impl Iterator<Item = (&RouteState, ListenerId, &[Intersection])> {
+        self.routes.values().flat_map(|route| {
+            route.parents.iter().flat_map(|parent| &parent.candidates).filter_map(move |candidate| {
+                candidate.verdict.as_deref().ok().map(|names| (route, candidate.listener, names))
+            })
+        })
+    }
+}
+
+impl ListenerState {
+    /// The listener's spec.
+    pub fn spec(&self) -> &Listener {
+        match &self.owner {
+            Owner::Gateway(gateway) => &gateway.listeners[self.index],
+            Owner::Set(set) => &set.listeners[self.index],
+        }
+    }
+
+    /// Its name.
+    pub fn key(&self) -> ListenerKey {
+        ListenerKey { owner: self.owner.object(), section: self.spec().name.clone() }
+    }
+
+    /// Whether it is accepted: valid for itself and not conflicted.
+    pub fn is_accepted(&self) -> bool {
+        self.refused.is_none() && self.conflict.is_none()
+    }
+
+    /// Whether it takes part in a Gateway and is accepted.
+    pub fn is_serving(&self) -> bool {
+        self.gateway.is_some() && self.is_accepted()
+    }
+}
+
+impl Owner {
+    /// Which object it is.
+    pub fn object(&self) -> ObjectRef {
+        match self {
+            Owner::Gateway(gateway) => ObjectRef { kind: Kind::Gateway, key: gateway.meta.key.clone() },
+            Owner::Set(set) => set.object(),
+        }
+    }
+
+    /// Name, age and labels.
+    pub fn meta(&self) -> &Meta {
+        match self {
+            Owner::Gateway(gateway) => &gateway.meta,
+            Owner::Set(set) => &set.meta,
+        }
+    }
+}
+
+impl GatewayState {
+    /// Whether it is ours to judge.
+    pub fn is_in_scope(&self) -> bool {
+        !matches!(self.class, ClassState::NotOurs | ClassState::Missing)
+    }
+
+    /// Who writes its status.
+    pub fn controller(&self) -> Str {
+        match &self.class {
+            ClassState::Known(controller) => controller.clone(),
+            _ => OWN_CONTROLLER.into(),
+        }
+    }
+}
+
+impl ParentState {
+    /// The Gateway behind it, where there is one.
+    pub fn gateway(&self) -> Option<&Key> {
+        match &self.target {
+            ParentTarget::Gateway(key) => Some(key),
+            ParentTarget::Set(_, gateway) => gateway.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether a status entry is due: the target is there and in scope.
+    pub fn is_judged(&self) -> bool {
+        matches!(self.target, ParentTarget::Gateway(_) | ParentTarget::Set(..))
+    }
+
+    /// Whether the route is accepted here.
+    pub fn is_accepted(&self) -> bool {
+        self.is_judged() && self.refused.is_none()
+    }
+}
+
+impl fmt::Display for ListenerKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.owner, self.section)
+    }
+}
+
+/// The controller name of Gatepost's own class.
+pub const OWN_CONTROLLER: &str = "gatepost.dev/gateway";
+
+/// The reasons a listener conflict can have.
+pub const CONFLICTS: [Reason; 2] = [reason::LISTENER_HOSTNAME_CONFLICT, reason::LISTENER_PROTOCOL_CONFLICT];
