@@ -11,7 +11,9 @@ use crate::model::*;
 use crate::names::Hostname;
 use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
-use crate::topology::{BackendProblem, GatewayState, ListenerId, ListenerState, ParentState, RouteState, Topology};
+use crate::topology::{
+    BackendProblem, ClassState, GatewayState, ListenerId, ListenerState, ParentState, RouteState, Topology,
+};
 
 use super::matching::{Score, Test};
 use super::{HostIndex, Idle, Router, Scheme, Served, WRITTEN_PRECEDENCE};
@@ -224,8 +226,12 @@ fn refusals(parent: &ParentState) -> Vec<(Option<ListenerId>, Reason)> {
 fn idleness(topology: &Topology, gateway: &GatewayState, listener: &ListenerState) -> Option<Reason> {
     let set = topology.sets.get(&listener.owner.object()).and_then(|set| set.refused);
     let conflict = listener.conflict.map(|conflict| conflict.reason);
-    let absent = listener.gateway.is_none().then_some(reason::GATEWAY_CLASS_NOT_OURS);
-    gateway.refused.or(listener.refused).or(conflict).or(set).or(absent)
+    let absent = match gateway.class {
+        ClassState::Missing => Some(reason::GATEWAY_CLASS_MISSING),
+        ClassState::NotOurs => Some(reason::GATEWAY_CLASS_NOT_OURS),
+        ClassState::Known(_) | ClassState::NotInInput => None,
+    };
+    absent.or(gateway.refused).or(listener.refused).or(conflict).or(set)
 }
 
 fn idle_listener(listener: &ListenerState, reason: Option<Reason>) -> Idle {

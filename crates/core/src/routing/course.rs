@@ -176,8 +176,16 @@ impl<'a> Course<'a> {
     fn unknown(mut self, what: &str, name: &str, outcome: Outcome) -> Answer {
         let port = self.asked.request.port;
         self.say(format!("no listener on port {port} has a hostname for the {what} {}", named(name)));
+        self.say_dot(name);
         self.say_idle(name, None);
         self.end(outcome)
+    }
+
+    /// A name from DNS may end with a dot; a hostname field cannot.
+    pub(super) fn say_dot(&mut self, name: &str) {
+        if name.ends_with('.') {
+            self.say("the name ends with a dot, which Gateways do not agree to take off; here it stays");
+        }
     }
 
     /// Listeners that would have been chosen, were they accepted.

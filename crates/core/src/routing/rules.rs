@@ -182,6 +182,7 @@ impl<'a> Course<'a> {
     fn say_nothing_fits(&mut self, listener: &'a Served) {
         let name = self.name(listener);
         self.say(format!("no rule of a route on {} fits", listener.key));
+        self.say_dot(name);
         self.say_hidden(listener, name);
         let refused = self.router.outsiders.lookup(name).flat_map(|(_, routes)| routes).filter_map(|index| {
             let refused = &self.router.refusals[*index];
