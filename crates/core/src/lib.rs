@@ -11,6 +11,7 @@ pub mod model;
 pub mod names;
 pub mod reason;
 pub mod report;
+pub mod routing;
 pub mod selector;
 pub mod snapshot;
 pub mod topology;
