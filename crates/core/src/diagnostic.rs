@@ -200,7 +200,9 @@ mod tests {
 
     #[test]
     fn paths_are_read_as_they_are_printed() {
-        for text in ["", "spec", "spec.listeners[2].hostname", "metadata.annotations[\"a.io/b\"]", "spec.rules[0].matches[1]"] {
+        for text in
+            ["", "spec", "spec.listeners[2].hostname", "metadata.annotations[\"a.io/b\"]", "spec.rules[0].matches[1]"]
+        {
             assert_eq!(FieldPath::of(text).to_string(), text);
         }
         assert_eq!(FieldPath::of("spec").key("listeners").index(2), FieldPath::of("spec.listeners[2]"));
