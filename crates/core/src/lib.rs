@@ -5,8 +5,11 @@
 //! cannot fail: broken input yields a value and diagnostics.
 
 pub mod diagnostic;
+pub mod lint;
 pub mod model;
 pub mod names;
 pub mod reason;
+pub mod report;
 pub mod selector;
 pub mod snapshot;
+pub mod topology;

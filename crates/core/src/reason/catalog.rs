@@ -115,7 +115,7 @@ catalog! {
     CA_CERTIFICATE_UNUSABLE = "ca-certificate-unusable" "GP0222" Error ("ResolvedRefs", "InvalidCACertificateRef")
         "A CA certificate for client certificates is missing or unusable."
         "Name a ConfigMap with a PEM certificate in `ca.crt`.";
-    LISTENER_REFUSED = "listener-refused" "GP0223" Error ("", "")
+    LISTENER_REFUSED = "listener-refused" "GP0223" Error ("Accepted", "NotAllowedByListeners")
         "A route attaches to a listener that is itself not accepted, so nothing reaches it."
         "Mend the listener first; its own diagnostic says how.";
     INVALID_PARAMETERS = "invalid-parameters" "GP0224" Error ("Accepted", "InvalidParameters")
@@ -133,6 +133,10 @@ catalog! {
     STATUS_DISAGREES = "status-disagrees" "GP0232" Warning ("", "")
         "The Gateway implementation and the rules of the Gateway API come to different answers."
         "Compare the two reasons; one of them has a bug or a stale view.";
+
+    STATUS_LIST_FULL = "status-list-full" "GP0233" Warning ("", "")
+        "A status list is full with what others wrote, so there is no room for ours."
+        "Have a controller that no longer runs remove its entries; nothing of others is ever dropped.";
 
     // GP03: contested.
     LISTENER_HOSTNAME_CONFLICT = "listener-hostname-conflict" "GP0301" Error ("Conflicted", "HostnameConflict")
