@@ -53,9 +53,13 @@ pub struct Case {
 pub fn trials(program: &Program) -> Vec<Trial> {
     let root = tree::root().join("tests/cases");
     let bless = std::env::var_os("GATEPOST_BLESS").is_some();
-    let is_case = |path: &PathBuf| path.extension().is_some_and(|e| e == "yaml") && !path.starts_with(root.join("faults"));
+    let is_case =
+        |path: &PathBuf| path.extension().is_some_and(|e| e == "yaml") && !path.starts_with(root.join("faults"));
     let is_input = |path: &PathBuf| !path.to_string_lossy().ends_with(".out.yaml");
-    let mut trials = vec![Trial::test("every output has its case", { let root = root.clone(); move || no_strays(&root) })];
+    let mut trials = vec![Trial::test("every output has its case", {
+        let root = root.clone();
+        move || no_strays(&root)
+    })];
     for path in tree::files(&root).into_iter().filter(is_case).filter(is_input) {
         let name = tree::below(&root, &path).trim_end_matches(".yaml").replace('/', "::");
         let program = program.clone();
@@ -122,10 +126,15 @@ impl Case {
     fn shuffled(&self) -> String {
         let mut documents: Vec<_> = self.text.split("\n---\n").collect();
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let mut seed = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        let mut seed = name
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         for last in (1..documents.len()).rev() {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             documents.swap(last, usize::try_from(seed >> 33).unwrap_or(0) % (last + 1));
+        }
+        if documents.iter().eq(&self.text.split("\n---\n").collect::<Vec<_>>()) {
+            documents.reverse();
         }
         documents.join("\n---\n")
     }

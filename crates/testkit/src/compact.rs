@@ -37,9 +37,9 @@ impl Node {
             Value::Null => Node::text(""),
             Value::String(text) => Node::text(text),
             Value::Array(items) => Node::List(items.iter().map(Node::of).collect()),
-            Value::Object(map) => {
-                Node::Map(map.iter().map(|(key, value)| (key.clone(), Node::of(value))).filter(|e| !e.1.is_empty()).collect())
-            }
+            Value::Object(map) => Node::Map(
+                map.iter().map(|(key, value)| (key.clone(), Node::of(value))).filter(|e| !e.1.is_empty()).collect(),
+            ),
             other => Node::text(other.to_string()),
         }
     }
@@ -97,7 +97,8 @@ impl Node {
 /// A text as YAML reads it back, quoted only where it must be.
 fn scalar(text: &str) -> String {
     let odd_start = !text.starts_with(|c: char| c.is_alphanumeric() || "/._(".contains(c));
-    let odd_inside = text.contains(": ") || text.contains(" #") || text.contains([',', '[', ']', '{', '}', '"', '\n', '\t', '\\']);
+    let odd_inside =
+        text.contains(": ") || text.contains(" #") || text.contains([',', '[', ']', '{', '}', '"', '\n', '\t', '\\']);
     if odd_start || odd_inside || text.ends_with([':', ' ']) {
         Value::String(text.to_owned()).to_string()
     } else {

@@ -40,7 +40,11 @@ pub fn examples(page: &str) -> Vec<Example> {
         let (documents, behind) = body.split_once("\n```").unwrap_or((body, ""));
         let (word, command) = head.split_once(' ').unwrap_or((head, "check"));
         if matches!(word, "fires" | "quiet") {
-            found.push(Example { fires: word == "fires", command: command.into(), documents: format!("{documents}\n") });
+            found.push(Example {
+                fires: word == "fires",
+                command: command.into(),
+                documents: format!("{documents}\n"),
+            });
         }
         rest = behind;
     }
@@ -80,7 +84,9 @@ pub fn judge(program: &Program, reason: Reason, example: &Example) -> Result<(),
 fn names(value: &Value, reason: &str) -> bool {
     match value {
         Value::Array(items) => items.iter().any(|item| names(item, reason)),
-        Value::Object(map) => map.iter().any(|(key, value)| (key == "reason" && value == reason) || names(value, reason)),
+        Value::Object(map) => {
+            map.iter().any(|(key, value)| (key == "reason" && value == reason) || names(value, reason))
+        }
         _ => false,
     }
 }

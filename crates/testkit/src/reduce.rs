@@ -35,7 +35,11 @@ fn object_status(item: &Value, messages: bool) -> Entries {
     let mut own = conditions(&status["conditions"], messages);
     own.extend(count(status, "attachedListenerSets"));
     let mut lines = vec![(name.clone(), Node::Map(own))];
-    lines.extend(list(&status["listeners"]).iter().map(|one| (format!("{name}/{}", text(&one["name"])), listener(one, messages))));
+    lines.extend(
+        list(&status["listeners"])
+            .iter()
+            .map(|one| (format!("{name}/{}", text(&one["name"])), listener(one, messages))),
+    );
     let parents = list(&status["parents"]);
     let several = parents.iter().any(|parent| parent["controllerName"] != parents[0]["controllerName"]);
     lines.extend(parents.iter().map(|one| (format!("{name} -> {}", parent_name(one, several)), parent(one, messages))));
@@ -117,7 +121,13 @@ fn backend(value: &Value) -> Node {
     if !text(&value["reason"]).is_empty() {
         said.push_str(&format!(" {}", text(&value["reason"])));
     }
-    let own = Node::Map(["request", "response"].iter().map(|key| ((*key).to_owned(), Node::of(&value[*key]))).filter(|e| !e.1.is_empty()).collect());
+    let own = Node::Map(
+        ["request", "response"]
+            .iter()
+            .map(|key| ((*key).to_owned(), Node::of(&value[*key])))
+            .filter(|e| !e.1.is_empty())
+            .collect(),
+    );
     if own.is_empty() { Node::text(said) } else { Node::Map(vec![(said, own)]) }
 }
 
@@ -145,8 +155,13 @@ fn without(value: &Value, messages: bool) -> Value {
     match value {
         Value::Array(items) => items.iter().map(|item| without(item, messages)).collect(),
         Value::Object(map) => {
-            let dropped = |key: &str| matches!(key, "place" | "places" | "position") || (!messages && matches!(key, "message" | "help"));
-            map.iter().filter(|(key, _)| !dropped(key)).map(|(key, value)| (key.clone(), without(value, messages))).collect()
+            let dropped = |key: &str| {
+                matches!(key, "place" | "places" | "position") || (!messages && matches!(key, "message" | "help"))
+            };
+            map.iter()
+                .filter(|(key, _)| !dropped(key))
+                .map(|(key, value)| (key.clone(), without(value, messages)))
+                .collect()
         }
         other => other.clone(),
     }
