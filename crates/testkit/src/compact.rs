@@ -62,19 +62,31 @@ impl Node {
             }
             Node::List(items) => {
                 for item in items {
-                    out.push_str(&format!("{margin}-"));
-                    item.tail(indent, 1, out);
+                    item.item(indent, out);
                 }
             }
             Node::Text(text) => out.push_str(&format!("{margin}{}\n", scalar(text))),
         }
     }
 
-    /// The value behind a key or dash: on the same line if it fits there, else below.
+    /// An item of a list; where it does not fit behind its dash, its first line still stands there.
+    fn item(&self, indent: usize, out: &mut String) {
+        let margin = " ".repeat(indent);
+        let flow = self.flow();
+        if indent + 2 + flow.len() <= WIDTH || matches!(self, Node::Text(_)) {
+            out.push_str(&format!("{margin}- {flow}\n"));
+            return;
+        }
+        let mut below = String::new();
+        self.block(indent + 2, &mut below);
+        out.push_str(&format!("{margin}- {}", below.trim_start()));
+    }
+
+    /// The value behind a key: on the same line if it fits there, else below.
     fn tail(&self, indent: usize, used: usize, out: &mut String) {
         let flow = self.flow();
         let is_text = matches!(self, Node::Text(_));
-        if is_text || (indent > 0 && indent + used + 1 + flow.len() <= WIDTH) {
+        if is_text || self.is_empty() || (indent > 0 && indent + used + 1 + flow.len() <= WIDTH) {
             out.push_str(&format!(" {flow}\n"));
         } else {
             out.push('\n');
@@ -98,7 +110,7 @@ impl Node {
 fn scalar(text: &str) -> String {
     let odd_start = !text.starts_with(|c: char| c.is_alphanumeric() || "/._(".contains(c));
     let odd_inside =
-        text.contains(": ") || text.contains(" #") || text.contains([',', '[', ']', '{', '}', '"', '\n', '\t', '\\']);
+        text.contains(": ") || text.contains(" #") || text.contains([',', '{', '}', '"', '\n', '\t', '\\']);
     if odd_start || odd_inside || text.ends_with([':', ' ']) {
         Value::String(text.to_owned()).to_string()
     } else {

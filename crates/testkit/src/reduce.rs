@@ -12,8 +12,9 @@ pub(crate) fn answer(command: &str, answer: &Answer, messages: bool) -> Result<N
     })?;
     let mut entries = match command.split(' ').next().unwrap_or_default() {
         "status" => status(&value, messages),
-        "route" => route(&value, messages),
+        "route" => route(command, &value, messages),
         "check" => check(&value, messages),
+        "explain" if value["chains"].is_array() => explain(&value, messages),
         _ => generic(&value, messages),
     };
     if answer.exit != 0 {
@@ -25,7 +26,9 @@ pub(crate) fn answer(command: &str, answer: &Answer, messages: bool) -> Result<N
 type Entries = Vec<(String, Node)>;
 
 fn status(value: &Value, messages: bool) -> Entries {
-    list(&value["items"]).iter().flat_map(|item| object_status(item, messages)).collect()
+    let mut lines: Entries = list(&value["items"]).iter().flat_map(|item| object_status(item, messages)).collect();
+    lines.extend(check(value, messages));
+    lines
 }
 
 /// The object's own line, then one per listener and one per parent.
@@ -72,22 +75,25 @@ fn parent_name(value: &Value, several: bool) -> String {
     name
 }
 
-/// `Accepted: True`, `Accepted: False NotAllowedByListeners`: the reason only where it says more than the type.
+/// `Accepted: True`, `Accepted: False NotAllowedByListeners`: the reason only where it says more than the type, and no
+/// word about conflicts that there are none.
 fn conditions(value: &Value, messages: bool) -> Entries {
-    let line = |condition: &Value| {
-        let kind = text(&condition["type"]);
-        let reason = text(&condition["reason"]);
-        let plain = reason == kind || reason == "NoConflicts";
-        let mut said = text(&condition["status"]).to_owned();
-        if !plain {
-            said.push_str(&format!(" {reason}"));
-        }
-        if messages && !text(&condition["message"]).is_empty() {
-            said.push_str(&format!(" ({})", text(&condition["message"])));
-        }
-        (kind.to_owned(), Node::text(said))
-    };
-    list(value).iter().map(line).collect()
+    let told = list(value).iter().filter(|condition| condition["reason"] != "NoConflicts");
+    told.map(|one| (text(&one["type"]).to_owned(), Node::text(condition(one, messages)))).collect()
+}
+
+fn condition(value: &Value, messages: bool) -> String {
+    let mut said = text(&value["status"]).to_owned();
+    if value["reason"] != value["type"] {
+        said.push_str(&format!(" {}", text(&value["reason"])));
+    }
+    if let Some(generation) = value["observedGeneration"].as_u64() {
+        said.push_str(&format!(" of generation {generation}"));
+    }
+    if messages && !text(&value["message"]).is_empty() {
+        said.push_str(&format!(" ({})", text(&value["message"])));
+    }
+    said
 }
 
 fn count(value: &Value, key: &str) -> Option<(String, Node)> {
@@ -95,13 +101,13 @@ fn count(value: &Value, key: &str) -> Option<(String, Node)> {
 }
 
 /// The outcome first, then who serves, then what the filters changed.
-fn route(value: &Value, messages: bool) -> Entries {
+fn route(command: &str, value: &Value, messages: bool) -> Entries {
     let mut entries = Entries::new();
     let plain = ["outcome", "status", "listener", "route", "rule", "location"];
     entries.extend(plain.iter().map(|key| ((*key).to_owned(), Node::of(&value[*key]))));
-    entries.push(("backends".into(), Node::List(list(&value["backends"]).iter().map(backend).collect())));
-    entries.push(("unavailable".into(), Node::List(list(&value["unavailable"]).iter().map(backend).collect())));
-    entries.extend(["request", "response"].iter().map(|key| ((*key).to_owned(), Node::of(&value[*key]))));
+    let backends = |key: &str| Node::List(list(&value[key]).iter().map(|one| backend(command, one)).collect());
+    entries.extend(["backends", "unavailable"].map(|key| (key.to_owned(), backends(key))));
+    entries.extend(changes(command, value));
     if messages {
         entries.push(("because".into(), Node::of(&value["because"])));
     }
@@ -109,8 +115,24 @@ fn route(value: &Value, messages: bool) -> Entries {
     entries
 }
 
+/// What the filters made of request and response: only what differs from what was given.
+fn changes(command: &str, value: &Value) -> Entries {
+    let mut request = value["request"].clone();
+    if let Some(fields) = request.as_object_mut() {
+        let url = command.rsplit(' ').next().unwrap_or_default().split_once("://").map_or("", |(_, rest)| rest);
+        let (host, path) = url.split_at(url.find('/').unwrap_or(url.len()));
+        let given = |key: &str, value: &Value| (key == "host" && value == host) || (key == "path" && value == path);
+        fields.retain(|key, value| !given(key, value));
+    }
+    if let Some(headers) = request["headers"].as_object_mut() {
+        headers.retain(|name, value| !command.contains(&format!("'{name}: {}'", text(value))));
+    }
+    let entries = [("request", Node::of(&request)), ("response", Node::of(&value["response"]))];
+    entries.into_iter().filter(|entry| !entry.1.is_empty()).map(|(key, node)| (key.to_owned(), node)).collect()
+}
+
 /// `shop/web:8080`, with weight where it is not 1, with a reason where it cannot be used, with what only it gets.
-fn backend(value: &Value) -> Node {
+fn backend(command: &str, value: &Value) -> Node {
     let mut said = text(&value["backend"]).to_owned();
     if let Some(port) = value["port"].as_u64() {
         said.push_str(&format!(":{port}"));
@@ -121,26 +143,56 @@ fn backend(value: &Value) -> Node {
     if !text(&value["reason"]).is_empty() {
         said.push_str(&format!(" {}", text(&value["reason"])));
     }
-    let own = Node::Map(
-        ["request", "response"]
-            .iter()
-            .map(|key| ((*key).to_owned(), Node::of(&value[*key])))
-            .filter(|e| !e.1.is_empty())
-            .collect(),
-    );
-    if own.is_empty() { Node::text(said) } else { Node::Map(vec![(said, own)]) }
+    let own = changes(command, value);
+    if own.is_empty() { Node::text(said) } else { Node::Map(vec![(said, Node::Map(own))]) }
 }
 
-/// One line per diagnostic: `error namespace-not-allowed HTTPRoute/shop/web spec.parentRefs[0]`.
 fn check(value: &Value, messages: bool) -> Entries {
-    let line = |one: &Value| {
-        let mut said = ["severity", "reason", "object", "field"].map(|key| text(&one[key])).join(" ");
-        if messages {
-            said.push_str(&format!(": {}", text(&one["message"])));
-        }
-        Node::text(said.trim_end())
-    };
-    vec![("diagnostics".to_owned(), Node::List(list(&value["diagnostics"]).iter().map(line).collect()))]
+    let lines = list(&value["diagnostics"]).iter().map(|one| diagnostic(one, messages)).collect();
+    let others = value["passedOver"].as_object().into_iter().flatten().filter(|(kind, _)| *kind != CASE);
+    let others = others.map(|(kind, count)| (kind.clone(), Node::text(count.to_string()))).collect();
+    let mut entries = vec![("diagnostics".to_owned(), Node::List(lines)), ("passedOver".to_owned(), Node::Map(others))];
+    entries.retain(|entry| !entry.1.is_empty());
+    entries
+}
+
+/// What the settings of a case are counted as.
+const CASE: &str = "without apiVersion and kind";
+
+/// `error namespace-not-allowed HTTPRoute/shop/web spec.parentRefs[0]`.
+fn diagnostic(value: &Value, messages: bool) -> Node {
+    let parts = ["severity", "reason", "object", "field"].map(|key| text(&value[key]));
+    let mut said = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    if messages {
+        said.push_str(&format!(": {}", text(&value["message"])));
+    }
+    Node::text(said)
+}
+
+/// One entry per chain: its links in one line, where it ends, or what breaks it.
+fn explain(value: &Value, messages: bool) -> Entries {
+    let mut entries: Entries = vec![("attached".into(), Node::of(&value["attached"]))];
+    entries
+        .push(("chains".into(), Node::List(list(&value["chains"]).iter().map(|one| chain(one, messages)).collect())));
+    entries.extend(["openListeners", "similar"].map(|key| (key.to_owned(), Node::of(&value[key]))));
+    entries.retain(|entry| !entry.1.is_empty());
+    entries
+}
+
+fn chain(value: &Value, messages: bool) -> Node {
+    let links: Vec<_> = list(&value["links"]).iter().map(|link| text(&link["name"])).collect();
+    let mut entries = vec![("links".to_owned(), Node::text(links.join(" > ")))];
+    entries.push(("intersected".into(), Node::of(&value["intersected"])));
+    if !value["broken"].is_null() {
+        entries.push(("broken".into(), diagnostic(&value["broken"], messages)));
+        entries.push(("fix".into(), Node::of(&value["broken"]["fix"])));
+    }
+    entries.push((
+        "notes".into(),
+        Node::List(list(&value["notes"]).iter().map(|one| diagnostic(one, messages)).collect()),
+    ));
+    entries.retain(|entry| !entry.1.is_empty());
+    Node::Map(entries)
 }
 
 fn generic(value: &Value, messages: bool) -> Entries {

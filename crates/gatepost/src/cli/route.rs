@@ -72,7 +72,8 @@ impl Route {
 
     fn asked(&self) -> Result<Request, Failure> {
         let (scheme, rest) = self.url.split_once("://").ok_or_else(|| self.bad_url("it has no scheme"))?;
-        let scheme = Scheme::parse(scheme).ok_or_else(|| self.bad_url("its scheme is none of http, https, tls, tcp, udp"))?;
+        let scheme =
+            Scheme::parse(scheme).ok_or_else(|| self.bad_url("its scheme is none of http, https, tls, tcp, udp"))?;
         let split = rest.find(['/', '?']).unwrap_or(rest.len());
         let (host, path) = rest.split_at(split);
         let path = path.split('#').next().unwrap_or_default();
