@@ -5,6 +5,7 @@
 //! cannot fail: broken input yields a value and diagnostics.
 
 pub mod diagnostic;
+pub mod explain;
 pub mod lint;
 pub mod model;
 pub mod names;
