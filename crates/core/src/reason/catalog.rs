@@ -124,9 +124,6 @@ catalog! {
     LISTENER_SET_NO_LISTENERS = "listener-set-no-listeners" "GP0225" Error ("Accepted", "ListenersNotValid")
         "None of a ListenerSet's listeners is valid."
         "Mend the listeners; each has its own diagnostic.";
-    FILTER_UNSUPPORTED = "filter-unsupported" "GP0226" Warning ("", "")
-        "A route or backend has a filter that Gatepost cannot carry out; a filter is never skipped, so its requests are answered 500."
-        "Nothing to do if the Gateway implementation knows the filter; otherwise remove it or correct its type.";
     STATUS_MISSING = "status-missing" "GP0230" Warning ("", "")
         "The Gateway implementation has not said anything about an attachment yet."
         "Wait, or find out whether the implementation runs; nothing is published or deleted until it speaks.";
@@ -157,6 +154,47 @@ catalog! {
     ROUTE_LOSES_ALL = "route-loses-all" "GP0307" Warning ("", "")
         "An older TCPRoute or UDPRoute takes all traffic of the listener, so this one gets none."
         "Attach to another listener, or remove the older route.";
+
+    // GP04: DNS.
+    TYPE_CLASH = "type-clash" "GP0404" Warning ("", "")
+        "A name would have a CNAME beside other records, which DNS does not allow."
+        "Give the Gateways of this name addresses of one kind, or let only one of them serve it.";
+    SEVERAL_CNAME_TARGETS = "several-cname-targets" "GP0405" Warning ("", "")
+        "A name would be a CNAME for two other names, which DNS does not allow."
+        "Keep one hostname address or target for this name.";
+    GATEWAY_WITHOUT_ADDRESS = "gateway-without-address" "GP0406" Warning ("", "")
+        "A Gateway has no address, so nothing can be published for its hostnames."
+        "Wait for `status.addresses`, set `spec.addresses`, or give `--gateway-address NAMESPACE/NAME=VALUE`.";
+    ANNOTATION_INVALID = "annotation-invalid" "GP0412" Warning ("", "")
+        "An annotation has a value that means nothing, so it is ignored."
+        "Write one of the values that the message names, or remove the annotation.";
+    ANNOTATION_PREFIXES_DISAGREE = "annotation-prefixes-disagree" "GP0413" Warning ("", "")
+        "An annotation has different values under the two prefixes; the newer prefix counts."
+        "Remove the annotation under `external-dns.alpha.kubernetes.io/`, or make both the same.";
+    TEMPLATE_FAILED = "template-failed" "GP0414" Error ("", "")
+        "The hostname template fails on a route, so it adds no hostname there."
+        "Test for the label or field in the template (`if hasKey`), or give the route what the template uses.";
+    TARGET_INVALID = "target-invalid" "GP0415" Warning ("", "")
+        "A target is neither an IP address nor a hostname."
+        "Write addresses or hostnames, joined by single commas.";
+    NO_NAME = "no-name" "GP0416" Warning ("", "")
+        "Neither a route nor its listener names a hostname, so there is no name to publish."
+        "Set `hostnames` on the route or `hostname` on the listener.";
+    CNAME_NOT_POSSIBLE = "cname-not-possible" "GP0417" Error ("", "")
+        "The Gateway has a hostname address, and no CNAME may stand at this name."
+        "Give `--resolve-targets` to publish the addresses behind it, or use a provider with alias records.";
+    CLUSTER_ADDRESS = "cluster-address" "GP0418" Warning ("", "")
+        "An address can only be reached inside the cluster, so it is not published."
+        "Nothing to do, unless clients resolve this name inside the cluster.";
+    MIXED_ADDRESSES = "mixed-addresses" "GP0419" Warning ("", "")
+        "A Gateway has IP and hostname addresses; only the IP addresses are published."
+        "Remove one of the two kinds.";
+    NOT_SELECTED = "not-selected" "GP0420" Info ("", "")
+        "The settings leave out an object that a route depends on."
+        "Change the flag that the message names, if this was not meant.";
+    DOMAIN_NOT_SELECTED = "domain-not-selected" "GP0421" Info ("", "")
+        "A name is outside the domains that the settings name."
+        "Add its domain to `--domain-filter`, or take it out of `--exclude-domains`.";
 
     // GP07: hygiene.
     HOSTNAME_IS_IP = "hostname-is-ip" "GP0701" Error ("", "")
