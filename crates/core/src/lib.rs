@@ -6,11 +6,13 @@
 
 pub mod desired;
 pub mod diagnostic;
+pub mod explain;
 pub mod lint;
 pub mod model;
 pub mod names;
 pub mod reason;
 pub mod report;
+pub mod routing;
 pub mod selector;
 pub mod snapshot;
 pub mod topology;

@@ -124,6 +124,9 @@ catalog! {
     LISTENER_SET_NO_LISTENERS = "listener-set-no-listeners" "GP0225" Error ("Accepted", "ListenersNotValid")
         "None of a ListenerSet's listeners is valid."
         "Mend the listeners; each has its own diagnostic.";
+    FILTER_UNSUPPORTED = "filter-unsupported" "GP0226" Warning ("", "")
+        "A route or backend has a filter that Gatepost cannot carry out; a filter is never skipped, so its requests are answered 500."
+        "Nothing to do if the Gateway implementation knows the filter; otherwise remove it or correct its type.";
     STATUS_MISSING = "status-missing" "GP0230" Warning ("", "")
         "The Gateway implementation has not said anything about an attachment yet."
         "Wait, or find out whether the implementation runs; nothing is published or deleted until it speaks.";
