@@ -1,1 +1,33 @@
-//! x
+//! The border of Gatepost: texts in, objects of `gatepost-core` and diagnostics out.
+//!
+//! [`read`] takes a text apart into documents and objects, [`collect`] joins many texts into one snapshot, [`locate`] finds
+//! the line of a field again when somebody wants to see it. Broken input harms only the document or field that is broken.
+//! This crate never opens a file, never looks at a clock or the environment, never prints, and never keeps a private key.
+
+mod certificates;
+mod collect;
+mod conditions;
+mod documents;
+mod fields;
+mod gateway;
+mod gateway_class;
+mod hostnames;
+mod kinds;
+mod listener;
+mod listener_set;
+mod locate;
+mod metadata;
+mod parse;
+mod policies;
+mod reference_grant;
+mod references;
+mod routes;
+mod rules;
+mod shapes;
+mod support;
+mod times;
+mod tree;
+
+pub use collect::{Loaded, SourceText, collect};
+pub use locate::{Located, Span, locate, locate_all};
+pub use parse::{Interpreted, Limits, Origin, Read, Reading, Settings, interpret, read};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use gtmpl_ng::{Context, Limits};
+use gtmpl_ng::{Context, ErrorContext, ExecError, Limits, ParseError};
 
 use super::settings::source_name;
 use crate::model::{Route, RouteKind, Str};
@@ -22,12 +22,30 @@ const NO_VALUE: &str = "<no value>";
 /// What one rendering may write, in bytes.
 const MAX_OUTPUT: usize = 1 << 20;
 
+/// What is shown of the engine's own words, in characters.
+const MAX_MESSAGE: usize = 160;
+
 /// Templates that parse, joined by commas.
 #[derive(Clone)]
 pub struct Template {
     text: Str,
+    parts: Parts,
     /// One for each kind of route, because `isSource` depends on it.
     by_kind: Arc<[gtmpl_ng::Template]>,
+}
+
+/// The large parts of a route that a template speaks of; the others need not be shown to it.
+#[derive(Clone, Copy)]
+struct Parts {
+    rules: bool,
+    status: bool,
+}
+
+impl Parts {
+    fn of(text: &str) -> Self {
+        let speaks_of = |word: &str| text.contains(word) || text.contains("Object") || text.contains(".Spec}");
+        Parts { rules: speaks_of("ules"), status: speaks_of("tatus") }
+    }
 }
 
 /// What a template made of a route.
@@ -75,7 +93,7 @@ impl Template {
         }
         let engines = RouteKind::ALL.into_iter().map(|kind| engine(&joined, kind)).collect::<Result<Vec<_>, _>>();
         let by_kind = engines.map_err(|message| TemplateError { template: None, message })?.into();
-        Ok(Some(Template { text: joined.into(), by_kind }))
+        Ok(Some(Template { parts: Parts::of(&joined), text: joined.into(), by_kind }))
     }
 
     /// The text, all templates joined.
@@ -85,16 +103,17 @@ impl Template {
 
     /// The hostnames of a route. `prefixes` are those under which its annotations are read.
     pub fn render(&self, route: &Route, prefixes: &[Str]) -> Result<Rendered, TemplateError> {
-        let typed = self.output(route.kind, context::typed(route, prefixes));
+        let typed = self.output(route.kind, context::typed(route, prefixes, self.parts));
         let output = typed.or_else(|first| {
-            self.output(route.kind, context::json(route, prefixes)).map_err(|second| failure(&first, &second))
+            let json = context::json(route, prefixes, self.parts);
+            self.output(route.kind, json).map_err(|second| failure(&first, &second))
         })?;
         Ok(split(&output))
     }
 
     fn output(&self, kind: RouteKind, data: gtmpl_ng::Value) -> Result<String, String> {
         let position = RouteKind::ALL.iter().position(|k| *k == kind).unwrap_or_default();
-        self.by_kind[position].render(&Context::from(data)).map_err(|error| plain(&error.to_string()))
+        self.by_kind[position].render(&Context::from(data)).map_err(|error| exec_message(&error))
     }
 }
 
@@ -116,13 +135,33 @@ impl Eq for Template {}
 fn engine(text: &str, kind: RouteKind) -> Result<gtmpl_ng::Template, String> {
     let mut engine = gtmpl_ng::Template::with_limits(Limits::default().with_output_bytes(MAX_OUTPUT));
     functions::register(&mut engine, kind);
-    engine.parse(text).map_err(|error| plain(&error.to_string()))?;
+    engine.parse(text).map_err(|error| parse_message(&error))?;
     Ok(engine)
 }
 
-/// An error of the engine, on one line.
-fn plain(error: &str) -> String {
-    error.lines().map(str::trim).collect::<Vec<_>>().join("; ")
+fn parse_message(error: &ParseError) -> String {
+    match error {
+        ParseError::WithContext(place, message) => at(place, message),
+        other => plain(&other.to_string()),
+    }
+}
+
+fn exec_message(error: &ExecError) -> String {
+    match error.as_structured() {
+        Some(error) => at(&error.context, &error.message),
+        None => plain(&error.to_string()),
+    }
+}
+
+fn at(place: &ErrorContext, message: &str) -> String {
+    format!("line {}, column {}: {}", place.line, place.col, plain(message))
+}
+
+/// The engine's words on one line, without the values that it shows in full.
+fn plain(message: &str) -> String {
+    let message = message.split(" in map[").next().unwrap_or_default();
+    let words: String = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().take(MAX_MESSAGE).collect()
 }
 
 fn failure(first: &str, second: &str) -> TemplateError {
@@ -244,6 +283,8 @@ mod tests {
         ] {
             assert!(names(template, &bare).is_err(), "{template}");
         }
+        let error = names("{{.Spec.Nothing}}", &bare).unwrap_err().to_string();
+        assert_eq!(error, "line 1, column 3: no field `Nothing`");
         let tcp = route(RouteKind::Tcp, "shop", "web", &[]);
         assert!(names("{{.Spec.Hostnames}}", &tcp).is_err());
         assert_eq!(names("{{.APIVersion}}", &tcp), Ok(vec!["gateway.networking.k8s.io/v1alpha2".to_owned()]));
@@ -262,7 +303,7 @@ mod tests {
     fn a_template_that_does_not_parse_is_named() {
         let error = Template::parse(&["{{.Name}}.test", "{{.Name"]).unwrap_err();
         assert_eq!(error.template, Some(1));
-        assert!(error.to_string().starts_with("`{{.Name`: "), "{error}");
+        assert_eq!(error.to_string(), "`{{.Name`: line 1, column 16: unclosed action");
         assert!(Template::parse(&["{{nonsense .Name}}"]).is_err());
     }
 

@@ -25,7 +25,11 @@ pub fn render(explanation: &Explanation, colour: Colour) -> String {
     }
     let broken: Vec<_> = explanation.chains.iter().filter(|c| !c.works()).collect();
     if explanation.works() && !broken.is_empty() {
-        lines.push(format!("  {} further {} not attach:", broken.len(), if broken.len() == 1 { "way does" } else { "ways do" }));
+        lines.push(format!(
+            "  {} further {} not attach:",
+            broken.len(),
+            if broken.len() == 1 { "way does" } else { "ways do" }
+        ));
     }
     for chain in broken.iter().take(SHOWN) {
         lines.extend(chain.broken.iter().flat_map(|d| said(d, colour)));
@@ -57,14 +61,22 @@ fn said(diagnostic: &Diagnostic, colour: Colour) -> Vec<String> {
     let code = colour.paint("2", &format!("[{} {}]", row.code, row.name));
     let mut lines = vec![format!("  {} {code}", inert(&super::snippet::headline(diagnostic)))];
     for related in &diagnostic.related {
-        lines.push(inert(&format!("    see {} {}: {}{}", related.object, related.field, related.note, at(related.place.as_ref()))));
+        lines.push(inert(&format!(
+            "    see {} {}: {}{}",
+            related.object,
+            related.field,
+            related.note,
+            at(related.place.as_ref())
+        )));
     }
     if let Some(place) = &diagnostic.place {
         lines.push(inert(&format!("    at {}:{}:{}", place.source, place.line, place.column)));
     }
     match (&diagnostic.fix, &diagnostic.help) {
         (Some(fix), _) => lines.push(format!("    {} {}", colour.paint("1", "fix:"), inert(fix))),
-        (None, help) => lines.push(format!("    {} {}", colour.paint("1", "help:"), inert(help.as_deref().unwrap_or(row.help)))),
+        (None, help) => {
+            lines.push(format!("    {} {}", colour.paint("1", "help:"), inert(help.as_deref().unwrap_or(row.help))))
+        }
     }
     lines
 }

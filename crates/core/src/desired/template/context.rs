@@ -5,6 +5,7 @@
 
 use gtmpl_ng::Value;
 
+use super::Parts;
 use crate::desired::annotations::look_up;
 use crate::model::{
     BackendRef, Condition, GATEWAY_GROUP, Labels, ParentRef, ParentStatus, Route, RouteKind, Rule, Str,
@@ -18,11 +19,11 @@ enum Names {
 }
 
 /// The route under Go's names.
-pub(super) fn typed(route: &Route, prefixes: &[Str]) -> Value {
+pub(super) fn typed(route: &Route, prefixes: &[Str], parts: Parts) -> Value {
     let names = Names::Go;
     let meta = metadata(names, route, prefixes);
     let version = [("Kind", kind(route)), ("APIVersion", api_version(route))];
-    let spec = spec(names, route);
+    let spec = spec(names, route, parts);
     let mut fields = meta.clone();
     fields.extend(version.clone());
     for (method, field) in [("GetName", 0), ("GetNamespace", 1), ("GetLabels", 2), ("GetAnnotations", 3)] {
@@ -31,15 +32,15 @@ pub(super) fn typed(route: &Route, prefixes: &[Str]) -> Value {
     fields.push(("ObjectMeta", object(meta)));
     fields.push(("TypeMeta", object(version.into())));
     fields.push(("Spec", spec));
-    fields.push(("Status", status(names, route)));
+    fields.push(("Status", status(names, route, parts)));
     object(fields)
 }
 
 /// The route under JSON's names.
-pub(super) fn json(route: &Route, prefixes: &[Str]) -> Value {
+pub(super) fn json(route: &Route, prefixes: &[Str], parts: Parts) -> Value {
     let names = Names::Json;
     let meta = metadata(names, route, prefixes);
-    let (spec, status) = (spec(names, route), status(names, route));
+    let (spec, status) = (spec(names, route, parts), status(names, route, parts));
     let whole = vec![
         ("apiVersion", api_version(route)),
         ("kind", kind(route)),
@@ -81,7 +82,7 @@ fn metadata(names: Names, route: &Route, prefixes: &[Str]) -> Fields {
     fields
 }
 
-fn spec(names: Names, route: &Route) -> Value {
+fn spec(names: Names, route: &Route, parts: Parts) -> Value {
     let parents = list(route.parents.iter().map(|parent| parent_ref(names, parent)));
     let mut fields = vec![(names.of("ParentRefs", "parentRefs"), parents.clone())];
     if route.kind.has_hostnames() && (names == Names::Go || !route.hostnames.is_empty()) {
@@ -91,7 +92,9 @@ fn spec(names: Names, route: &Route) -> Value {
     if names == Names::Go {
         fields.push(("CommonRouteSpec", object(vec![("ParentRefs", parents)])));
     }
-    fields.push((names.of("Rules", "rules"), list(route.rules.iter().map(|rule| self::rule(names, rule)))));
+    if parts.rules {
+        fields.push((names.of("Rules", "rules"), list(route.rules.iter().map(|rule| self::rule(names, rule)))));
+    }
     object(fields)
 }
 
@@ -128,7 +131,10 @@ fn parent_ref(names: Names, parent: &ParentRef) -> Value {
     object(fields)
 }
 
-fn status(names: Names, route: &Route) -> Value {
+fn status(names: Names, route: &Route, parts: Parts) -> Value {
+    if !parts.status {
+        return object(Vec::new());
+    }
     let parents = list(route.status.iter().map(|status| parent_status(names, status)));
     let mut fields = vec![(names.of("Parents", "parents"), parents.clone())];
     if names == Names::Go {

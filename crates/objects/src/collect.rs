@@ -1,0 +1,192 @@
+//! Many texts become one snapshot, and every object remembers where it was written.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+use gatepost_core::diagnostic::{Diagnostic, FieldPath, Place, Related};
+use gatepost_core::model::{ObjectRef, Str};
+use gatepost_core::reason::DUPLICATE_OBJECT;
+use gatepost_core::snapshot::Snapshot;
+
+use crate::locate::{Located, Mark, locate, place_all};
+use crate::parse::{Origin, Read, Settings, join, read};
+
+/// One text. Its debug output is only its size, for it may hold private keys.
+#[derive(Clone)]
+pub struct SourceText {
+    bytes: Arc<[u8]>,
+    private: Vec<Range<usize>>,
+    line_starts: OnceLock<Vec<usize>>,
+}
+
+impl SourceText {
+    fn new(bytes: Arc<[u8]>, private: Vec<Range<usize>>) -> Self {
+        SourceText { bytes, private, line_starts: OnceLock::new() }
+    }
+
+    /// The text as it was given.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// A line, counted from 1 and without its end, unless it belongs to a document with a Secret: those are shown to nobody.
+    pub fn line(&self, number: u32) -> Option<Cow<'_, str>> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        let starts = self.line_starts.get_or_init(|| line_starts(&self.bytes));
+        let start = *starts.get(index)?;
+        let end = starts.get(index + 1).copied().unwrap_or(self.bytes.len());
+        let line = String::from_utf8_lossy(&self.bytes[start..end]);
+        let is_private = self.private.iter().any(|range| range.start < end && start < range.end);
+        (!is_private).then(|| match line {
+            Cow::Borrowed(line) => Cow::Borrowed(line.trim_end_matches(['\n', '\r'])),
+            Cow::Owned(line) => Cow::Owned(line.trim_end_matches(['\n', '\r']).to_owned()),
+        })
+    }
+}
+
+impl fmt::Debug for SourceText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SourceText({} bytes)", self.bytes.len())
+    }
+}
+
+/// Everything that was read, in one piece.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// The objects.
+    pub snapshot: Snapshot,
+    /// What is wrong with the texts and objects, each with its place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many objects of other kinds there were, by `apiVersion/kind`.
+    pub passed_over: BTreeMap<String, usize>,
+    origins: BTreeMap<ObjectRef, Origin>,
+    texts: BTreeMap<Str, SourceText>,
+}
+
+/// Reads texts by name, in order; of two objects with one name the later one is used.
+pub fn collect(texts: impl IntoIterator<Item = (Str, Vec<u8>)>, settings: &Settings) -> Loaded {
+    let mut loaded = Loaded::default();
+    for (name, bytes) in texts {
+        loaded.add(name, bytes, settings);
+    }
+    loaded
+}
+
+impl Loaded {
+    /// Reads one more text.
+    pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &Settings) {
+        let reading = read(&name, &bytes, settings);
+        self.texts.insert(name, SourceText::new(bytes.into(), reading.private));
+        self.diagnostics.extend(reading.diagnostics);
+        for (kind, count) in reading.passed_over {
+            *self.passed_over.entry(kind).or_default() += count;
+        }
+        for object in reading.objects {
+            self.object(object);
+        }
+    }
+
+    /// Where an object was read.
+    pub fn origin(&self, object: &ObjectRef) -> Option<&Origin> {
+        self.origins.get(object)
+    }
+
+    /// A text by its name.
+    pub fn text(&self, source: &str) -> Option<&SourceText> {
+        self.texts.get(source)
+    }
+
+    /// Finds a field of an object, with its extent.
+    pub fn locate(&self, object: &ObjectRef, field: &FieldPath) -> Option<Located> {
+        let origin = self.origins.get(object)?;
+        locate(self.texts.get(&origin.source)?.as_bytes(), origin, field)
+    }
+
+    /// The place of a field of an object, or of the nearest thing above it that exists.
+    pub fn place(&self, object: &ObjectRef, field: &FieldPath) -> Option<Place> {
+        let origin = self.origins.get(object)?;
+        let found = self.locate(object, field);
+        let at = found.as_ref().map_or((origin.line, origin.column), |l| (l.best().line, l.best().column));
+        Some(Place { source: origin.source.clone(), line: at.0, column: at.1 })
+    }
+
+    /// Gives every diagnostic its place, and those of related objects; each document is walked once.
+    pub fn fill_places(&self, diagnostics: &mut [Diagnostic]) {
+        let mut wishes: BTreeMap<(Str, usize), Vec<Wish<'_>>> = BTreeMap::new();
+        for diagnostic in diagnostics {
+            let mark = Mark::of(diagnostic.reason);
+            let main =
+                diagnostic.object.as_ref().map(|object| (object, &diagnostic.field, &mut diagnostic.place, mark));
+            let others =
+                diagnostic.related.iter_mut().map(|r: &mut Related| (&r.object, &r.field, &mut r.place, Mark::Value));
+            for (object, field, place, mark) in
+                main.into_iter().chain(others).filter(|(_, _, place, _)| place.is_none())
+            {
+                if let Some(origin) = self.origins.get(object) {
+                    let wish = Wish { origin, path: join(&origin.prefix, field), mark, place };
+                    wishes.entry((origin.source.clone(), origin.bytes.start)).or_default().push(wish);
+                }
+            }
+        }
+        wishes.into_values().for_each(|wishes| self.grant(wishes));
+    }
+
+    /// Fills the places that are wanted in one document.
+    fn grant(&self, wishes: Vec<Wish<'_>>) {
+        let Some(origin) = wishes.first().map(|wish| wish.origin) else { return };
+        let text = self.texts.get(&origin.source).and_then(|text| text.as_bytes().get(origin.bytes.clone()));
+        let document = text.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+        let wanted: Vec<(FieldPath, Mark)> = wishes.iter().map(|wish| (wish.path.clone(), wish.mark)).collect();
+        for (wish, place) in wishes.into_iter().zip(place_all(document, origin, &wanted)) {
+            *wish.place = Some(place);
+        }
+    }
+
+    fn object(&mut self, Read { object, origin }: Read) {
+        let key = object.object();
+        if let Some(earlier) = self.origins.get(&key) {
+            let (first, second) = (self.start_of(earlier), self.start_of(&origin));
+            self.diagnostics.extend(duplicates(&key, first, second));
+        }
+        self.origins.insert(key, origin);
+        self.snapshot.upsert(object);
+    }
+
+    /// Where an object's name stands, or else where its document begins.
+    fn start_of(&self, origin: &Origin) -> Place {
+        let name = FieldPath::of("metadata.name");
+        let found = self.texts.get(&origin.source).and_then(|text| locate(text.as_bytes(), origin, &name));
+        let at = found.as_ref().map_or((origin.line, origin.column), |l| (l.best().line, l.best().column));
+        Place { source: origin.source.clone(), line: at.0, column: at.1 }
+    }
+}
+
+/// A place that is to be found.
+struct Wish<'a> {
+    origin: &'a Origin,
+    path: FieldPath,
+    mark: Mark,
+    place: &'a mut Option<Place>,
+}
+
+/// Tells about two objects with one name, at both places.
+fn duplicates(object: &ObjectRef, first: Place, second: Place) -> [Diagnostic; 2] {
+    let field = FieldPath::of("metadata.name");
+    let tell = |message: String, place: &Place, other: &Place, note: &str| {
+        let diagnostic = Diagnostic::new(DUPLICATE_OBJECT, object, field.clone(), message);
+        let related =
+            Related { object: object.clone(), field: field.clone(), note: note.to_owned(), place: Some(other.clone()) };
+        Diagnostic { place: Some(place.clone()), related: vec![related], ..diagnostic }
+    };
+    [
+        tell(format!("{object} is described again later, and that one is used"), &first, &second, "the later one"),
+        tell(format!("{object} was described before; this later one is used"), &second, &first, "the earlier one"),
+    ]
+}
+
+fn line_starts(bytes: &[u8]) -> Vec<usize> {
+    std::iter::once(0).chain(memchr::memchr_iter(b'\n', bytes).map(|at| at + 1)).collect()
+}

@@ -1,0 +1,381 @@
+//! Texts become objects and diagnostics.
+//!
+//! Every problem is told with its place and harms only the document, object or field it is in. Objects of kinds that are not
+//! ours are counted and passed over. Nothing here panics, and nothing takes longer than the text is worth: sizes are bounded
+//! before anything is parsed.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use gatepost_core::diagnostic::{Diagnostic, FieldPath, Place};
+use gatepost_core::model::{Key, Kind, ObjectRef, Str};
+use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR, UNKNOWN_VALUE};
+use gatepost_core::snapshot::Object;
+use serde_json::{Map, Value};
+
+use crate::documents::{self, Document};
+use crate::fields::{Fields, Sink, shortened};
+use crate::kinds::{self, Found, Row};
+use crate::locate::{Mark, place_all};
+use crate::metadata::metadata;
+use crate::tree::{self, Broken};
+
+/// How large texts may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of one text.
+    pub text: usize,
+    /// Bytes of one YAML document.
+    pub yaml: usize,
+    /// Bytes of one JSON document; JSON is read much faster, and exports of whole clusters are one document.
+    pub json: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { text: 256 << 20, yaml: 16 << 20, json: 128 << 20 }
+    }
+}
+
+/// How texts are read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How large they may be.
+    pub limits: Limits,
+    /// The namespace of objects that name none.
+    pub namespace: Str,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { limits: Limits::default(), namespace: "default".into() }
+    }
+}
+
+/// What a text holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// Objects, in order.
+    pub objects: Vec<Read>,
+    /// What is wrong with them, each with its place.
+    pub diagnostics: Vec<Diagnostic>,
+    /// How many objects of other kinds there were, by `apiVersion/kind`.
+    pub passed_over: BTreeMap<String, usize>,
+    /// Parts of the text that hold Secrets, and so are shown to nobody.
+    pub private: Vec<Range<usize>>,
+}
+
+/// One object and where it was read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The object.
+    pub object: Object,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// Where an object stands in a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The text's name.
+    pub source: Str,
+    /// The document in the text.
+    pub bytes: Range<usize>,
+    /// The line that the document begins on, counted from 1.
+    pub line: u32,
+    /// The column that the document begins at, counted from 1.
+    pub column: u32,
+    /// The way to the object inside the document: `items[3]` in a List, else nothing.
+    pub prefix: FieldPath,
+}
+
+/// What one tree of values turns out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)]
+pub enum Interpreted {
+    /// An object, and what is wrong with it.
+    Object(Object, Vec<Diagnostic>),
+    /// Something that was meant to be an object of ours and is none; the field to mend and why.
+    Unreadable(FieldPath, String),
+    /// An object of another kind, as `apiVersion/kind`, and perhaps a hint that it was meant to be one of ours.
+    PassedOver(String, Option<String>),
+}
+
+/// Reads a text that may hold any number of YAML or JSON documents.
+pub fn read(source: &str, text: &[u8], settings: &Settings) -> Reading {
+    let mut reader = Reader { source: source.into(), text, settings, reading: Reading::default() };
+    if let Some((line, message)) = refusal(text, settings) {
+        reader.broken(line, 1, message);
+        return reader.reading;
+    }
+    for document in documents::split(text) {
+        reader.document(&document);
+    }
+    reader.reading
+}
+
+/// Reads one object from a tree of values, such as a watch delivers.
+pub fn interpret(value: &Value, settings: &Settings) -> Interpreted {
+    let Value::Object(map) = value else {
+        return Interpreted::Unreadable(
+            FieldPath::root(),
+            format!("a document must be a mapping, this one is {}", type_of(value)),
+        );
+    };
+    let (Some(version), Some(kind)) = (text_of(map, "apiVersion"), text_of(map, "kind")) else {
+        return without_type(map);
+    };
+    let (group, version_word) = version.rsplit_once('/').unwrap_or(("", version));
+    let name = format!("{}/{}", shortened(version), shortened(kind));
+    match kinds::find(group, kind) {
+        Found::Row(row) => object(map, row, version_word, None, settings),
+        Found::DraftListenerSet(row) => object(map, row, version_word, Some(DRAFT), settings),
+        Found::Misspelt(right) => {
+            Interpreted::PassedOver(name, Some(format!("`kind` is `{kind}`; did you mean `{right}`?")))
+        }
+        Found::Foreign => Interpreted::PassedOver(name, None),
+    }
+}
+
+const DRAFT: &str = "is the group of a draft of ListenerSet; it is read as an XListenerSet. \
+                     The released kind is `ListenerSet` of `gateway.networking.k8s.io/v1`";
+
+fn text_of<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v str> {
+    map.get(key)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// A mapping without `apiVersion` or `kind`: an error where it was clearly meant to be one of ours.
+fn without_type(map: &Map<String, Value>) -> Interpreted {
+    match text_of(map, "kind") {
+        Some(kind) if kinds::is_known_name(kind) => Interpreted::Unreadable(
+            FieldPath::of("apiVersion"),
+            format!("`apiVersion` is missing; a {kind} cannot be read without it"),
+        ),
+        _ => Interpreted::PassedOver("without apiVersion and kind".to_owned(), None),
+    }
+}
+
+fn object(map: &Map<String, Value>, row: &Row, version: &str, draft: Option<&str>, settings: &Settings) -> Interpreted {
+    let kind = row.kind;
+    let key = match key(map, kind, settings) {
+        Ok(key) => key,
+        Err((field, message)) => return Interpreted::Unreadable(field, message),
+    };
+    let sink = Sink::new(ObjectRef { kind, key: key.clone() });
+    let root = Fields::root(map, &sink, row.strictness);
+    root.ignore(&["apiVersion", "kind"]);
+    if let Some(note) = draft {
+        root.tell(UNKNOWN_VALUE, "apiVersion", note);
+    } else if !row.versions.contains(&version) {
+        root.unknown_value("apiVersion", version, row.versions);
+    }
+    let object = (row.read)(metadata(&root, key), &root, version);
+    root.finish();
+    Interpreted::Object(object, sink.into_diagnostics())
+}
+
+/// Namespace and name; without a name nothing can be said about an object.
+fn key(map: &Map<String, Value>, kind: Kind, settings: &Settings) -> Result<Key, (FieldPath, String)> {
+    let metadata = map.get("metadata").and_then(Value::as_object);
+    let name = metadata.and_then(|metadata| metadata.get("name"));
+    let generated = metadata.is_some_and(|metadata| metadata.contains_key("generateName"));
+    let field = FieldPath::of("metadata.name");
+    match name {
+        Some(Value::String(name)) if !name.is_empty() => {
+            let namespace = metadata.and_then(|metadata| text_of(metadata, "namespace")).unwrap_or(&settings.namespace);
+            Ok(Key::new(if kind.is_cluster_scoped() { "" } else { namespace }, name.as_str()))
+        }
+        Some(value @ (Value::Bool(_) | Value::Number(_))) => Err((
+            field,
+            format!("`metadata.name` of a {kind} is {}, text is expected; put it in quotes", type_of(value)),
+        )),
+        _ if generated => {
+            Err((field, format!("`metadata.name` of a {kind} is missing; `generateName` only works in a cluster")))
+        }
+        _ => Err((field, format!("`metadata.name` of a {kind} is missing"))),
+    }
+}
+
+fn type_of(value: &Value) -> String {
+    match value {
+        Value::Null => "empty".to_owned(),
+        Value::Bool(flag) => format!("the boolean {flag}"),
+        Value::Number(number) => format!("the number {number}"),
+        Value::String(_) => "a text".to_owned(),
+        Value::Array(_) => "a list".to_owned(),
+        Value::Object(_) => "a mapping".to_owned(),
+    }
+}
+
+/// Why a text is not even split into documents.
+fn refusal(text: &[u8], settings: &Settings) -> Option<(u32, String)> {
+    if text.len() > settings.limits.text {
+        let message = format!("the text has {} bytes, at most {} are read", text.len(), settings.limits.text);
+        return Some((1, message));
+    }
+    let utf16 = text.starts_with(b"\xFF\xFE") || text.starts_with(b"\xFE\xFF");
+    utf16.then(|| (1, "the text is UTF-16; save it as UTF-8".to_owned()))
+}
+
+struct Reader<'a> {
+    source: Str,
+    text: &'a [u8],
+    settings: &'a Settings,
+    reading: Reading,
+}
+
+impl Reader<'_> {
+    fn document(&mut self, document: &Document) {
+        let bytes = &self.text[document.bytes.clone()];
+        let text = match readable(bytes, &self.settings.limits) {
+            Ok(text) => text,
+            Err(broken) => return self.broken(document.line + broken.line - 1, broken.column, broken.message),
+        };
+        let (values, broken) = tree::grow(text);
+        if values.iter().any(|grown| holds_secret(&grown.value)) || (broken.is_some() && text.contains("Secret")) {
+            self.reading.private.push(document.bytes.clone());
+        }
+        for grown in values {
+            let before = &text[..grown.start];
+            let origin = Origin {
+                source: self.source.clone(),
+                bytes: document.bytes.start + grown.start..document.bytes.start + grown.end,
+                line: document.line + count(before.matches('\n').count()),
+                column: 1 + before.rsplit('\n').next().map_or(0, |line| count(line.chars().count())),
+                prefix: FieldPath::root(),
+            };
+            self.value(&grown.value, &origin, &text[grown.start..grown.end]);
+        }
+        if let Some(Broken { message, line, column }) = broken {
+            self.broken(document.line + line - 1, column, message);
+        }
+    }
+
+    fn broken(&mut self, line: u32, column: u32, message: String) {
+        let place = Place { source: self.source.clone(), line, column };
+        self.reading.diagnostics.push(Diagnostic::of_text(SYNTAX_ERROR, place, message));
+    }
+
+    /// Reads a document's value; all its problems are located in one go.
+    fn value(&mut self, value: &Value, origin: &Origin, text: &str) {
+        let mut told = Vec::new();
+        self.items(value, origin, &mut told);
+        let wanted: Vec<(FieldPath, Mark)> =
+            told.iter().map(|(prefix, d)| (join(prefix, &d.field), Mark::of(d.reason))).collect();
+        let places = place_all(text, origin, &wanted);
+        for ((_, mut diagnostic), place) in told.into_iter().zip(places) {
+            diagnostic.place = Some(place);
+            self.reading.diagnostics.push(diagnostic);
+        }
+    }
+
+    /// Reads an object, or every object of a List.
+    fn items(&mut self, value: &Value, origin: &Origin, told: &mut Vec<(FieldPath, Diagnostic)>) {
+        let Some((items, inherited)) = list_items(value) else {
+            return self.item(value, origin, told);
+        };
+        for (i, item) in items.iter().enumerate() {
+            let origin = Origin { prefix: origin.prefix.key("items").index(i), ..origin.clone() };
+            match with_type(item, inherited.as_ref()) {
+                Some(item) => self.item(&item, &origin, told),
+                None => self.items(item, &origin, told),
+            }
+        }
+    }
+
+    fn item(&mut self, value: &Value, origin: &Origin, told: &mut Vec<(FieldPath, Diagnostic)>) {
+        let prefix = &origin.prefix;
+        match interpret(value, self.settings) {
+            _ if value.is_null() => {}
+            Interpreted::Object(object, diagnostics) => {
+                told.extend(diagnostics.into_iter().map(|d| (prefix.clone(), d)));
+                self.reading.objects.push(Read { object, origin: origin.clone() });
+            }
+            Interpreted::Unreadable(field, message) => {
+                told.push((prefix.clone(), self.of_text(OBJECT_UNREADABLE, field, message)))
+            }
+            Interpreted::PassedOver(name, hint) => {
+                *self.reading.passed_over.entry(name).or_default() += 1;
+                told.extend(
+                    hint.map(|hint| (prefix.clone(), self.of_text(UNKNOWN_VALUE, FieldPath::of("kind"), hint))),
+                );
+            }
+        }
+    }
+
+    /// A diagnostic on something that has no name; its place is filled in later.
+    fn of_text(&self, reason: gatepost_core::reason::Reason, field: FieldPath, message: String) -> Diagnostic {
+        let place = Place { source: self.source.clone(), line: 1, column: 1 };
+        Diagnostic { field, ..Diagnostic::of_text(reason, place, message) }
+    }
+}
+
+/// The text of a document, unless it is too large or no text.
+fn readable<'t>(bytes: &'t [u8], limits: &Limits) -> Result<&'t str, Broken> {
+    let at_start = |message: String| Broken { message, line: 1, column: 1 };
+    if bytes.len() > limits.yaml.max(limits.json) {
+        return Err(at_start(too_large(bytes.len(), limits.yaml.max(limits.json))));
+    }
+    if let Some(at) = memchr::memchr(0, bytes) {
+        return Err(broken_at(bytes, at, "holds a NUL byte; is it a binary file?"));
+    }
+    let text = std::str::from_utf8(bytes).map_err(|error| broken_at(bytes, error.valid_up_to(), "is no UTF-8"))?;
+    if bytes.len() > limits.yaml && !tree::looks_like_flow(text) {
+        return Err(at_start(too_large(bytes.len(), limits.yaml)));
+    }
+    Ok(text)
+}
+
+fn too_large(found: usize, most: usize) -> String {
+    format!("the document has {found} bytes, at most {most} are read; split it up")
+}
+
+fn broken_at(bytes: &[u8], at: usize, what: &str) -> Broken {
+    let before = &bytes[..at];
+    let line = 1 + memchr::memchr_iter(b'\n', before).count();
+    let column = 1 + at - memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
+    Broken { message: format!("the text {what}"), line: count(line), column: count(column) }
+}
+
+/// Whether a value is a Secret or a List that has one.
+fn holds_secret(value: &Value) -> bool {
+    let is_secret =
+        |value: &Value| value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("Secret"));
+    is_secret(value) || list_items(value).is_some_and(|(items, _)| items.iter().any(holds_secret))
+}
+
+/// `apiVersion` and `kind` that the items of a typed list have without saying so.
+type Inherited = (String, String);
+
+/// The items of a List, and the type that items without one have.
+fn list_items(value: &Value) -> Option<(&Vec<Value>, Option<Inherited>)> {
+    let map = value.as_object()?;
+    let kind = text_of(map, "kind")?.strip_suffix("List")?;
+    let items = map.get("items")?.as_array()?;
+    let inherited =
+        (!kind.is_empty()).then(|| (text_of(map, "apiVersion").unwrap_or_default().to_owned(), kind.to_owned()));
+    Some((items, inherited))
+}
+
+/// An item with the type it inherits from its list, if it has none of its own.
+fn with_type(item: &Value, inherited: Option<&Inherited>) -> Option<Value> {
+    let (version, kind) = inherited?;
+    let map = item.as_object().filter(|map| !map.contains_key("kind"))?;
+    let mut map = map.clone();
+    map.insert("apiVersion".to_owned(), version.as_str().into());
+    map.insert("kind".to_owned(), kind.as_str().into());
+    Some(Value::Object(map))
+}
+
+/// One path behind another.
+pub(crate) fn join(prefix: &FieldPath, field: &FieldPath) -> FieldPath {
+    use gatepost_core::diagnostic::Segment;
+    field.segments().iter().fold(prefix.clone(), |path, segment| match segment {
+        Segment::Key(key) => path.key(key.clone()),
+        Segment::Index(index) => path.index(*index),
+    })
+}
+
+fn count(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,49 @@
+//! DNSPolicy and TLSPolicy of gatepost.dev.
+
+use gatepost_core::model::{GATEWAY_GROUP, PolicyTarget, Reference, Str};
+
+use crate::fields::Fields;
+use crate::rules;
+use crate::shapes::Shape;
+use crate::times::seconds;
+
+mod dns;
+mod tls;
+
+pub(crate) use dns::read as dns;
+pub(crate) use tls::read as tls;
+
+/// Reads `targetRef`. A section that cannot be read is one that nobody has: an absent one would mean the whole object.
+fn target(f: &Fields<'_>) -> PolicyTarget {
+    f.require("targetRef");
+    let target = f.mapping("targetRef", |f| {
+        let group = f.shaped("group", Shape::Group).unwrap_or_else(|| GATEWAY_GROUP.into());
+        let kind = f.required("kind", Shape::Kind);
+        if !kind.is_empty() {
+            rules::word(f, "kind", &["Gateway", "ListenerSet"]);
+        }
+        let object = Reference { group, kind, namespace: None, name: f.required("name", Shape::ObjectName) };
+        PolicyTarget { object, section: f.shaped("sectionName", Shape::Subdomain) }
+    });
+    target.unwrap_or_else(|| PolicyTarget { object: crate::references::nobody(), section: None })
+}
+
+/// Reads a duration such as `5m` or `2160h` as seconds.
+fn duration(f: &Fields<'_>, key: &'static str) -> Option<u64> {
+    let node = f.node(key)?;
+    let found = seconds(node.text()?);
+    if found.is_none() {
+        node.invalid("is no duration; write one such as `90s`, `5m` or `2160h`");
+    }
+    found
+}
+
+/// Reads a scalar as text, however it was written.
+fn plain(value: &serde_json::Value) -> Option<Str> {
+    match value {
+        serde_json::Value::String(text) => Some(text.as_str().into()),
+        serde_json::Value::Number(number) => Some(number.to_string().into()),
+        serde_json::Value::Bool(flag) => Some(flag.to_string().into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,98 @@
+//! DNSPolicy.
+
+use std::net::IpAddr;
+
+use gatepost_core::model::{DnsPolicy, HealthCheck, Meta, Str};
+use gatepost_core::names::Hostname;
+use gatepost_core::snapshot::Object;
+
+use super::{duration, target};
+use crate::fields::{Fields, Node, shortened};
+use crate::references::nobody;
+use crate::rules;
+use crate::shapes::Shape;
+use gatepost_core::model::PolicyTarget;
+
+/// Reads a DNSPolicy.
+pub(crate) fn read(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
+    root.require("spec");
+    root.ignore(&["status"]);
+    let mut policy = DnsPolicy {
+        meta,
+        target: PolicyTarget { object: nobody(), section: None },
+        allow_wildcards: None,
+        ttl: None,
+        exclude_addresses: Vec::new(),
+        health_check: None,
+        provider: None,
+    };
+    root.mapping("spec", |f| spec(f, &mut policy));
+    Object::DnsPolicy(policy)
+}
+
+fn spec(f: &Fields<'_>, policy: &mut DnsPolicy) {
+    policy.target = target(f);
+    policy.allow_wildcards = wildcards(f);
+    policy.ttl = f.number_in("ttl", "a TTL in seconds", 1, i64::from(i32::MAX)).and_then(|ttl| u32::try_from(ttl).ok());
+    policy.exclude_addresses = f.list("excludeAddresses", |node| Some(excluded(node)));
+    policy.health_check = f.mapping("healthCheck", health_check);
+    policy.provider = provider(f);
+}
+
+/// Unset means yes; a value that cannot be read means no.
+pub(super) fn wildcards(f: &Fields<'_>) -> Option<bool> {
+    f.has("allowWildcardHosts").then(|| f.flag("allowWildcardHosts").unwrap_or(false))
+}
+
+fn excluded(node: Node<'_>) -> Str {
+    let text = node.text().unwrap_or_default();
+    if !is_address(text) {
+        node.invalid(format!(
+            "is \"{}\"; an IP address, a range such as 10.0.0.0/8, or a hostname is expected",
+            shortened(text)
+        ));
+    }
+    text.into()
+}
+
+fn is_address(text: &str) -> bool {
+    let Some((network, length)) = text.split_once('/') else {
+        return text.parse::<IpAddr>().is_ok() || Hostname::parse(text).is_ok();
+    };
+    let longest = match network.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => 32,
+        Ok(IpAddr::V6(_)) => 128,
+        Err(_) => return false,
+    };
+    length.parse::<u8>().is_ok_and(|length| length <= longest)
+}
+
+fn health_check(f: &Fields<'_>) -> HealthCheck {
+    let protocol = rules::word(f, "protocol", &["HTTP", "HTTPS"]).unwrap_or_else(|| "HTTPS".into());
+    let default_port = if &*protocol == "HTTP" { 80 } else { 443 };
+    let interval = duration(f, "interval").and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(300);
+    if interval == 0 {
+        f.invalid("interval", "is less than a second");
+    }
+    let threshold = f.number_in("failureThreshold", "a number of failures", 1, 1000);
+    HealthCheck {
+        port: f.port("port").unwrap_or(default_port),
+        path: f.shaped("path", Shape::UrlPath).unwrap_or_else(|| "/".into()),
+        interval: interval.max(1),
+        failure_threshold: threshold.and_then(|n| u32::try_from(n).ok()).unwrap_or(5),
+        headers: f.mapping("additionalHeadersRef", |f| f.required("name", Shape::ObjectName)),
+        protocol,
+    }
+}
+
+/// A reference with a name, or the name alone.
+fn provider(f: &Fields<'_>) -> Option<Str> {
+    let node = f.node("providerRef")?;
+    match node.value() {
+        serde_json::Value::String(name) => Some(name.as_str().into()),
+        _ => node.mapping(|f| {
+            f.ignore(&["group", "kind"]);
+            f.required("name", Shape::ObjectName)
+        }),
+    }
+}

@@ -1,0 +1,322 @@
+//! One document's text becomes a tree of plain values, within bounds.
+//!
+//! JSON goes through serde_json, everything else through serde-saphyr. Both are held to the same number of nodes and amount
+//! of text, counted after aliases and merges are expanded, so that no document can ask for more than it is worth. Duplicate
+//! keys are errors in both. Error messages never quote the text: it may hold a private key.
+
+use std::cell::Cell;
+use std::fmt;
+
+use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+
+/// The most nodes one document may expand to.
+const MAX_NODES: usize = 8_000_000;
+/// The most text, in bytes, that one document may expand to.
+const MAX_TEXT: usize = 512 << 20;
+/// How deep a YAML document may nest; serde_json has a bound of its own (128).
+const MAX_DEPTH: usize = 100;
+/// How often aliases may be used in one document.
+const MAX_ALIASES: usize = 10_000;
+/// How many events the aliases of one document may expand to.
+const MAX_REPLAYED_EVENTS: usize = 200_000;
+/// How much text the aliases of a document may repeat.
+const MAX_REPEATED_TEXT: usize = 16 << 20;
+
+/// A document that is neither YAML nor JSON. Line and column count from 1 within the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Broken {
+    pub(crate) message: String,
+    pub(crate) line: u32,
+    pub(crate) column: u32,
+}
+
+/// A value of a document and where in the document it stands.
+pub(crate) struct Grown {
+    pub(crate) value: Value,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
+
+/// Reads every value of a document: one for YAML, one or more for JSON. What could be read before an error is kept.
+pub(crate) fn grow(text: &str) -> (Vec<Grown>, Option<Broken>) {
+    if !looks_like_flow(text) {
+        return one(yaml(text), text.len());
+    }
+    let (values, error) = json_stream(text);
+    match error {
+        None => (values, None),
+        Some(error) if !values.is_empty() || looks_like_json(text) => (values, Some(error)),
+        Some(_) => one(yaml(text), text.len()),
+    }
+}
+
+/// Whether a document is to be read by the rules of JSON first.
+pub(crate) fn looks_like_flow(text: &str) -> bool {
+    body(text).starts_with(['{', '['])
+}
+
+fn one(result: Result<Value, Broken>, end: usize) -> (Vec<Grown>, Option<Broken>) {
+    match result {
+        Ok(value) => (vec![Grown { value, start: 0, end }], None),
+        Err(broken) => (Vec::new(), Some(broken)),
+    }
+}
+
+/// What stands behind `---` and comments at the start of a document.
+fn body(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let after = match rest.strip_prefix("---") {
+            Some(after) => after,
+            None if rest.starts_with('#') => rest.split_once('\n').map_or("", |(_, after)| after),
+            None => return rest,
+        };
+        rest = after.trim_start();
+    }
+}
+
+/// Whether a text means to be JSON, so that JSON's error is the one to show. `{{` begins a template, not JSON.
+fn looks_like_json(text: &str) -> bool {
+    body(text).get(1..).is_some_and(|inner| inner.trim_start().starts_with(['"', '[']) || inner.trim_start().is_empty())
+}
+
+fn json_stream(text: &str) -> (Vec<Grown>, Option<Broken>) {
+    let base = text.len() - body(text).len();
+    let mut stream = serde_json::Deserializer::from_str(&text[base..]).into_iter::<Tree>();
+    let mut values = Vec::new();
+    loop {
+        let before = base + stream.byte_offset();
+        match stream.next() {
+            None => return (values, None),
+            Some(Ok(Tree(value))) => {
+                let start = before + (text[before..].len() - text[before..].trim_start().len());
+                values.push(Grown { value, start, end: base + stream.byte_offset() });
+            }
+            Some(Err(error)) => return (values, Some(json_error(&error, &text[..base]))),
+        }
+    }
+}
+
+fn json_error(error: &serde_json::Error, before: &str) -> Broken {
+    let suffix = format!(" at line {} column {}", error.line(), error.column());
+    let whole = error.to_string();
+    let message = whole.strip_suffix(&suffix).unwrap_or(&whole).to_owned();
+    let (line, column) = (number(error.line()), number(error.column()).max(1));
+    let lines_before = number(before.matches('\n').count());
+    let indent = if line == 1 { number(before.rsplit('\n').next().map_or(0, |l| l.chars().count())) } else { 0 };
+    Broken { message, line: lines_before + line.max(1), column: indent + column }
+}
+
+fn yaml(text: &str) -> Result<Value, Broken> {
+    let meter = Meter::with_text(text.len() + MAX_REPEATED_TEXT);
+    let grow = Grow { meter: &meter };
+    serde_saphyr::with_deserializer_from_str_with_options(text, options(), |reader| grow.deserialize(reader))
+        .map_err(|error| yaml_error(&error))
+}
+
+fn yaml_error(error: &serde_saphyr::Error) -> Broken {
+    let error = error.without_snippet();
+    let (line, column) = error.location().map_or((1, 1), |at| (small(at.line()), small(at.column())));
+    Broken { message: without_position(&error.to_string()), line: line.max(1), column: column.max(1) }
+}
+
+/// The parser's message ends with a position that counts from the document; ours is shown elsewhere.
+fn without_position(message: &str) -> String {
+    let first = message.lines().next().unwrap_or_default();
+    let end = first.find(" at line ").unwrap_or(first.len());
+    first[..end].to_owned()
+}
+
+/// How YAML is read: as kubectl does, and never without bounds.
+fn options() -> serde_saphyr::Options {
+    serde_saphyr::options! {
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            flow_nesting_limit: MAX_DEPTH,
+            max_events: 4 * MAX_NODES,
+            max_nodes: MAX_NODES,
+            max_documents: 2,
+            max_aliases: MAX_ALIASES,
+            max_recorded_anchor_events: MAX_REPLAYED_EVENTS,
+            max_total_scalar_bytes: MAX_TEXT,
+        },
+        duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::Error,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPLAYED_EVENTS, max_replay_stack_depth: 32 },
+        legacy_octal_numbers: true,
+        emit_comments: false,
+        with_snippet: false,
+    }
+}
+
+fn number(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+fn small(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// Counts what a document has grown to.
+struct Meter {
+    nodes: Cell<usize>,
+    text: Cell<usize>,
+}
+
+impl Meter {
+    fn with_text(text: usize) -> Self {
+        Meter { nodes: Cell::new(MAX_NODES), text: Cell::new(text) }
+    }
+
+    fn node<E: Error>(&self) -> Result<(), E> {
+        self.spend(&self.nodes, 1, "the document has too many nodes")
+    }
+
+    fn text<E: Error>(&self, text: &str) -> Result<(), E> {
+        self.spend(&self.text, text.len(), "the document repeats too much text through aliases")
+    }
+
+    fn spend<E: Error>(&self, purse: &Cell<usize>, amount: usize, message: &str) -> Result<(), E> {
+        let left = purse.get().checked_sub(amount).ok_or_else(|| E::custom(message))?;
+        purse.set(left);
+        Ok(())
+    }
+}
+
+/// A tree that is read with a meter of its own.
+struct Tree(Value);
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let meter = Meter::with_text(MAX_TEXT);
+        Grow { meter: &meter }.deserialize(deserializer).map(Tree)
+    }
+}
+
+/// Reads one value and everything below it.
+#[derive(Clone, Copy)]
+struct Grow<'a> {
+    meter: &'a Meter,
+}
+
+impl<'de> DeserializeSeed<'de> for Grow<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Grow<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a YAML or JSON value")
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        self.meter.node().map(|()| Value::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        self.meter.node().map(|()| value.into())
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        self.meter.node().map(|()| value.into())
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        self.meter.node().map(|()| value.into())
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.meter.text(value)?;
+        self.meter.node().map(|()| value.into())
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        self.meter.text(&value)?;
+        self.meter.node().map(|()| Value::String(value))
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        self.meter.node().map(|()| Value::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Value, E> {
+        self.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.deserialize(deserializer)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        self.meter.node()?;
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element_seed(self)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
+        self.meter.node()?;
+        let mut map = Map::new();
+        while let Some(key) = access.next_key::<String>()? {
+            self.meter.text(&key)?;
+            if map.contains_key(&key) {
+                return Err(A::Error::custom("a key stands twice in one mapping"));
+            }
+            map.insert(key, access.next_value_seed(self)?);
+        }
+        Ok(Value::Object(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn values(text: &str) -> Vec<Value> {
+        let (values, broken) = grow(text);
+        assert_eq!(broken, None, "{text:?}");
+        values.into_iter().map(|g| g.value).collect()
+    }
+
+    fn broken(text: &str) -> Broken {
+        grow(text).1.unwrap_or_else(|| panic!("{text:?} should not be readable"))
+    }
+
+    #[test]
+    fn yaml_means_what_kubectl_makes_of_it() {
+        let tree = json!({"v": true, "o": 493, "t": "a", "x": null, "n": 1.5});
+        assert_eq!(values("v: yes\no: 0755\nt: a\nx:\nn: 1.5\n"), [tree]);
+        assert_eq!(values("base: &b {a: 1}\nuse:\n  <<: *b\n  c: 2\n")[0]["use"], json!({"a": 1, "c": 2}));
+    }
+
+    #[test]
+    fn json_values_may_follow_each_other() {
+        let text = "---\n{\"a\": 1}\n {\"b\": [2]}\n";
+        assert_eq!(values(text), [json!({"a": 1}), json!({"b": [2]})]);
+        let (grown, _) = grow(text);
+        assert_eq!(&text[grown[1].start..grown[1].end], "{\"b\": [2]}");
+        assert_eq!(values("{a: b}"), [json!({"a": "b"})]);
+    }
+
+    #[test]
+    fn errors_have_positions_and_no_quotes() {
+        for (text, line, column) in [
+            ("a: 1\nb: [1,\nc: 2\n", 2, 4),
+            ("a: 1\na: 2\n", 2, 1),
+            ("{\"a\": 1,\n \"a\": 2}", 2, 4),
+            ("---\n{\"a\": }", 2, 7),
+            ("a:\n\tb: 1\n", 2, 2),
+        ] {
+            let error = broken(text);
+            assert_eq!((error.line, error.column), (line, column), "{text:?}: {error:?}");
+        }
+    }
+}
