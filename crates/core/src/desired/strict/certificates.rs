@@ -222,7 +222,8 @@ impl Maker<'_, '_> {
         let Some(first) = policies.next() else { return };
         for policy in policies.filter(|policy| policy.issuer != first.issuer) {
             let object = policy.object();
-            let message = format!("Secret {secret} is shared, and its issuer is that of {}, which is older", first.object());
+            let message =
+                format!("Secret {secret} is shared, and its issuer is that of {}, which is older", first.object());
             let field = FieldPath::of("spec.issuerRef");
             let reason = reason::CERTIFICATE_ISSUERS_DIFFER;
             self.desired.diagnostics.push(Diagnostic::new(reason, &object, field, message));
@@ -315,12 +316,15 @@ fn cannot_cover(pair: &Pair<'_>, hostname: &Hostname, because: &str) -> Diagnost
         Some(index) => field.index(index),
         None => field,
     };
-    let message = format!("{} ends TLS for `{hostname}` without a certificate: {because}", listener_name(pair.listener));
+    let message =
+        format!("{} ends TLS for `{hostname}` without a certificate: {because}", listener_name(pair.listener));
     Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &route.object(), field, message)
 }
 
 /// What is told of wildcards that a policy allows by saying nothing (D1).
 fn note(names: &BTreeSet<Str>) -> String {
     let names = listed(names.iter().map(|name| &**name));
-    format!("`allowWildcardHosts` is not set, which allows the wildcard certificate for {names}; set it to say what is meant")
+    format!(
+        "`allowWildcardHosts` is not set, which allows the wildcard certificate for {names}; set it to say what is meant"
+    )
 }

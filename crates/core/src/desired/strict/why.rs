@@ -148,9 +148,7 @@ impl Case<'_> {
         let topology = self.context.topology;
         let set = topology.sets.get(&parent).map(|state| &state.set);
         let gateway = match set {
-            Some(set) => {
-                Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone())
-            }
+            Some(set) => Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone()),
             None => parent.key.clone(),
         };
         let told = topology.gateways.get(&gateway).map(|state| self.world().gateway(state)).unwrap_or_default();
