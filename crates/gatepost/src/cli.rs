@@ -13,7 +13,9 @@ use clap::{Args, Parser, Subcommand};
 mod check;
 mod completions;
 mod explain;
+mod flags;
 mod man;
+mod plan;
 mod route;
 mod status;
 
@@ -60,6 +62,7 @@ enum Command {
     Status(status::Status),
     Route(route::Route),
     Explain(explain::Explain),
+    Plan(plan::Plan),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -98,6 +101,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Status(command) => command.run(out),
         Command::Route(command) => command.run(out),
         Command::Explain(command) => command.run(out),
+        Command::Plan(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
     }
