@@ -7,7 +7,7 @@ use gatepost_core::reason::INVALID_FIELD;
 use gatepost_objects::{Read, Reading, Settings, collect, locate, read};
 
 /// Reads bytes as objects: nothing panics, every problem has a place in the text, and reading twice gives the same.
-pub fn parse(bytes: &[u8]) {
+pub(crate) fn parse(bytes: &[u8]) {
     let settings = Settings::default();
     let reading = read("input", bytes, &settings);
     assert_eq!(read("input", bytes, &settings), reading, "reading is not repeatable");
@@ -47,7 +47,7 @@ fn object_is_found_again(bytes: &[u8], read: &Read) {
 }
 
 /// Reads lines as hostnames: what is valid stays valid, and intersection keeps its laws for every pair of neighbours.
-pub fn hostname(bytes: &[u8]) {
+pub(crate) fn hostname(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let _ = host_of(&text);
     let names: Vec<Hostname> = text.lines().take(8).filter_map(one_hostname).chain([Hostname::any()]).collect();
