@@ -4,9 +4,16 @@
 //! values. This crate never reads a clock, a file, the environment or a socket, never prints, never serializes, and so
 //! cannot fail: broken input yields a value and diagnostics.
 
+pub mod desired;
 pub mod diagnostic;
+pub mod explain;
+pub mod lint;
 pub mod model;
 pub mod names;
+pub mod policy;
 pub mod reason;
+pub mod report;
+pub mod routing;
 pub mod selector;
 pub mod snapshot;
+pub mod topology;

@@ -144,6 +144,26 @@ impl Snapshot {
         }
     }
 
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.classes.len()
+            + self.gateways.len()
+            + self.listener_sets.len()
+            + self.routes.len()
+            + self.grants.len()
+            + self.namespaces.len()
+            + self.services.len()
+            + self.secrets.len()
+            + self.config_maps.len()
+            + self.dns_policies.len()
+            + self.tls_policies.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Removes an object; says whether it was there.
     pub fn remove(&mut self, object: &ObjectRef) -> bool {
         let key = &object.key;

@@ -19,15 +19,15 @@ use crate::snapshot::Snapshot;
 
 pub mod authority;
 pub mod backends;
-mod bindings;
+pub mod bindings;
 mod certificates;
 mod conflicts;
 mod grants;
-mod listeners;
-mod sets;
+pub mod listeners;
+pub mod sets;
 
 pub use backends::{BackendProblem, BackendUse};
-pub use certificates::CertificateProblem;
+pub use certificates::{CertificateProblem, CertificateUse};
 pub use grants::{Grants, Referrer};
 
 /// What decides whose Gateways are looked at.

@@ -1,1 +1,9 @@
-//! x
+//! Gatepost as a library: command line, reading of files, views and renderings.
+//!
+//! This is the outermost crate: the only one that reads files and the environment, prints, and knows which shape output has.
+//! It decides nothing: the rules are in `gatepost-core`, the wire shapes in `gatepost-objects`.
+
+pub mod cli;
+pub mod render;
+pub mod source;
+pub mod view;

@@ -1,1 +1,7 @@
-fn main() {}
+//! The `gatepost` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    gatepost::cli::main(std::env::args_os())
+}

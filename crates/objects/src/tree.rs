@@ -55,6 +55,19 @@ pub(crate) fn grow(text: &str) -> (Vec<Grown>, Option<Broken>) {
     }
 }
 
+/// Reads a text that is one mapping, such as a settings file; says what is wrong and where.
+pub fn mapping(text: &str) -> Result<Map<String, Value>, String> {
+    let (mut values, broken) = grow(text);
+    if let Some(broken) = broken {
+        return Err(format!("line {}, column {}: {}", broken.line, broken.column, broken.message));
+    }
+    match (values.pop().map(|grown| grown.value), values.is_empty()) {
+        (None | Some(Value::Null), true) => Ok(Map::new()),
+        (Some(Value::Object(map)), true) => Ok(map),
+        _ => Err("it must be one mapping of keys to values".to_owned()),
+    }
+}
+
 /// Whether a document is to be read by the rules of JSON first.
 pub(crate) fn looks_like_flow(text: &str) -> bool {
     body(text).starts_with(['{', '['])

@@ -43,8 +43,7 @@ pub enum RouteKind {
 
 impl RouteKind {
     /// Every kind.
-    pub const ALL: [RouteKind; 5] =
-        [RouteKind::Http, RouteKind::Grpc, RouteKind::Tls, RouteKind::Tcp, RouteKind::Udp];
+    pub const ALL: [RouteKind; 5] = [RouteKind::Http, RouteKind::Grpc, RouteKind::Tls, RouteKind::Tcp, RouteKind::Udp];
 
     /// The object kind.
     pub fn kind(self) -> Kind {

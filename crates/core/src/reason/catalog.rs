@@ -115,7 +115,7 @@ catalog! {
     CA_CERTIFICATE_UNUSABLE = "ca-certificate-unusable" "GP0222" Error ("ResolvedRefs", "InvalidCACertificateRef")
         "A CA certificate for client certificates is missing or unusable."
         "Name a ConfigMap with a PEM certificate in `ca.crt`.";
-    LISTENER_REFUSED = "listener-refused" "GP0223" Error ("", "")
+    LISTENER_REFUSED = "listener-refused" "GP0223" Error ("Accepted", "NotAllowedByListeners")
         "A route attaches to a listener that is itself not accepted, so nothing reaches it."
         "Mend the listener first; its own diagnostic says how.";
     INVALID_PARAMETERS = "invalid-parameters" "GP0224" Error ("Accepted", "InvalidParameters")
@@ -124,6 +124,9 @@ catalog! {
     LISTENER_SET_NO_LISTENERS = "listener-set-no-listeners" "GP0225" Error ("Accepted", "ListenersNotValid")
         "None of a ListenerSet's listeners is valid."
         "Mend the listeners; each has its own diagnostic.";
+    FILTER_UNSUPPORTED = "filter-unsupported" "GP0226" Warning ("", "")
+        "A route or backend has a filter that Gatepost cannot carry out; a filter is never skipped, so its requests are answered 500."
+        "Nothing to do if the Gateway implementation knows the filter; otherwise remove it or correct its type.";
     STATUS_MISSING = "status-missing" "GP0230" Warning ("", "")
         "The Gateway implementation has not said anything about an attachment yet."
         "Wait, or find out whether the implementation runs; nothing is published or deleted until it speaks.";
@@ -133,6 +136,10 @@ catalog! {
     STATUS_DISAGREES = "status-disagrees" "GP0232" Warning ("", "")
         "The Gateway implementation and the rules of the Gateway API come to different answers."
         "Compare the two reasons; one of them has a bug or a stale view.";
+
+    STATUS_LIST_FULL = "status-list-full" "GP0233" Warning ("", "")
+        "A status list is full with what others wrote, so there is no room for ours."
+        "Have a controller that no longer runs remove its entries; nothing of others is ever dropped.";
 
     // GP03: contested.
     LISTENER_HOSTNAME_CONFLICT = "listener-hostname-conflict" "GP0301" Error ("Conflicted", "HostnameConflict")
@@ -150,6 +157,82 @@ catalog! {
     ROUTE_LOSES_ALL = "route-loses-all" "GP0307" Warning ("", "")
         "An older TCPRoute or UDPRoute takes all traffic of the listener, so this one gets none."
         "Attach to another listener, or remove the older route.";
+    POLICY_CONFLICTED = "policy-conflicted" "GP0310" Error ("Accepted", "Conflicted")
+        "Two policies of one kind have the same target; the older one governs."
+        "Remove one of them, or give it a section of its own.";
+    POLICY_OVERRIDDEN = "policy-overridden" "GP0311" Info ("", "")
+        "Every listener that a policy is about has a closer policy, so it decides nothing."
+        "Nothing to do; it governs again when a closer policy goes.";
+    POLICY_TARGET_MISSING = "policy-target-missing" "GP0312" Error ("Accepted", "TargetNotFound")
+        "A policy is about an object or a listener that is not there, or that is not looked after here."
+        "Correct `spec.targetRef`; a policy and its target share a namespace.";
+    POLICY_INVALID = "policy-invalid" "GP0313" Error ("Accepted", "Invalid")
+        "A policy has a value that cannot be carried out, so it governs nothing and nothing is deleted because of it."
+        "Mend the field that the message names.";
+    NO_POLICY = "no-policy" "GP0314" Info ("", "")
+        "Hostnames are published only under a DNSPolicy, and none governs the listener."
+        "Create a DNSPolicy for the Gateway or ListenerSet, or publish everything with `--publish all`.";
+    WILDCARD_NOT_ALLOWED = "wildcard-not-allowed" "GP0315" Info ("", "")
+        "A hostname is a wildcard, and the policy that governs the listener does not allow wildcards."
+        "Name precise hostnames on the route, or set `allowWildcardHosts: true` on the policy.";
+
+    // GP04: DNS.
+    TYPE_CLASH = "type-clash" "GP0404" Warning ("", "")
+        "A name would have a CNAME beside other records, which DNS does not allow."
+        "Give the Gateways of this name addresses of one kind, or let only one of them serve it.";
+    SEVERAL_CNAME_TARGETS = "several-cname-targets" "GP0405" Warning ("", "")
+        "A name would be a CNAME for two other names, which DNS does not allow."
+        "Keep one hostname address or target for this name.";
+    GATEWAY_WITHOUT_ADDRESS = "gateway-without-address" "GP0406" Warning ("", "")
+        "A Gateway has no address, so nothing can be published for its hostnames."
+        "Wait for `status.addresses`, set `spec.addresses`, or give `--gateway-address NAMESPACE/NAME=VALUE`.";
+    ANNOTATION_INVALID = "annotation-invalid" "GP0412" Warning ("", "")
+        "An annotation has a value that means nothing, so it is ignored."
+        "Write one of the values that the message names, or remove the annotation.";
+    ANNOTATION_PREFIXES_DISAGREE = "annotation-prefixes-disagree" "GP0413" Warning ("", "")
+        "An annotation has different values under the two prefixes; the newer prefix counts."
+        "Remove the annotation under `external-dns.alpha.kubernetes.io/`, or make both the same.";
+    TEMPLATE_FAILED = "template-failed" "GP0414" Error ("", "")
+        "The hostname template fails on a route, so it adds no hostname there."
+        "Test for the label or field in the template (`if hasKey`), or give the route what the template uses.";
+    TARGET_INVALID = "target-invalid" "GP0415" Warning ("", "")
+        "A target is neither an IP address nor a hostname."
+        "Write addresses or hostnames, joined by single commas.";
+    NO_NAME = "no-name" "GP0416" Warning ("", "")
+        "Neither a route nor its listener names a hostname, so there is no name to publish."
+        "Set `hostnames` on the route or `hostname` on the listener.";
+    CNAME_NOT_POSSIBLE = "cname-not-possible" "GP0417" Error ("", "")
+        "The Gateway has a hostname address, and no CNAME may stand at this name."
+        "Give `--resolve-targets` to publish the addresses behind it, or use a provider with alias records.";
+    CLUSTER_ADDRESS = "cluster-address" "GP0418" Warning ("", "")
+        "An address can only be reached inside the cluster, so it is not published."
+        "Nothing to do, unless clients resolve this name inside the cluster.";
+    MIXED_ADDRESSES = "mixed-addresses" "GP0419" Warning ("", "")
+        "A Gateway has IP and hostname addresses; only the IP addresses are published."
+        "Remove one of the two kinds.";
+    NOT_SELECTED = "not-selected" "GP0420" Info ("", "")
+        "The settings leave out an object that a route depends on."
+        "Change the flag that the message names, if this was not meant.";
+    DOMAIN_NOT_SELECTED = "domain-not-selected" "GP0421" Info ("", "")
+        "A name is outside the domains that the settings name."
+        "Add its domain to `--domain-filter`, or take it out of `--exclude-domains`.";
+    ADDRESS_EXCLUDED = "address-excluded" "GP0422" Warning ("", "")
+        "The policy excludes every address that a hostname would have, so it gets no record."
+        "Take an address out of `excludeAddresses`, or give the Gateway another one.";
+
+    // GP06: certificates.
+    CERTIFICATE_CANNOT_COVER = "certificate-cannot-cover" "GP0601" Warning ("", "")
+        "A listener that ends TLS serves a hostname that no permitted certificate covers."
+        "Name precise hostnames on the route, or allow wildcards with a TLSPolicy.";
+    CERTIFICATE_SECRET_ELSEWHERE = "certificate-secret-elsewhere" "GP0610" Info ("", "")
+        "A listener takes its certificate from a Secret in another namespace, which is never filled from here."
+        "Have the owner of that namespace fill it, or name a Secret beside the listener.";
+    CERTIFICATE_TOO_MANY_NAMES = "certificate-too-many-names" "GP0611" Error ("", "")
+        "A certificate would have more names than its issuer takes; the names of the youngest routes are left out."
+        "Spread the listeners over several Secrets, or allow a wildcard with a TLSPolicy.";
+    CERTIFICATE_ISSUERS_DIFFER = "certificate-issuers-differ" "GP0612" Warning ("", "")
+        "Listeners that share a Secret are governed by TLSPolicies with different issuers; the oldest policy decides."
+        "Give the listeners Secrets of their own, or make the issuers the same.";
 
     // GP07: hygiene.
     HOSTNAME_IS_IP = "hostname-is-ip" "GP0701" Error ("", "")

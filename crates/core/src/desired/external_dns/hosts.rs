@@ -1,0 +1,143 @@
+//! Hostnames as external-dns compares them: texts, not [`crate::names::Hostname`]s.
+//!
+//! The empty text stands for every name. A dot at the end is a character like any other here, labels may hold what RFC 1123
+//! allows, and `*.` in front means one or more labels.
+
+use std::borrow::Cow;
+use std::net::Ipv4Addr;
+
+/// The form in which a hostname is compared, if it is one: lower case.
+pub(super) fn canonical(text: &str) -> Option<Cow<'_, str>> {
+    if !text.is_empty() && !is_valid(text) {
+        return None;
+    }
+    let is_lower = !text.bytes().any(|b| b.is_ascii_uppercase());
+    Some(if is_lower { text.into() } else { text.to_ascii_lowercase().into() })
+}
+
+/// The more specific of two hostnames that overlap. Both must be canonical.
+pub(super) fn common<'a>(a: &'a str, b: &'a str) -> Option<&'a str> {
+    if a.is_empty() || covers(a, b) {
+        Some(b)
+    } else if b.is_empty() || a == b || covers(b, a) {
+        Some(a)
+    } else {
+        None
+    }
+}
+
+/// What stands behind `*.` in a wildcard.
+pub(super) fn wildcard_base(host: &str) -> Option<&str> {
+    host.strip_prefix("*.")
+}
+
+/// Whether a wildcard stands for all that another hostname stands for.
+fn covers(wildcard: &str, host: &str) -> bool {
+    wildcard_base(wildcard).is_some_and(|base| crate::names::is_below(host, base))
+}
+
+fn is_valid(text: &str) -> bool {
+    let base = text.strip_prefix("*.").unwrap_or(text);
+    let labels = base.strip_suffix('.').unwrap_or(base);
+    text.parse::<Ipv4Addr>().is_err() && (1..=255).contains(&base.len()) && labels.split('.').all(is_label)
+}
+
+fn is_label(label: &str) -> bool {
+    let bytes = label.as_bytes();
+    let is_edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    bytes.len() <= 63
+        && is_edge(bytes.first())
+        && is_edge(bytes.last())
+        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn intersection(a: &str, b: &str) -> Option<String> {
+        let (a, b) = (canonical(a)?, canonical(b)?);
+        common(&a, &b).map(str::to_owned)
+    }
+
+    #[test]
+    fn overlapping_names_yield_the_more_specific_one() {
+        let table = [
+            ("", "", Some("")),
+            ("", "a.test", Some("a.test")),
+            ("", "*.a.test", Some("*.a.test")),
+            ("", "a", Some("a")),
+            ("a.test", "a.test", Some("a.test")),
+            ("A.Test", "a.tEST", Some("a.test")),
+            ("*.test", "a.test", Some("a.test")),
+            ("*.test", "b.a.test", Some("b.a.test")),
+            ("*.test", "test", None),
+            ("*.test", "atest", None),
+            ("*.a.test", "*.test", Some("*.a.test")),
+            ("*.a.test", "*.a.test", Some("*.a.test")),
+            ("*.a.test", "*.b.test", None),
+            ("*.a.test", "a.test", None),
+            ("*.a.test", "b.test", None),
+            ("*.a.test", "xa.test", None),
+            ("a.test", "b.test", None),
+            ("a.test", "a.test.", None),
+            ("*.test", "a.test.", None),
+            ("*.test.", "a.test.", Some("a.test.")),
+            ("", "a.test.", Some("a.test.")),
+            ("xn--bcher-kva.test", "*.test", Some("xn--bcher-kva.test")),
+            ("*.xn--p1ai", "a.xn--p1ai", Some("a.xn--p1ai")),
+            ("*.10.0.0.1", "a.10.0.0.1", Some("a.10.0.0.1")),
+            ("1.test", "*.test", Some("1.test")),
+            ("*.com", "a.b.c.d.com", Some("a.b.c.d.com")),
+            ("*.b.com", "a.b.com", Some("a.b.com")),
+            ("*.bb.com", "a.b.com", None),
+        ];
+        for (a, b, expected) in table {
+            assert_eq!(intersection(a, b).as_deref(), expected, "{a:?} and {b:?}");
+            assert_eq!(intersection(b, a).as_deref(), expected, "{b:?} and {a:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_name_has_nothing_in_common() {
+        let long = "a".repeat(64);
+        let texts = [
+            "*",
+            "*.",
+            ".",
+            "..",
+            "a..b",
+            ".a",
+            "a..",
+            "*foo.com",
+            "f*.com",
+            "*.*.com",
+            "a_b.test",
+            "192.0.2.1",
+            "::1",
+            "bücher.test",
+            "-a.test",
+            "a-.test",
+            "a b.test",
+            "a/b",
+            "http://a.test",
+            "a.test:80",
+            &long,
+            "<no value>.test",
+        ];
+        for text in texts {
+            assert_eq!(intersection("", text), None, "{text:?}");
+            assert_eq!(intersection(text, text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_counted_as_external_dns_does() {
+        let label = "a".repeat(63);
+        let long = [label.as_str(); 4].join(".");
+        assert_eq!(long.len(), 255);
+        assert!(canonical(&long).is_some());
+        assert!(canonical(&format!("*.{long}")).is_some());
+        assert!(canonical(&format!("{long}.")).is_none());
+    }
+}

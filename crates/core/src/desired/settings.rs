@@ -1,0 +1,156 @@
+//! What the command line and the settings file decide about publishing, as values.
+//!
+//! Everything here is parsed already: a bad selector or template never gets this far. Names are those of the flags.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::domains::DomainFilter;
+use super::template::Template;
+use crate::model::{Key, RouteKind, Str};
+use crate::selector::Selector;
+
+/// The prefix of annotations since external-dns v0.22.
+pub const GA_PREFIX: &str = "external-dns.kubernetes.io/";
+
+/// The prefix of annotations before that.
+pub const ALPHA_PREFIX: &str = "external-dns.alpha.kubernetes.io/";
+
+/// How many names most issuers put into a certificate.
+pub const CERTIFICATE_NAMES: usize = 100;
+
+/// The settings of both profiles.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `--profile`.
+    pub profile: Profile,
+    /// `--publish`.
+    pub publish: Publish,
+    /// `--source`: the kinds of routes that are read.
+    pub sources: BTreeSet<RouteKind>,
+    /// `--namespace`: of the routes.
+    pub namespace: Option<Str>,
+    /// `--label-filter`: for routes.
+    pub label_filter: Option<Selector>,
+    /// `--annotation-filter`: for routes and ListenerSets.
+    pub annotation_filter: Option<Selector>,
+    /// `--gateway-name`: one exact name.
+    pub gateway_name: Option<Str>,
+    /// `--gateway-namespace`: of the Gateways.
+    pub gateway_namespace: Option<Str>,
+    /// `--gateway-label-filter`: for Gateways.
+    pub gateway_label_filter: Option<Selector>,
+    /// `--gateway-class`: names of classes; none means all.
+    pub gateway_classes: Vec<Str>,
+    /// `--gateway-listener-sets`: whether profile external-dns reads ListenerSets.
+    pub gateway_listener_sets: bool,
+    /// Prefixes of the annotations that are read, the first that has a value wins.
+    pub annotation_prefixes: Vec<Str>,
+    /// `--ignore-hostname-annotation`.
+    pub ignore_hostname_annotation: bool,
+    /// `--fqdn-template`, all of them joined.
+    pub fqdn_template: Option<Template>,
+    /// `--combine-fqdn-annotation`: template names are added to the others.
+    pub combine_fqdn_annotation: bool,
+    /// `--domain-filter` and `--exclude-domains`.
+    pub domains: DomainFilter,
+    /// `--gateway-address`: addresses that win over what a Gateway says of itself.
+    pub gateway_addresses: BTreeMap<Key, Vec<Str>>,
+    /// `--status`.
+    pub status: StatusMode,
+    /// How many names a certificate may have.
+    pub certificate_names: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            profile: Profile::default(),
+            publish: Publish::default(),
+            sources: RouteKind::ALL.into(),
+            namespace: None,
+            label_filter: None,
+            annotation_filter: None,
+            gateway_name: None,
+            gateway_namespace: None,
+            gateway_label_filter: None,
+            gateway_classes: Vec::new(),
+            gateway_listener_sets: false,
+            annotation_prefixes: vec![GA_PREFIX.into(), ALPHA_PREFIX.into()],
+            ignore_hostname_annotation: false,
+            fqdn_template: None,
+            combine_fqdn_annotation: false,
+            domains: DomainFilter::default(),
+            gateway_addresses: BTreeMap::new(),
+            status: StatusMode::default(),
+            certificate_names: CERTIFICATE_NAMES,
+        }
+    }
+}
+
+/// Whose rules decide what is published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Profile {
+    /// The hostname document.
+    #[default]
+    Strict,
+    /// What external-dns does.
+    ExternalDns,
+}
+
+/// Whether a hostname needs a policy to be published.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Publish {
+    /// No: every attached hostname is.
+    #[default]
+    All,
+    /// Yes.
+    Governed,
+}
+
+/// Where acceptance comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StatusMode {
+    /// From status where a Gateway carries conditions, else from the specs.
+    #[default]
+    Auto,
+    /// From the status that a Gateway implementation wrote.
+    Trust,
+    /// From the specs.
+    Compute,
+}
+
+/// The name of a source on the command line: `gateway-httproute`.
+pub fn source_name(kind: RouteKind) -> &'static str {
+    match kind {
+        RouteKind::Http => "gateway-httproute",
+        RouteKind::Grpc => "gateway-grpcroute",
+        RouteKind::Tls => "gateway-tlsroute",
+        RouteKind::Tcp => "gateway-tcproute",
+        RouteKind::Udp => "gateway-udproute",
+    }
+}
+
+/// The kind of routes that a source of this name reads.
+pub fn source_kind(name: &str) -> Option<RouteKind> {
+    RouteKind::ALL.into_iter().find(|kind| source_name(*kind) == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sources_are_found_by_name() {
+        for kind in RouteKind::ALL {
+            assert_eq!(source_kind(source_name(kind)), Some(kind));
+        }
+        assert_eq!(source_kind("service"), None);
+    }
+
+    #[test]
+    fn both_prefixes_are_read_unless_one_is_given() {
+        let settings = Settings::default();
+        assert_eq!(settings.annotation_prefixes, [GA_PREFIX.into(), ALPHA_PREFIX.into()]);
+        assert_eq!(settings.sources.len(), 5);
+    }
+}

@@ -1,0 +1,134 @@
+//! The whole chain for one hostname, and its first broken link.
+//!
+//! A walk over what [`crate::topology`] has decided, with the words of [`crate::lint`]: class → Gateway → ListenerSet → listener →
+//! route → hostname. Nothing is computed a second time, so that what is said and what is done cannot differ.
+
+use std::collections::BTreeSet;
+
+use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::lint::{World, closest};
+use crate::model::*;
+use crate::names::Hostname;
+use crate::reason;
+use crate::topology::*;
+
+mod publication;
+mod walk;
+
+pub use publication::{CertificateWalk, Held, Publication};
+
+/// What is to be said about one hostname.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The name that was asked for.
+    pub hostname: Hostname,
+    /// Every way from a Gateway to this name, working ones first, then those that came furthest.
+    pub chains: Vec<Chain>,
+    /// Listeners that would serve the name if a route asked for it; only where none does.
+    pub open_listeners: Vec<ListenerKey>,
+    /// Names that look alike; only where no route asks for this one.
+    pub similar: Vec<String>,
+}
+
+/// One way to a name.
+#[derive(Clone, Debug)]
+pub struct Chain {
+    /// The links, from the class on.
+    pub links: Vec<Link>,
+    /// The intersected hostname that covers the name; unset where it did not come that far.
+    pub intersected: Option<Hostname>,
+    /// Why it is broken, if it is.
+    pub broken: Option<Diagnostic>,
+    /// What is odd though it works.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// One link of a chain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// What it is.
+    pub role: Role,
+    /// Its name, as `Kind/namespace/name` or `Kind/namespace/name/listener`.
+    pub name: String,
+    /// A hostname that belongs to it.
+    pub detail: Option<String>,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+/// What a link is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs)]
+pub enum Role {
+    Class,
+    Gateway,
+    ListenerSet,
+    Listener,
+    Route,
+}
+
+impl Chain {
+    /// Whether the name works along this way.
+    pub fn works(&self) -> bool {
+        self.broken.is_none()
+    }
+
+    fn rank(&self) -> (bool, usize) {
+        let reached = self.links.iter().filter(|link| link.holds).count();
+        (!self.works(), usize::MAX - reached)
+    }
+}
+
+impl Explanation {
+    /// Walks every way to a name.
+    pub fn of(world: World<'_>, hostname: &Hostname) -> Explanation {
+        let mut routes: Vec<_> = world.topology.routes.values().collect();
+        routes.sort_by(|a, b| a.route.meta.seniority().cmp(&b.route.meta.seniority()));
+        let mut chains: Vec<_> = routes.iter().flat_map(|route| walk::chains(world, route, hostname)).collect();
+        chains.sort_by_key(Chain::rank);
+        let asked = !chains.is_empty();
+        Explanation {
+            hostname: hostname.clone(),
+            chains,
+            open_listeners: if asked { Vec::new() } else { open_listeners(world, hostname) },
+            similar: if asked { Vec::new() } else { similar(world, hostname) },
+        }
+    }
+
+    /// Whether the name works at all.
+    pub fn works(&self) -> bool {
+        self.chains.iter().any(Chain::works)
+    }
+}
+
+fn open_listeners(world: World<'_>, hostname: &Hostname) -> Vec<ListenerKey> {
+    let open = |l: &&ListenerState| l.is_serving() && l.spec().protocol.has_hostname() && l.hostname.contains(hostname);
+    let mut listeners: Vec<_> = world.topology.listeners.iter().filter(open).collect();
+    listeners.sort_by_key(|l| std::cmp::Reverse(l.hostname.specificity()));
+    listeners.into_iter().map(ListenerState::key).collect()
+}
+
+/// Names in use that a typing mistake could have meant.
+fn similar(world: World<'_>, hostname: &Hostname) -> Vec<String> {
+    let routes = world.topology.routes.values();
+    let names: BTreeSet<&str> = routes.flat_map(|r| &r.route.hostnames).map(|w| &*w.text).collect();
+    let below = |name: &&&str| {
+        name.split_once('.').map(|(_, rest)| rest) == hostname.as_str().split_once('.').map(|(_, rest)| rest)
+    };
+    let mut found: Vec<String> =
+        closest(hostname.as_str(), names.iter().copied()).map(str::to_owned).into_iter().collect();
+    for name in names.iter().filter(below).take(5) {
+        if !found.iter().any(|known| known == name) {
+            found.push((*name).to_owned());
+        }
+    }
+    found
+}
+
+/// The reason an unreadable hostname gets nothing.
+fn unreadable(route: &Route, index: usize) -> Option<Diagnostic> {
+    let written = route.hostnames.get(index)?;
+    let error = written.name.as_ref().err()?;
+    let field = FieldPath::of("spec.hostnames").index(index);
+    Some(Diagnostic::new(reason::INVALID_HOSTNAME, &route.object(), field, format!("`{}` {error}", written.text)))
+}

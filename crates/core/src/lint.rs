@@ -1,0 +1,167 @@
+//! What is wrong with a world, told to the people who can mend it.
+//!
+//! Every function turns a decision that [`crate::topology`] has made into a [`Diagnostic`]: which object, which field, because of
+//! what, what to do. `check` shows them, status messages quote them, `explain` walks through them. Nothing is decided
+//! here. Messages name only what the owner of the object may know; the other party of a conflict is in `related`.
+
+use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::model::*;
+use crate::reason;
+use crate::snapshot::{Origin, Snapshot};
+use crate::topology::*;
+
+mod backends;
+mod gateways;
+mod listeners;
+mod reach;
+mod routes;
+
+/// A snapshot and what was made of it.
+#[derive(Clone, Copy)]
+pub struct World<'a> {
+    /// The objects.
+    pub snapshot: &'a Snapshot,
+    /// The decisions.
+    pub topology: &'a Topology,
+}
+
+impl<'a> World<'a> {
+    /// Everything there is to say, worst first.
+    pub fn diagnostics(self) -> Vec<Diagnostic> {
+        let mut all = Vec::new();
+        for gateway in self.topology.gateways.values() {
+            all.extend(gateways::gateway(self, gateway));
+        }
+        for set in self.topology.sets.values() {
+            all.extend(gateways::set(self, set));
+        }
+        for (id, listener) in self.topology.listener_ids() {
+            if self.is_judged(listener) {
+                all.extend(listeners::listener(self, id));
+            }
+        }
+        for route in self.topology.routes.values() {
+            all.extend(self.route(route));
+        }
+        all.extend(reach::unreachable(self));
+        all.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        all
+    }
+
+    /// What there is to say about a route.
+    pub fn route(self, route: &RouteState) -> Vec<Diagnostic> {
+        let mut all = routes::hygiene(route);
+        let told = |d: &Diagnostic| d.reason != reason::NO_COMMON_HOSTNAME || routes::has_valid_hostname(route);
+        all.extend((0..route.parents.len()).filter_map(|i| self.parent(route, i)).filter(told));
+        all.extend(routes::ignored_hostnames(self, route));
+        all.extend(backends::backends(self, route));
+        all
+    }
+
+    /// Why a route is not accepted by one of its parents.
+    pub fn parent(self, route: &RouteState, index: usize) -> Option<Diagnostic> {
+        routes::parent(self, route, index)
+    }
+
+    /// Why a route does not attach to one candidate listener.
+    pub fn candidate(self, route: &RouteState, index: usize, candidate: &Candidate) -> Option<Diagnostic> {
+        let reason = candidate.verdict.as_ref().err()?;
+        Some(routes::refusal(self, route, index, candidate.listener, *reason))
+    }
+
+    /// What is wrong with a listener.
+    pub fn listener(self, id: ListenerId) -> Vec<Diagnostic> {
+        listeners::listener(self, id)
+    }
+
+    /// What is wrong with a ListenerSet as a whole.
+    pub fn set(self, set: &SetState) -> Vec<Diagnostic> {
+        gateways::set(self, set)
+    }
+
+    /// What is wrong with a Gateway as a whole.
+    pub fn gateway(self, gateway: &GatewayState) -> Vec<Diagnostic> {
+        gateways::gateway(self, gateway)
+    }
+
+    /// What is wrong with the backends of a route.
+    pub fn backends(self, route: &RouteState) -> Vec<Diagnostic> {
+        backends::backends(self, route)
+    }
+
+    /// Whether anybody expects a listener to work: its Gateway is in scope, or would be if it admitted the set.
+    fn is_judged(self, listener: &ListenerState) -> bool {
+        listener.gateway.is_some()
+    }
+
+    /// Whether the input can be expected to hold an object: a cluster always, files only if they hold others like it.
+    fn expects(self, kind: Kind, namespace: &Str) -> bool {
+        self.snapshot.origin == Origin::Cluster
+            || match kind {
+                Kind::Service => self.snapshot.services.keys().any(|key| key.namespace == *namespace),
+                Kind::Secret => self.snapshot.secrets.keys().any(|key| key.namespace == *namespace),
+                Kind::Gateway => !self.snapshot.gateways.is_empty(),
+                _ => true,
+            }
+    }
+
+    /// How a missing object is called: files may simply not hold it.
+    fn absent(self) -> &'static str {
+        match self.snapshot.origin {
+            Origin::Files => "is not in the input",
+            Origin::Cluster => "does not exist",
+        }
+    }
+}
+
+/// How a listener is called in a sentence.
+pub fn listener_name(listener: &ListenerState) -> String {
+    let owner = listener.owner.object();
+    format!("listener `{}` of {} {}", listener.spec().name, owner.kind, owner.key)
+}
+
+/// The way to a field of a listener in its owner.
+pub fn listener_field(listener: &ListenerState, field: &str) -> FieldPath {
+    let path = FieldPath::of("spec.listeners").index(listener.index);
+    if field.is_empty() { path } else { FieldPath::of(&format!("{path}.{field}")) }
+}
+
+/// The closest of several names to a misspelt one, if any is close.
+pub fn closest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let scored = names.map(|name| (distance(wanted, name), name));
+    let (score, name) = scored.min()?;
+    (score <= 1 + wanted.len() / 4).then_some(name)
+}
+
+/// Edit distance, bounded by the lengths that names have.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().take(253).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().take(253).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let cost = diagonal + usize::from(x != *y);
+            diagonal = row[j + 1];
+            row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// Several names in one sentence, bounded.
+pub fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let mut names: Vec<_> = names.collect();
+    let more = names.len().saturating_sub(8);
+    names.truncate(8);
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{tail}", quoted.join(", "))
+}
+
+fn lowered(mut diagnostic: Diagnostic, expected: bool) -> Diagnostic {
+    if !expected {
+        diagnostic.severity = reason::Severity::Warning;
+    }
+    diagnostic
+}

@@ -1,0 +1,104 @@
+//! Gateways and ListenerSets as a whole.
+
+use super::*;
+
+pub(super) fn gateway(world: World<'_>, state: &GatewayState) -> Vec<Diagnostic> {
+    let object = ObjectRef { kind: Kind::Gateway, key: state.gateway.meta.key.clone() };
+    let class = &state.gateway.class;
+    let class_field = FieldPath::of("spec.gatewayClassName");
+    let mut all = Vec::new();
+    match state.class {
+        ClassState::NotInInput => {
+            let message = format!("GatewayClass {class} is not in the input; it is taken as accepted");
+            all.push(Diagnostic::new(reason::CLASS_NOT_IN_INPUT, &object, class_field, message));
+        }
+        ClassState::Missing => {
+            let message = format!("GatewayClass {class} does not exist, so nobody runs this Gateway");
+            let near = closest(class, world.snapshot.classes.keys().map(|name| &**name));
+            let diagnostic = Diagnostic::new(reason::GATEWAY_CLASS_MISSING, &object, class_field, message);
+            all.push(suggested(diagnostic, near));
+        }
+        ClassState::NotOurs => {
+            let message = format!("GatewayClass {class} is left out by --gateway-class");
+            all.push(Diagnostic::new(reason::GATEWAY_CLASS_NOT_OURS, &object, class_field, message));
+        }
+        ClassState::Known(_) => {}
+    }
+    all.extend(state.refused.map(|refused| gateway_refused(state, &object, refused)));
+    all
+}
+
+fn gateway_refused(state: &GatewayState, object: &ObjectRef, refused: reason::Reason) -> Diagnostic {
+    if refused == reason::INVALID_PARAMETERS {
+        let field = FieldPath::of("spec.infrastructure.parametersRef");
+        return Diagnostic::new(refused, object, field, "this class supports no parameters");
+    }
+    let count = state.gateway.listeners.len();
+    let message = format!("none of the {count} listeners of this Gateway is valid, so it is not accepted");
+    Diagnostic::new(refused, object, FieldPath::of("spec.listeners"), message)
+}
+
+pub(super) fn set(world: World<'_>, state: &SetState) -> Vec<Diagnostic> {
+    state.refused.map(|refused| set_refused(world, state, refused)).into_iter().collect()
+}
+
+fn set_refused(world: World<'_>, state: &SetState, refused: reason::Reason) -> Diagnostic {
+    let set = &state.set;
+    let object = set.object();
+    let own = &set.meta.key.namespace;
+    let parent = Key::new(set.parent.namespace_or(own).clone(), set.parent.name.clone());
+    let field = FieldPath::of("spec.parentRef");
+    match refused {
+        reason::LISTENER_SET_PARENT_MISSING => {
+            let message = format!("{} {parent} {}", set.parent.kind, world.absent());
+            lowered(Diagnostic::new(refused, &object, field.key("name"), message), world.expects(Kind::Gateway, own))
+        }
+        reason::LISTENER_SET_NOT_ALLOWED => not_allowed(world, &object, &parent),
+        reason::GATEWAY_NOT_ACCEPTED => {
+            let message = format!("Gateway {parent} is not accepted, so this ListenerSet cannot be");
+            Diagnostic::new(refused, &object, field, message)
+        }
+        reason::GATEWAY_CLASS_NOT_OURS => {
+            let message = format!("Gateway {parent} is not of a class that is looked after here");
+            Diagnostic::new(refused, &object, field, message)
+        }
+        _ => Diagnostic::new(
+            refused,
+            &object,
+            FieldPath::of("spec.listeners"),
+            "none of the listeners of this ListenerSet is valid, so it is not accepted",
+        ),
+    }
+}
+
+fn not_allowed(world: World<'_>, set: &ObjectRef, parent: &Key) -> Diagnostic {
+    let namespace = set.namespace();
+    let allowed = world.snapshot.gateways.get(parent).map(|g| &g.allowed_listeners);
+    let (says, fix) = match allowed {
+        Some(Admission::Same) => ("admits ListenerSets of its own namespace only".to_owned(), None),
+        Some(Admission::Selector(Some(selector))) => (
+            format!("admits ListenerSets of namespaces with {selector}, and {namespace} does not match"),
+            super::routes::label_fix(world, namespace, selector),
+        ),
+        Some(Admission::Selector(None)) => ("admits ListenerSets by selector and has none".to_owned(), None),
+        Some(Admission::Other(word)) => (format!("has the unknown `from: {word}`"), None),
+        _ => ("admits no ListenerSets".to_owned(), None),
+    };
+    let message = format!("Gateway {parent} {says} (`spec.allowedListeners.namespaces`)");
+    let field = FieldPath::of("spec.parentRef");
+    let gateway = ObjectRef { kind: Kind::Gateway, key: parent.clone() };
+    let mut diagnostic = Diagnostic::new(reason::LISTENER_SET_NOT_ALLOWED, set, field, message).related(
+        &gateway,
+        FieldPath::of("spec.allowedListeners"),
+        "this is what would have to admit it",
+    );
+    diagnostic.fix = fix;
+    diagnostic
+}
+
+pub(super) fn suggested(diagnostic: Diagnostic, near: Option<&str>) -> Diagnostic {
+    match near {
+        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+        None => diagnostic,
+    }
+}

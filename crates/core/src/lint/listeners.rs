@@ -1,0 +1,181 @@
+//! Listeners: validity, conflicts, certificates.
+
+use super::*;
+
+pub(super) fn listener(world: World<'_>, id: ListenerId) -> Vec<Diagnostic> {
+    let state = world.topology.listener(id);
+    let mut all = Vec::new();
+    all.extend(state.refused.and_then(|refused| refusal(state, refused)));
+    all.extend(state.conflict.map(|conflict| clash(world, state, conflict)));
+    all.extend(state.unfit_kinds.iter().enumerate().map(|(i, kind)| unfit(state, i, kind)));
+    all.extend(state.certificates.iter().map(|problem| certificate(world, state, problem)));
+    all.extend(overlap(world, state));
+    all.extend(open_to_all(state));
+    all
+}
+
+/// A hostname that is none was reported where it was read.
+fn refusal(state: &ListenerState, refused: reason::Reason) -> Option<Diagnostic> {
+    let (object, spec) = (state.owner.object(), state.spec());
+    let name = &spec.name;
+    match refused {
+        reason::PROTOCOL_UNSUPPORTED => {
+            let message = format!("listener `{name}` has the protocol `{}`", spec.protocol.as_str());
+            Some(Diagnostic::new(refused, &object, listener_field(state, "protocol"), message))
+        }
+        reason::TLS_MODE_UNSUPPORTED => {
+            let mode = match spec.tls.as_ref().map(|tls| &tls.mode) {
+                None => "no `tls` settings".to_owned(),
+                Some(TlsMode::Passthrough) => "TLS mode Passthrough".to_owned(),
+                Some(TlsMode::Terminate) => "TLS mode Terminate".to_owned(),
+                Some(TlsMode::Other(word)) => format!("the unknown TLS mode `{word}`"),
+            };
+            let message = format!("listener `{name}` of protocol {} has {mode}", spec.protocol.as_str());
+            Some(Diagnostic::new(refused, &object, listener_field(state, "tls.mode"), message))
+        }
+        reason::CA_CERTIFICATE_UNUSABLE => {
+            let message = format!("listener `{name}` is to check client certificates and has no usable CA certificate");
+            Some(Diagnostic::new(refused, &object, listener_field(state, "name"), message))
+        }
+        _ => None,
+    }
+}
+
+fn clash(world: World<'_>, state: &ListenerState, conflict: Conflict) -> Diagnostic {
+    let (object, spec) = (state.owner.object(), state.spec());
+    let other = world.topology.listener(conflict.with);
+    let (port, protocol) = (spec.port, spec.protocol.as_str());
+    let own = other.owner.object() == object;
+    let who = match (own, &other.owner) {
+        (true, _) => format!("listener `{}` of the same {}", other.spec().name, object.kind),
+        (false, Owner::Gateway(_)) => "a listener of the Gateway".to_owned(),
+        (false, Owner::Set(_)) => "a listener of an older ListenerSet".to_owned(),
+    };
+    let name = &spec.name;
+    let (field, message) = if conflict.reason == reason::LISTENER_HOSTNAME_CONFLICT {
+        let host = &state.hostname;
+        ("hostname", format!("listener `{name}` claims {protocol} port {port} for `{host}`, and so does {who}"))
+    } else {
+        let theirs = other.spec().protocol.as_str();
+        ("port", format!("listener `{name}` claims port {port} for {protocol}, and {who} claims it for {theirs}"))
+    };
+    let note = if own { "the other one" } else { "this one came first and keeps it" };
+    Diagnostic::new(conflict.reason, &object, listener_field(state, field), message).related(
+        &other.owner.object(),
+        listener_field(other, field),
+        note,
+    )
+}
+
+fn unfit(state: &ListenerState, index: usize, (group, kind): &(Str, Str)) -> Diagnostic {
+    let spec = state.spec();
+    let carried: Vec<_> = crate::topology::listeners::kinds_carried(spec).iter().map(|k| k.kind().as_str()).collect();
+    let kind = if **group == *GATEWAY_GROUP { kind.to_string() } else { format!("{kind}.{group}") };
+    let message = format!(
+        "listener `{}` allows `{kind}`, and its protocol {} carries {}",
+        spec.name,
+        spec.protocol.as_str(),
+        listed(carried.into_iter())
+    );
+    let position = spec.allowed_routes.kinds.iter().position(|(g, k)| (g, k) == (group, &Str::from(&*kind)));
+    let field = listener_field(state, "allowedRoutes.kinds").index(position.unwrap_or(index));
+    Diagnostic::new(reason::LISTENER_KIND_UNFIT, &state.owner.object(), field, message)
+}
+
+fn certificate(world: World<'_>, state: &ListenerState, problem: &CertificateProblem) -> Diagnostic {
+    let object = state.owner.object();
+    match problem.place {
+        CertificateUse::Own(i) => own_certificate(world, state, problem, i),
+        CertificateUse::Client(entry, i) => {
+            let base = match entry {
+                Some(entry) => FieldPath::of("spec.tls.frontend.perPort").index(entry).key("tls"),
+                None => FieldPath::of("spec.tls.frontend.default"),
+            };
+            let field = base.key("validation").key("caCertificateRefs").index(i);
+            let gateway = state.gateway.clone().map(|key| ObjectRef { kind: Kind::Gateway, key }).unwrap_or(object);
+            let message =
+                format!("a CA certificate for port {} cannot be used: {}", state.spec().port, problem.condition);
+            Diagnostic::new(problem.reason, &gateway, field, message)
+        }
+    }
+}
+
+fn own_certificate(world: World<'_>, state: &ListenerState, problem: &CertificateProblem, i: usize) -> Diagnostic {
+    let (object, spec) = (state.owner.object(), state.spec());
+    let target = spec.tls.as_ref().and_then(|tls| tls.certificates.get(i));
+    let field = listener_field(state, "tls.certificateRefs").index(i);
+    let Some(target) = target else { return Diagnostic::new(problem.reason, &object, field, "") };
+    let namespace = target.namespace_or(object.namespace());
+    let called = format!("{} {namespace}/{}", target.kind, target.name);
+    let name = &spec.name;
+    match problem.reason {
+        reason::REFERENCE_NOT_PERMITTED => {
+            let message = format!(
+                "listener `{name}` uses {called} of another namespace, and no ReferenceGrant in {namespace} permits {} {} to",
+                object.kind,
+                object.namespace()
+            );
+            Diagnostic::new(problem.reason, &object, field, message).help(grant_help(&object, target, namespace))
+        }
+        reason::CERTIFICATE_MALFORMED => {
+            let key = Key::new(namespace.clone(), target.name.clone());
+            let why = match world.snapshot.secrets.get(&key).map(|s| &s.certificate) {
+                Some(Material::Malformed(why)) => why.to_string(),
+                _ => "it has no `tls.crt`".to_owned(),
+            };
+            let secret = ObjectRef { kind: Kind::Secret, key };
+            let message = format!("listener `{name}` uses {called}, which holds no usable certificate: {why}");
+            Diagnostic::new(problem.reason, &object, field, message).related(
+                &secret,
+                FieldPath::of("data"),
+                "the Secret",
+            )
+        }
+        _ if !target.group.is_empty() || &*target.kind != "Secret" => {
+            let message = format!("listener `{name}` uses {called}, and only Secrets hold certificates");
+            Diagnostic::new(problem.reason, &object, field, message)
+        }
+        _ => {
+            let message = format!("listener `{name}` uses {called}, which {}", world.absent());
+            let expected = world.expects(Kind::Secret, namespace);
+            lowered(Diagnostic::new(problem.reason, &object, field, message), expected)
+        }
+    }
+}
+
+/// The grant that would permit a reference.
+pub(super) fn grant_help(from: &ObjectRef, target: &Reference, namespace: &Str) -> String {
+    format!(
+        "create a ReferenceGrant in namespace {namespace}: from {{group: {}, kind: {}, namespace: {}}} to {{group: \"{}\", kind: {}, name: {}}}",
+        from.kind.group(),
+        from.kind,
+        from.namespace(),
+        target.group,
+        target.kind,
+        target.name
+    )
+}
+
+fn overlap(world: World<'_>, state: &ListenerState) -> Option<Diagnostic> {
+    let other = world.topology.listener(state.overlaps?);
+    let message = format!(
+        "listener `{}` (`{}`) overlaps another TLS listener on port {}",
+        state.spec().name,
+        state.hostname,
+        state.spec().port
+    );
+    let field = listener_field(state, "hostname");
+    let diagnostic = Diagnostic::new(reason::OVERLAPPING_TLS, &state.owner.object(), field, message);
+    Some(diagnostic.related(&other.owner.object(), listener_field(other, "hostname"), "overlaps with this one"))
+}
+
+fn open_to_all(state: &ListenerState) -> Option<Diagnostic> {
+    let spec = state.spec();
+    let open = state.refused.is_none()
+        && state.hostname.is_any()
+        && spec.protocol.has_hostname()
+        && spec.allowed_routes.namespaces == Admission::All;
+    let message = format!("listener `{}` has no hostname and takes routes from every namespace", spec.name);
+    let field = listener_field(state, "allowedRoutes.namespaces.from");
+    open.then(|| Diagnostic::new(reason::LISTENER_OPEN_TO_ALL, &state.owner.object(), field, message))
+}

@@ -1,0 +1,231 @@
+//! The status every object should have.
+//!
+//! Conditions and counts follow from [`crate::topology`]; their messages are those of [`crate::lint`]. What others wrote is kept
+//! field by field: entries of other controllers, conditions of types we do not own. `Programmed` is a data plane's to say and
+//! is left out. Nothing is written here.
+
+use std::collections::BTreeSet;
+
+use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::lint::World;
+use crate::model::*;
+use crate::reason;
+use crate::topology::*;
+
+mod conditions;
+
+/// The statuses of a world.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// One entry per object that is ours to judge, in order.
+    pub items: Vec<Item>,
+    /// What could not be said, such as a list that others have filled.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// The status of one object.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// Which object.
+    pub object: ObjectRef,
+    /// Its status.
+    pub status: Status,
+}
+
+/// A status, by kind.
+#[derive(Clone, Debug)]
+pub enum Status {
+    /// Of a GatewayClass.
+    Class(Vec<Condition>),
+    /// Of a Gateway.
+    Gateway {
+        /// Conditions.
+        conditions: Vec<Condition>,
+        /// Addresses, as they were read.
+        addresses: Vec<Address>,
+        /// Per listener.
+        listeners: Vec<ListenerReport>,
+        /// How many ListenerSets are accepted.
+        attached_sets: usize,
+    },
+    /// Of a ListenerSet.
+    Set {
+        /// Conditions.
+        conditions: Vec<Condition>,
+        /// Per listener.
+        listeners: Vec<ListenerReport>,
+    },
+    /// Of a route: per parent.
+    Route(Vec<ParentStatus>),
+}
+
+/// `status.listeners[]`.
+#[derive(Clone, Debug)]
+pub struct ListenerReport {
+    /// Which listener.
+    pub name: Str,
+    /// Kinds of routes it takes.
+    pub supported_kinds: Vec<RouteKind>,
+    /// How many routes are attached.
+    pub attached_routes: usize,
+    /// Conditions.
+    pub conditions: Vec<Condition>,
+}
+
+/// At most this many conditions in one list.
+const MAX_CONDITIONS: usize = 8;
+/// At most this many parents in a route's status.
+const MAX_PARENTS: usize = 32;
+
+impl Report {
+    /// The statuses of a world.
+    pub fn build(world: World<'_>) -> Report {
+        let mut report = Report::default();
+        report.classes(world);
+        report.gateways(world);
+        report.sets(world);
+        report.routes(world);
+        report
+    }
+
+    fn classes(&mut self, world: World<'_>) {
+        for (name, class) in &world.snapshot.classes {
+            let used = |g: &&GatewayState| g.gateway.class == *name && !g.is_in_scope();
+            if world.topology.gateways.values().any(|g| used(&g)) {
+                continue;
+            }
+            let object = ObjectRef::new(Kind::GatewayClass, "", name.clone());
+            let own = vec![Condition::new("Accepted", true, "Accepted", "")];
+            let conditions = self.merged(&object, &FieldPath::of("status"), own, &class.conditions, &class.meta);
+            self.items.push(Item { object, status: Status::Class(conditions) });
+        }
+    }
+
+    fn gateways(&mut self, world: World<'_>) {
+        for (key, state) in world.topology.gateways.iter().filter(|(_, state)| state.is_in_scope()) {
+            let gateway = &state.gateway;
+            let object = ObjectRef { kind: Kind::Gateway, key: key.clone() };
+            let own = conditions::gateway(world, state);
+            let conditions =
+                self.merged(&object, &FieldPath::of("status"), own, &gateway.status.conditions, &gateway.meta);
+            let ids = &state.listeners[..gateway.listeners.len()];
+            let listeners = self.listeners(world, &object, ids, &gateway.status.listeners, &gateway.meta);
+            let addresses = gateway.status.addresses.clone();
+            let status = Status::Gateway { conditions, addresses, listeners, attached_sets: state.attached_sets };
+            self.items.push(Item { object, status });
+        }
+    }
+
+    fn sets(&mut self, world: World<'_>) {
+        for (object, state) in &world.topology.sets {
+            let refused = state.refused == Some(reason::LISTENER_SET_NOT_ALLOWED);
+            if state.gateway.is_none() && !refused {
+                continue;
+            }
+            let set = &state.set;
+            let own = conditions::set(world, state);
+            let conditions = self.merged(object, &FieldPath::of("status"), own, &set.conditions, &set.meta);
+            let ids = if refused { &[][..] } else { &state.listeners[..] };
+            let listeners = self.listeners(world, object, ids, &set.listener_status, &set.meta);
+            self.items.push(Item { object: object.clone(), status: Status::Set { conditions, listeners } });
+        }
+    }
+
+    fn listeners(
+        &mut self,
+        world: World<'_>,
+        object: &ObjectRef,
+        ids: &[ListenerId],
+        written: &[ListenerStatus],
+        meta: &Meta,
+    ) -> Vec<ListenerReport> {
+        let mut reports = Vec::new();
+        for id in ids {
+            let state = world.topology.listener(*id);
+            let name = state.spec().name.clone();
+            let before = written.iter().find(|w| w.name == name).map_or(&[][..], |w| &w.conditions);
+            let field = FieldPath::of("status.listeners").index(state.index);
+            let conditions = self.merged(object, &field, conditions::listener(world, *id), before, meta);
+            reports.push(ListenerReport {
+                name,
+                supported_kinds: state.supported_kinds.clone(),
+                attached_routes: state.attached_routes,
+                conditions,
+            });
+        }
+        reports
+    }
+
+    fn routes(&mut self, world: World<'_>) {
+        let controllers: BTreeSet<Str> =
+            world.topology.gateways.values().filter(|g| g.is_in_scope()).map(GatewayState::controller).collect();
+        for (object, state) in &world.topology.routes {
+            let mut parents = self.own_parents(world, object, state);
+            let foreign = state.route.status.iter().filter(|p| !controllers.contains(&p.controller));
+            let foreign: Vec<_> = foreign.cloned().collect();
+            if parents.is_empty() && state.route.status.len() == foreign.len() {
+                continue;
+            }
+            let room = MAX_PARENTS.saturating_sub(foreign.len());
+            if parents.len() > room {
+                self.full(object, FieldPath::of("status.parents"), MAX_PARENTS);
+                parents.truncate(room);
+            }
+            parents.extend(foreign);
+            self.items.push(Item { object: object.clone(), status: Status::Route(parents) });
+        }
+    }
+
+    fn own_parents(&mut self, world: World<'_>, object: &ObjectRef, state: &RouteState) -> Vec<ParentStatus> {
+        let mut parents = Vec::new();
+        for (index, parent) in state.parents.iter().enumerate().filter(|(_, p)| p.is_judged()) {
+            let reference = &state.route.parents[index];
+            let controller = controller(world, parent);
+            let same = |p: &&ParentStatus| p.controller == controller && p.parent == *reference;
+            let before = state.route.status.iter().find(same).map_or(&[][..], |p| &p.conditions);
+            let own = conditions::route(world, state, index);
+            let field = FieldPath::of("status.parents").index(index);
+            let conditions = self.merged(object, &field, own, before, &state.route.meta);
+            parents.push(ParentStatus { parent: reference.clone(), controller, conditions });
+        }
+        parents
+    }
+
+    /// Our conditions beside those that others wrote.
+    fn merged(
+        &mut self,
+        object: &ObjectRef,
+        field: &FieldPath,
+        own: Vec<Condition>,
+        before: &[Condition],
+        meta: &Meta,
+    ) -> Vec<Condition> {
+        let foreign: Vec<_> = before.iter().filter(|c| !conditions::is_ours(&c.kind)).cloned().collect();
+        let mut merged: Vec<_> = own.into_iter().map(|c| conditions::stamped(c, before, meta)).collect();
+        let room = MAX_CONDITIONS.saturating_sub(foreign.len());
+        if merged.len() > room {
+            self.full(object, field.key("conditions"), MAX_CONDITIONS);
+            merged.truncate(room);
+        }
+        merged.extend(foreign);
+        merged
+    }
+
+    fn full(&mut self, object: &ObjectRef, field: FieldPath, most: usize) {
+        let message = format!("`{field}` holds at most {most} entries, and others have filled it");
+        self.diagnostics.push(Diagnostic::new(reason::STATUS_LIST_FULL, object, field, message));
+    }
+}
+
+/// Who writes the status of a parent.
+fn controller(world: World<'_>, parent: &ParentState) -> Str {
+    let gateway = match &parent.target {
+        ParentTarget::Set(set, None) => world.topology.sets.get(set).and_then(|state| {
+            let set = &state.set;
+            let key = Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone());
+            world.topology.gateways.get(&key)
+        }),
+        _ => parent.gateway().and_then(|key| world.topology.gateways.get(key)),
+    };
+    gateway.map_or_else(|| OWN_CONTROLLER.into(), GatewayState::controller)
+}

@@ -1,0 +1,118 @@
+//! Conditions and their reasons, as the Gateway API names them.
+
+use super::*;
+
+/// The condition types that are ours to write; `Programmed` is, but only with a data plane.
+const OURS: [&str; 7] =
+    ["Accepted", "Programmed", "ResolvedRefs", "Conflicted", "OverlappingTLSConfig", "PartiallyInvalid", "Ready"];
+
+/// Whether a condition type is ours to write.
+pub(super) fn is_ours(kind: &str) -> bool {
+    OURS.contains(&kind)
+}
+
+/// A condition of ours with the generation it speaks of, and its old time while the status stands.
+pub(super) fn stamped(mut own: Condition, before: &[Condition], meta: &Meta) -> Condition {
+    own.observed_generation = meta.generation;
+    let same = before.iter().find(|c| c.kind == own.kind && c.status == own.status);
+    own.last_transition = same.and_then(|c| c.last_transition.clone());
+    own
+}
+
+pub(super) fn gateway(world: World<'_>, state: &GatewayState) -> Vec<Condition> {
+    if let Some(refused) = state.refused {
+        let message = said(world.gateway(state), refused);
+        return vec![Condition::new("Accepted", false, refused.row().condition.1, message)];
+    }
+    let own = &state.listeners[..state.gateway.listeners.len()];
+    let bad = own.iter().filter(|id| !world.topology.listener(**id).is_accepted()).count();
+    vec![match bad {
+        0 => Condition::new("Accepted", true, "Accepted", ""),
+        _ => {
+            Condition::new("Accepted", true, "ListenersNotValid", format!("{bad} of {} listeners not valid", own.len()))
+        }
+    }]
+}
+
+pub(super) fn set(world: World<'_>, state: &SetState) -> Vec<Condition> {
+    let bad = state.listeners.iter().filter(|id| !world.topology.listener(**id).is_accepted()).count();
+    let (accepted, reason, message) = match state.refused {
+        Some(refused) => {
+            let reason = match refused {
+                reason::GATEWAY_NOT_ACCEPTED => "ParentNotAccepted",
+                _ => refused.row().condition.1,
+            };
+            (false, reason, said(world.set(state), refused))
+        }
+        None if bad == 0 => (true, "Accepted", String::new()),
+        None => (true, "ListenersNotValid", format!("{bad} of {} listeners not valid", state.listeners.len())),
+    };
+    vec![Condition::new("Accepted", accepted, reason, message)]
+}
+
+pub(super) fn listener(world: World<'_>, id: ListenerId) -> Vec<Condition> {
+    let state = world.topology.listener(id);
+    let diagnostics = world.listener(id);
+    let mut conditions = vec![accepted(state, &diagnostics), resolved(state, &diagnostics)];
+    conditions.push(match state.conflict {
+        Some(conflict) => Condition::new(
+            "Conflicted",
+            true,
+            conflict.reason.row().condition.1,
+            said(diagnostics.clone(), conflict.reason),
+        ),
+        None => Condition::new("Conflicted", false, "NoConflicts", ""),
+    });
+    if state.overlaps.is_some() {
+        let message = said(diagnostics, reason::OVERLAPPING_TLS);
+        conditions.push(Condition::new("OverlappingTLSConfig", true, "OverlappingHostnames", message));
+    }
+    conditions
+}
+
+fn accepted(state: &ListenerState, diagnostics: &[Diagnostic]) -> Condition {
+    let refused = |why, reason| Condition::new("Accepted", false, reason, said(diagnostics.to_vec(), why));
+    match (state.refused, state.conflict) {
+        (Some(why @ reason::INVALID_HOSTNAME), _) => refused(why, "UnsupportedValue"),
+        (Some(why @ reason::CA_CERTIFICATE_UNUSABLE), _) => refused(why, "NoValidCACertificate"),
+        (Some(why), _) => refused(why, why.row().condition.1),
+        (None, Some(conflict)) => refused(conflict.reason, conflict.reason.row().condition.1),
+        (None, None) => Condition::new("Accepted", true, "Accepted", ""),
+    }
+}
+
+fn resolved(state: &ListenerState, diagnostics: &[Diagnostic]) -> Condition {
+    if !state.unfit_kinds.is_empty() {
+        let message = said(diagnostics.to_vec(), reason::LISTENER_KIND_UNFIT);
+        return Condition::new("ResolvedRefs", false, "InvalidRouteKinds", message);
+    }
+    match state.certificates.first() {
+        Some(problem) => {
+            Condition::new("ResolvedRefs", false, problem.condition, said(diagnostics.to_vec(), problem.reason))
+        }
+        None => Condition::new("ResolvedRefs", true, "ResolvedRefs", ""),
+    }
+}
+
+pub(super) fn route(world: World<'_>, state: &RouteState, index: usize) -> Vec<Condition> {
+    let accepted = match state.parents[index].refused {
+        Some(refused) => {
+            let message = world.parent(state, index).map(|d| d.message).unwrap_or_default();
+            Condition::new("Accepted", false, refused.row().condition.1, message)
+        }
+        None => Condition::new("Accepted", true, "Accepted", ""),
+    };
+    let resolved = match state.backends.first() {
+        Some(problem) => {
+            let message = said(world.backends(state), problem.reason);
+            Condition::new("ResolvedRefs", false, problem.reason.row().condition.1, message)
+        }
+        None => Condition::new("ResolvedRefs", true, "ResolvedRefs", ""),
+    };
+    vec![accepted, resolved]
+}
+
+/// The message of the first diagnostic with this reason.
+fn said(diagnostics: Vec<Diagnostic>, reason: reason::Reason) -> String {
+    diagnostics.into_iter().find(|d| d.reason == reason).map(|d| d.message).unwrap_or_default()
+}

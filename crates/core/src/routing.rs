@@ -1,0 +1,98 @@
+//! Who serves a request, and why not the others.
+//!
+//! ```text
+//! port and protocol ─▶ one listener, by SNI or Host ─▶ one rule, by precedence ─▶ filters ─▶ backends
+//! ```
+//!
+//! A [`Router`] is compiled once per Gateway and asked many times; a lookup walks the labels of the asked name and then only
+//! the rules of hostnames that match it. A rule is chosen before its backends are looked at. Nothing here judges
+//! attachment, which is the topology's; and nothing is sent anywhere.
+
+use std::collections::BTreeMap;
+
+use crate::model::Key;
+use crate::names::Hostname;
+use crate::reason::Reason;
+use crate::snapshot::Snapshot;
+use crate::topology::{ListenerId, ListenerKey, Topology};
+
+mod answer;
+mod compile;
+mod course;
+mod filters;
+pub mod host_index;
+mod matching;
+mod request;
+mod rules;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+pub use answer::{Answer, Outcome, ResponseChange, Rewritten, Share, Unavailable};
+pub use host_index::HostIndex;
+pub use request::{Request, Scheme};
+
+/// The feature of a GatewayClass that ranks routes by the hostname they wrote (D18).
+pub const WRITTEN_PRECEDENCE: &str = "GatewayRouteHostnameIntersectionPrecedence";
+
+/// The routing of one Gateway, ready to be asked.
+#[derive(Clone, Debug)]
+pub struct Router {
+    gateway: Key,
+    /// Why the Gateway takes no requests at all.
+    refused: Option<Reason>,
+    /// Whether its class claims [`WRITTEN_PRECEDENCE`].
+    claims_written: bool,
+    /// Serving listeners by port, what they speak, and hostname.
+    doors: BTreeMap<(u16, Scheme), HostIndex<usize>>,
+    listeners: Vec<Served>,
+    /// Listeners that take no requests, by port.
+    idle: BTreeMap<u16, Vec<Idle>>,
+    routes: Vec<compile::Attached>,
+    /// Routes that some listener refuses, by hostname as written.
+    outsiders: HostIndex<Vec<usize>>,
+    refusals: Vec<compile::Refused>,
+}
+
+/// A listener that takes requests.
+#[derive(Clone, Debug)]
+struct Served {
+    id: ListenerId,
+    key: ListenerKey,
+    hostname: Hostname,
+    port: u16,
+    scheme: Scheme,
+    has_filters: bool,
+    /// What is wrong with its certificate.
+    certificate: Option<Reason>,
+    /// Rules by hostname as the route wrote it.
+    named: HostIndex<compile::Group>,
+    /// Rules of routes without hostnames of their own: TCP and UDP.
+    raw: Vec<compile::Entry>,
+}
+
+/// A listener that takes no requests.
+#[derive(Clone, Debug)]
+struct Idle {
+    key: ListenerKey,
+    hostname: Hostname,
+    reason: Reason,
+}
+
+impl Router {
+    /// Prepares the routing of a Gateway; nothing where there is no such Gateway.
+    pub fn compile(snapshot: &Snapshot, topology: &Topology, gateway: &Key) -> Option<Router> {
+        compile::router(snapshot, topology, gateway)
+    }
+
+    /// Says who serves a request.
+    pub fn route(&self, request: &Request) -> Answer {
+        let asked = request::Asked::new(request);
+        course::run(self, &asked)
+    }
+
+    /// The ports on which something listens.
+    pub fn ports(&self) -> impl Iterator<Item = (u16, Scheme)> {
+        self.doors.keys().copied()
+    }
+}

@@ -1,0 +1,277 @@
+//! From a judged topology to tables that are quick to ask.
+//!
+//! Rules are filed under every hostname that their route wrote and that has something in common with the listener's, and
+//! sorted by precedence there. A route is prepared once, however many listeners it is attached to.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::model::*;
+use crate::names::Hostname;
+use crate::reason::{self, Reason};
+use crate::snapshot::Snapshot;
+use crate::topology::{
+    BackendProblem, ClassState, GatewayState, ListenerId, ListenerState, ParentState, RouteState, Topology,
+};
+
+use super::matching::{Score, Test};
+use super::{HostIndex, Idle, Router, Scheme, Served, WRITTEN_PRECEDENCE};
+
+/// A route that is attached to a serving listener, prepared.
+#[derive(Clone, Debug)]
+pub(super) struct Attached {
+    pub(super) route: Arc<Route>,
+    /// Per rule, per item of its matches.
+    pub(super) tests: Vec<Vec<Test>>,
+    pub(super) problems: Vec<BackendProblem>,
+}
+
+/// A route that some listener of the Gateway refuses.
+#[derive(Clone, Debug)]
+pub(super) struct Refused {
+    pub(super) route: ObjectRef,
+    /// Which listener and why; no listener where none was meant.
+    pub(super) verdicts: Vec<(Option<ListenerId>, Reason)>,
+}
+
+/// One item of the matches of one rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
+    pub(super) route: usize,
+    pub(super) rule: usize,
+    pub(super) item: usize,
+}
+
+/// The rules under one hostname, each list in order of precedence.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Group {
+    calls: Vec<Entry>,
+    requests: Vec<Entry>,
+    connections: Vec<Entry>,
+}
+
+/// The order among rules under one hostname; smaller goes first.
+pub(super) type Rank<'a> = (Reverse<Score>, (i64, &'a Key), usize, usize);
+
+impl Group {
+    /// The rules that can concern a request, in order. GRPCRoutes see only gRPC calls, and see them first.
+    pub(super) fn entries(&self, is_call: bool) -> impl Iterator<Item = Entry> {
+        let calls = if is_call { &self.calls[..] } else { &[] };
+        calls.iter().chain(&self.requests).chain(&self.connections).copied()
+    }
+}
+
+impl Router {
+    pub(super) fn attached(&self, entry: Entry) -> &Attached {
+        &self.routes[entry.route]
+    }
+
+    pub(super) fn test(&self, entry: Entry) -> &Test {
+        &self.routes[entry.route].tests[entry.rule][entry.item]
+    }
+
+    pub(super) fn rank(&self, entry: Entry) -> Rank<'_> {
+        rank(&self.routes, entry)
+    }
+}
+
+/// Prepares the routing of a Gateway.
+pub(super) fn router(snapshot: &Snapshot, topology: &Topology, gateway: &Key) -> Option<Router> {
+    let state = topology.gateways.get(gateway)?;
+    let mut tables = Tables { topology, routes: Vec::new(), files: BTreeMap::new(), refusals: Vec::new() };
+    let mut listeners = Vec::new();
+    let mut idle: BTreeMap<u16, Vec<Idle>> = BTreeMap::new();
+    for id in &state.listeners {
+        let listener = topology.listener(*id);
+        match (idleness(topology, state, listener), scheme(&listener.spec().protocol)) {
+            (None, Some(scheme)) => {
+                tables.files.insert(*id, File::default());
+                listeners.push(served(*id, listener, scheme));
+            }
+            (reason, _) => idle.entry(listener.spec().port).or_default().push(idle_listener(listener, reason)),
+        }
+    }
+    topology.routes.values().for_each(|route| tables.add(gateway, route));
+    let outsiders = tables.outsiders();
+    listeners.iter_mut().for_each(|listener| tables.fill(listener));
+    let class = snapshot.classes.get(&state.gateway.class);
+    Some(Router {
+        gateway: gateway.clone(),
+        refused: state.refused,
+        claims_written: class.is_some_and(|class| class.features.iter().any(|f| &**f == WRITTEN_PRECEDENCE)),
+        doors: doors(&listeners),
+        listeners,
+        idle,
+        routes: tables.routes,
+        outsiders,
+        refusals: tables.refusals,
+    })
+}
+
+/// The rules of one listener while they are collected.
+#[derive(Default)]
+struct File {
+    named: BTreeMap<Hostname, Group>,
+    raw: Vec<Entry>,
+}
+
+struct Tables<'a> {
+    topology: &'a Topology,
+    routes: Vec<Attached>,
+    /// By serving listener.
+    files: BTreeMap<ListenerId, File>,
+    refusals: Vec<Refused>,
+}
+
+impl Tables<'_> {
+    fn add(&mut self, gateway: &Key, state: &RouteState) {
+        let parents = || state.parents.iter().filter(|parent| parent.gateway() == Some(gateway));
+        let candidates = parents().flat_map(|parent| &parent.candidates).filter(|c| c.verdict.is_ok());
+        let attached: BTreeSet<ListenerId> = candidates.map(|c| c.listener).collect();
+        let serving: Vec<_> = attached.iter().filter(|id| self.files.contains_key(id)).copied().collect();
+        if !serving.is_empty() {
+            self.routes.push(Attached::new(state));
+            serving.into_iter().for_each(|id| self.file(id, &state.route));
+        }
+        let verdicts: Vec<_> =
+            parents().flat_map(refusals).filter(|(id, _)| !id.is_some_and(|id| attached.contains(&id))).collect();
+        if !verdicts.is_empty() {
+            self.refusals.push(Refused { route: state.route.object(), verdicts });
+        }
+    }
+
+    /// Files the route that was added last under its hostnames.
+    fn file(&mut self, id: ListenerId, route: &Route) {
+        let index = self.routes.len() - 1;
+        let Some(file) = self.files.get_mut(&id) else { return };
+        let tests = self.routes[index].tests.iter().enumerate();
+        let items = tests.flat_map(|(rule, items)| (0..items.len()).map(move |item| (rule, item)));
+        let entries: Vec<_> = items.map(|(rule, item)| Entry { route: index, rule, item }).collect();
+        if !route.kind.has_hostnames() {
+            file.raw.extend(entries);
+            return;
+        }
+        for hostname in written(route).filter(|name| self.topology.listener(id).hostname.intersect(name).is_some()) {
+            let group = file.named.entry(hostname).or_default();
+            group.list(route.kind).extend(&entries);
+        }
+    }
+
+    /// Moves the rules of a listener to it, sorted.
+    fn fill(&mut self, listener: &mut Served) {
+        let Some(mut file) = self.files.remove(&listener.id) else { return };
+        let routes = &self.routes;
+        let sort = |list: &mut Vec<Entry>| list.sort_by(|a, b| rank(routes, *a).cmp(&rank(routes, *b)));
+        sort(&mut file.raw);
+        for group in file.named.values_mut() {
+            [&mut group.calls, &mut group.requests, &mut group.connections].into_iter().for_each(sort);
+        }
+        listener.raw = file.raw;
+        listener.named = file.named.into_iter().collect();
+    }
+
+    fn outsiders(&self) -> HostIndex<Vec<usize>> {
+        let mut names: BTreeMap<Hostname, Vec<usize>> = BTreeMap::new();
+        for (i, refused) in self.refusals.iter().enumerate() {
+            let route = self.topology.routes.get(&refused.route).map(|state| &state.route);
+            for name in route.into_iter().flat_map(|route| written(route)) {
+                names.entry(name).or_default().push(i);
+            }
+        }
+        names.into_iter().collect()
+    }
+}
+
+impl Attached {
+    fn new(state: &RouteState) -> Self {
+        let tests = state.route.rules.iter().map(|rule| Test::of(state.route.kind, &rule.matches)).collect();
+        Attached { route: state.route.clone(), tests, problems: state.backends.clone() }
+    }
+}
+
+impl Group {
+    fn list(&mut self, kind: RouteKind) -> &mut Vec<Entry> {
+        match kind {
+            RouteKind::Grpc => &mut self.calls,
+            RouteKind::Http => &mut self.requests,
+            RouteKind::Tls | RouteKind::Tcp | RouteKind::Udp => &mut self.connections,
+        }
+    }
+}
+
+fn rank(routes: &[Attached], entry: Entry) -> Rank<'_> {
+    let attached = &routes[entry.route];
+    let score = attached.tests[entry.rule][entry.item].score();
+    (Reverse(score), attached.route.meta.seniority(), entry.rule, entry.item)
+}
+
+/// The hostnames of a route, each once; `*` where it has none.
+fn written(route: &Route) -> impl Iterator<Item = Hostname> {
+    let names: BTreeSet<Hostname> = route.hostnames.iter().filter_map(|w| w.name.as_ref().ok().cloned()).collect();
+    let any = (route.hostnames.is_empty() || !route.kind.has_hostnames()).then(Hostname::any);
+    any.into_iter().chain(names.into_iter().filter(|_| route.kind.has_hostnames()))
+}
+
+/// What a parentRef of a route did not get. Hostnames without anything in common are left out: they never match one request.
+fn refusals(parent: &ParentState) -> Vec<(Option<ListenerId>, Reason)> {
+    if parent.candidates.is_empty() {
+        return parent.refused.map(|reason| (None, reason)).into_iter().collect();
+    }
+    let errors = parent.candidates.iter().filter_map(|c| Some((Some(c.listener), *c.verdict.as_ref().err()?)));
+    errors.filter(|(_, reason)| *reason != reason::NO_COMMON_HOSTNAME).collect()
+}
+
+/// Why a listener takes no requests.
+fn idleness(topology: &Topology, gateway: &GatewayState, listener: &ListenerState) -> Option<Reason> {
+    let set = topology.sets.get(&listener.owner.object()).and_then(|set| set.refused);
+    let conflict = listener.conflict.map(|conflict| conflict.reason);
+    let absent = match gateway.class {
+        ClassState::Missing => Some(reason::GATEWAY_CLASS_MISSING),
+        ClassState::NotOurs => Some(reason::GATEWAY_CLASS_NOT_OURS),
+        ClassState::Known(_) | ClassState::NotInInput => None,
+    };
+    absent.or(gateway.refused).or(listener.refused).or(conflict).or(set)
+}
+
+fn idle_listener(listener: &ListenerState, reason: Option<Reason>) -> Idle {
+    let hostname = listener.spec().hostname.as_ref().and_then(|written| written.name.clone().ok());
+    let reason = reason.unwrap_or(reason::PROTOCOL_UNSUPPORTED);
+    Idle { key: listener.key(), hostname: hostname.unwrap_or_else(Hostname::any), reason }
+}
+
+fn served(id: ListenerId, listener: &ListenerState, scheme: Scheme) -> Served {
+    let spec = listener.spec();
+    Served {
+        id,
+        key: listener.key(),
+        hostname: listener.hostname.clone(),
+        port: spec.port,
+        scheme,
+        has_filters: spec.has_filters,
+        certificate: listener.certificates.first().map(|problem| problem.reason),
+        named: HostIndex::new(),
+        raw: Vec::new(),
+    }
+}
+
+fn scheme(protocol: &Protocol) -> Option<Scheme> {
+    match protocol {
+        Protocol::Http => Some(Scheme::Http),
+        Protocol::Https => Some(Scheme::Https),
+        Protocol::Tls => Some(Scheme::Tls),
+        Protocol::Tcp => Some(Scheme::Tcp),
+        Protocol::Udp => Some(Scheme::Udp),
+        Protocol::Other(_) => None,
+    }
+}
+
+fn doors(listeners: &[Served]) -> BTreeMap<(u16, Scheme), HostIndex<usize>> {
+    let mut doors: BTreeMap<(u16, Scheme), HostIndex<usize>> = BTreeMap::new();
+    for (i, listener) in listeners.iter().enumerate() {
+        let door = doors.entry((listener.port, listener.scheme)).or_default();
+        // Serving listeners do not conflict, so that no hostname is there twice.
+        door.insert(listener.hostname.clone(), i);
+    }
+    doors
+}

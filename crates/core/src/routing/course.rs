@@ -1,0 +1,220 @@
+//! Which listener takes a request: one only, the most specific for the name, even where none of its rules fits.
+
+use super::answer::{Answer, Outcome};
+use super::compile::Entry;
+use super::request::Asked;
+use super::{Idle, Router, Scheme, Served};
+use crate::names::Hostname;
+
+/// How many sentences are spent on things that lead nowhere.
+pub(super) const MANY: usize = 8;
+
+/// The way of one request through a Gateway, with what is to be said of it.
+pub(super) struct Course<'a> {
+    pub(super) router: &'a Router,
+    pub(super) asked: &'a Asked<'a>,
+    pub(super) because: Vec<String>,
+}
+
+/// A rule that fits, and the hostname by which it was found.
+#[derive(Clone, Copy)]
+pub(super) struct Pick<'a> {
+    pub(super) entry: Entry,
+    pub(super) hostname: &'a Hostname,
+}
+
+/// Follows a request.
+pub(super) fn run(router: &Router, asked: &Asked<'_>) -> Answer {
+    let mut course = Course { router, asked, because: Vec::new() };
+    if let Some(reason) = router.refused {
+        course.say(format!("Gateway/{} is not accepted: {reason}", router.gateway));
+        return course.end(Outcome::Rejected);
+    }
+    match asked.request.scheme {
+        Scheme::Http => course.http(),
+        Scheme::Https => course.https(),
+        Scheme::Tls => course.tls(),
+        Scheme::Tcp | Scheme::Udp => course.raw(),
+    }
+}
+
+impl<'a> Course<'a> {
+    pub(super) fn say(&mut self, sentence: impl Into<String>) {
+        self.because.push(sentence.into());
+    }
+
+    /// An answer without a listener.
+    fn end(self, outcome: Outcome) -> Answer {
+        Answer::new(outcome, self.because)
+    }
+
+    /// An answer of a listener.
+    pub(super) fn end_at(self, outcome: Outcome, listener: &Served) -> Answer {
+        Answer { listener: Some(listener.key.clone()), ..Answer::new(outcome, self.because) }
+    }
+
+    fn http(mut self) -> Answer {
+        let host = &self.asked.host;
+        if !self.listens(Scheme::Http) {
+            return self.nobody(&[Scheme::Http]);
+        }
+        match self.best(Scheme::Http, host) {
+            Some(listener) => {
+                self.chosen(listener, "Host", host);
+                self.at_http(listener)
+            }
+            None => self.unknown("Host", host, Outcome::NotFound),
+        }
+    }
+
+    /// The handshake's name chooses the listener; the Host must choose the same one.
+    fn https(mut self) -> Answer {
+        let (host, sni) = (&self.asked.host, &self.asked.sni);
+        let Some(listener) = self.secure(Scheme::Https) else { return self.no_handshake() };
+        self.chosen(listener, "SNI", sni);
+        if listener.scheme == Scheme::Tls {
+            self.say("it is no HTTPS listener: what is inside the TLS connection is not looked at".to_string());
+            return self.at_connection(listener);
+        }
+        match self.best(Scheme::Https, host) {
+            Some(other) if other.id == listener.id => self.at_http(listener),
+            Some(other) => {
+                let sentence =
+                    format!("the Host {} belongs to {}, not to the listener of the handshake", named(host), other.key);
+                self.say(sentence);
+                self.end_at(Outcome::Misdirected, listener)
+            }
+            None => {
+                self.say(format!(
+                    "no HTTPS listener on port {} has a hostname for the Host {}",
+                    listener.port,
+                    named(host)
+                ));
+                self.end_at(Outcome::NotFound, listener)
+            }
+        }
+    }
+
+    fn tls(mut self) -> Answer {
+        let Some(listener) = self.secure(Scheme::Tls) else { return self.no_handshake() };
+        self.chosen(listener, "SNI", &self.asked.sni);
+        if listener.scheme == Scheme::Https {
+            self.say("it is an HTTPS listener, which takes no other protocol inside TLS".to_string());
+            return self.end_at(Outcome::Rejected, listener);
+        }
+        self.at_connection(listener)
+    }
+
+    fn raw(mut self) -> Answer {
+        let scheme = self.asked.request.scheme;
+        match self.best(scheme, "") {
+            Some(listener) => {
+                self.say(format!("{} takes all {} traffic on port {}", listener.key, protocol(scheme), listener.port));
+                self.at_connection(listener)
+            }
+            None => self.nobody(&[scheme]),
+        }
+    }
+
+    /// The listener for a handshake: HTTPS and TLS listeners of a port share the names; what the client speaks breaks ties.
+    fn secure(&self, own: Scheme) -> Option<&'a Served> {
+        let other = if own == Scheme::Https { Scheme::Tls } else { Scheme::Https };
+        let best = [self.best(other, &self.asked.sni), self.best(own, &self.asked.sni)];
+        best.into_iter().flatten().max_by_key(|listener| listener.hostname.specificity())
+    }
+
+    fn no_handshake(self) -> Answer {
+        if self.listens(Scheme::Https) || self.listens(Scheme::Tls) {
+            let sni = &self.asked.sni;
+            return self.unknown("SNI", sni, Outcome::Rejected);
+        }
+        self.nobody(&[Scheme::Https, Scheme::Tls])
+    }
+
+    fn listens(&self, scheme: Scheme) -> bool {
+        self.router.doors.contains_key(&(self.asked.request.port, scheme))
+    }
+
+    fn best(&self, scheme: Scheme, name: &'a str) -> Option<&'a Served> {
+        let door = self.router.doors.get(&(self.asked.request.port, scheme))?;
+        door.best(name).map(|(_, listener)| &self.router.listeners[*listener])
+    }
+
+    fn chosen(&mut self, listener: &Served, what: &str, name: &str) {
+        let next = self.router.doors.get(&(listener.port, listener.scheme)).and_then(|door| door.lookup(name).nth(1));
+        let hostname = hostname(&listener.hostname);
+        let mut sentence = format!("{} takes it: {hostname} matches the {what} {}", listener.key, named(name));
+        if let Some((_, next)) = next {
+            sentence.push_str(&format!(" and is more specific than {}", self.router.listeners[*next].key));
+        }
+        self.say(sentence);
+        self.say_idle(name, Some(&listener.hostname));
+        if let Some(reason) = listener.certificate {
+            self.say(format!("its certificate cannot be used ({reason}), so that a handshake fails until it can"));
+        }
+        if listener.has_filters {
+            self.say("its own filters run before a rule is chosen and may change this answer");
+        }
+    }
+
+    /// Nothing listens for what the client speaks.
+    fn nobody(mut self, schemes: &[Scheme]) -> Answer {
+        let port = self.asked.request.port;
+        let wanted: Vec<_> = schemes.iter().map(|scheme| protocol(*scheme)).collect();
+        let others: Vec<_> = self.router.ports().filter(|(p, _)| *p == port).map(|(_, s)| protocol(s)).collect();
+        let mut sentence =
+            format!("no {} listener of Gateway/{} serves port {port}", wanted.join(" or "), self.router.gateway);
+        if !others.is_empty() {
+            sentence.push_str(&format!(", only {}", others.join(" and ")));
+        }
+        self.say(sentence);
+        self.say_idle(&self.asked.host, None);
+        self.end(Outcome::Rejected)
+    }
+
+    /// No listener has a hostname for the name.
+    fn unknown(mut self, what: &str, name: &str, outcome: Outcome) -> Answer {
+        let port = self.asked.request.port;
+        self.say(format!("no listener on port {port} has a hostname for the {what} {}", named(name)));
+        self.say_dot(name);
+        self.say_idle(name, None);
+        self.end(outcome)
+    }
+
+    /// A name from DNS may end with a dot; a hostname field cannot.
+    pub(super) fn say_dot(&mut self, name: &str) {
+        if name.ends_with('.') {
+            self.say("the name ends with a dot, which Gateways do not agree to take off; here it stays");
+        }
+    }
+
+    /// Listeners that would have been chosen, were they accepted.
+    fn say_idle(&mut self, name: &str, chosen: Option<&Hostname>) {
+        let idle = self.router.idle.get(&self.asked.request.port).map_or(&[][..], |idle| idle);
+        let better = |idle: &&Idle| {
+            idle.hostname.matches(name) && chosen.is_none_or(|c| c.specificity() <= idle.hostname.specificity())
+        };
+        let sentence = |idle: &Idle| format!("{} would match, but takes no requests: {}", idle.key, idle.reason);
+        self.because.extend(idle.iter().filter(better).take(MANY).map(sentence));
+    }
+}
+
+/// A name in a sentence.
+pub(super) fn named(name: &str) -> String {
+    if name.is_empty() { "that is not given".to_owned() } else { format!("`{name}`") }
+}
+
+/// A hostname of an object in a sentence.
+pub(super) fn hostname(hostname: &Hostname) -> String {
+    if hostname.is_any() { "its unset hostname".to_owned() } else { format!("its hostname `{hostname}`") }
+}
+
+fn protocol(scheme: Scheme) -> &'static str {
+    match scheme {
+        Scheme::Http => "HTTP",
+        Scheme::Https => "HTTPS",
+        Scheme::Tls => "TLS",
+        Scheme::Tcp => "TCP",
+        Scheme::Udp => "UDP",
+    }
+}

@@ -1,0 +1,123 @@
+//! What the filters of a rule and of its backends make of a request and its response.
+//!
+//! Filters are applied in the order in which they are written. One that cannot be carried out is never skipped: the
+//! request is answered with an error instead.
+
+use crate::model::*;
+
+use super::answer::{ResponseChange, Rewritten};
+use super::request::Asked;
+
+pub(super) mod cors;
+mod headers;
+mod redirect;
+
+/// A request on its way through filters.
+#[derive(Clone, Debug)]
+pub(super) struct Passage {
+    pub(super) request: Rewritten,
+    pub(super) response: ResponseChange,
+    /// Status and location of a redirect, which ends the way.
+    pub(super) redirect: Option<(u16, String)>,
+    /// What filter cannot be carried out, which ends the way.
+    pub(super) broken: Option<String>,
+    /// What else is to be said.
+    pub(super) notes: Vec<String>,
+}
+
+/// What filters need to know of the request and of where it came in.
+pub(super) struct Place<'a> {
+    pub(super) asked: &'a Asked<'a>,
+    /// The path prefix that matched, without slashes at its end; unset where the match was none by prefix.
+    pub(super) prefix: Option<&'a str>,
+    /// `http` or `https`.
+    pub(super) scheme: &'static str,
+    /// The listener's port.
+    pub(super) port: u16,
+}
+
+impl Passage {
+    /// A request as the client sent it.
+    pub(super) fn new(asked: &Asked<'_>) -> Self {
+        let mut headers = Vec::new();
+        for (name, value) in &asked.request.headers {
+            headers::add(&mut headers, name, value.trim());
+        }
+        let request = Rewritten { host: asked.request.host.clone(), path: target(asked.path, asked.query), headers };
+        Passage { request, response: ResponseChange::default(), redirect: None, broken: None, notes: Vec::new() }
+    }
+
+    /// Leads the request through filters, up to the first that ends its way.
+    pub(super) fn through(mut self, filters: &[Filter], place: &Place<'_>) -> Self {
+        for filter in filters {
+            if self.redirect.is_some() || self.broken.is_some() {
+                break;
+            }
+            self.apply(filter, place);
+        }
+        self
+    }
+
+    fn apply(&mut self, filter: &Filter, place: &Place<'_>) {
+        match filter {
+            Filter::RequestHeaders(change) => self.change_request(change),
+            Filter::ResponseHeaders(change) => headers::change_response(&mut self.response, change),
+            Filter::Redirect(redirect) => {
+                let location = redirect::location(redirect, self.path(), place);
+                self.redirect = Some((redirect.status.unwrap_or(302), location));
+                self.note_path(redirect.path.as_ref(), place);
+            }
+            Filter::Rewrite(rewrite) => self.rewrite(rewrite, place),
+            Filter::Cors(cors) => cors::share(cors, place.asked, self),
+            Filter::Mirror(backend) => self.notes.push(format!("a copy goes to Service {}", name_of(backend))),
+            Filter::Extension(target) => self.broken = Some(format!("the filter {}/{}", target.kind, target.name)),
+            Filter::ExternalAuth(_) => self.broken = Some("the filter ExternalAuth".into()),
+            Filter::Other(kind) => self.broken = Some(format!("the filter `{kind}`")),
+        }
+    }
+
+    fn change_request(&mut self, change: &HeaderChange) {
+        headers::change_request(&mut self.request.headers, change);
+        // `Host` is kept apart from the other headers.
+        if let Some(host) = headers::remove(&mut self.request.headers, "host") {
+            self.request.host = host;
+        }
+    }
+
+    fn rewrite(&mut self, rewrite: &Rewrite, place: &Place<'_>) {
+        if let Some(hostname) = &rewrite.hostname {
+            self.request.host = hostname.to_string();
+        }
+        if let Some(change) = &rewrite.path {
+            let path = redirect::changed(change, self.path(), place.prefix);
+            self.request.path = target(&path, place.asked.query);
+            self.note_path(Some(change), place);
+        }
+    }
+
+    fn note_path(&mut self, change: Option<&PathChange>, place: &Place<'_>) {
+        match change {
+            Some(PathChange::Prefix(_)) if place.prefix.is_none() => {
+                self.notes.push("the path stays: ReplacePrefixMatch goes only with a match by PathPrefix".into());
+            }
+            Some(PathChange::Other(kind)) => self.notes.push(format!("the path stays: `{kind}` is no known change")),
+            _ => {}
+        }
+    }
+
+    fn path(&self) -> &str {
+        self.request.path.split_once('?').map_or(&self.request.path, |(path, _)| path)
+    }
+}
+
+/// A path with its query.
+fn target(path: &str, query: Option<&str>) -> String {
+    query.map_or_else(|| path.to_owned(), |query| format!("{path}?{query}"))
+}
+
+fn name_of(backend: &BackendRef) -> String {
+    match &backend.target.namespace {
+        Some(namespace) => format!("{namespace}/{}", backend.target.name),
+        None => backend.target.name.to_string(),
+    }
+}

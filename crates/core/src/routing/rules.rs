@@ -1,0 +1,207 @@
+//! Which rule of the chosen listener serves a request, and what became of the others.
+//!
+//! Rules are asked in order of precedence: the hostname as the route wrote it, longest precise first, then longest; then
+//! the route kind's own criteria; then age, name, and place. A regular expression in a path ranks by its length among
+//! prefixes, since the specification leaves its rank open; where one takes part, that is said.
+
+use super::answer::{Answer, Outcome};
+use super::compile::Entry;
+use super::course::{Course, MANY, Pick, hostname};
+use super::{Scheme, Served};
+use crate::model::{ObjectRef, RouteKind};
+use crate::names::Hostname;
+
+/// How many rules are looked at for the sake of an explanation.
+const SCANNED: usize = 512;
+
+/// What became of a route that was not chosen.
+enum Loss {
+    /// One of its rules fits as well.
+    Behind(Entry, String),
+    /// None does; says what keeps the first away.
+    Missed(String),
+}
+
+impl<'a> Course<'a> {
+    /// Routes an HTTP request or a gRPC call on a listener.
+    pub(super) fn at_http(mut self, listener: &'a Served) -> Answer {
+        match self.choose(listener) {
+            Some(pick) => self.serve_http(listener, pick),
+            None => self.end_at(Outcome::NotFound, listener),
+        }
+    }
+
+    /// Routes a connection on a listener.
+    pub(super) fn at_connection(mut self, listener: &'a Served) -> Answer {
+        match self.choose(listener) {
+            Some(pick) => self.serve_connection(listener, pick),
+            None => self.end_at(Outcome::Rejected, listener),
+        }
+    }
+
+    /// Chooses a rule, and says why this one.
+    fn choose(&mut self, listener: &'a Served) -> Option<Pick<'a>> {
+        let pick = self.pick(listener);
+        self.say_losers(listener, pick);
+        match pick {
+            Some(pick) => self.say_winner(listener, pick),
+            None => self.say_nothing_fits(listener),
+        }
+        pick
+    }
+
+    /// The name that routes are compared with.
+    fn name(&self, listener: &Served) -> &'a str {
+        if listener.scheme == Scheme::Tls { &self.asked.sni } else { &self.asked.host }
+    }
+
+    /// The rules that can concern the request, in order of precedence. Routes with hostnames go before those without.
+    fn candidates(&self, listener: &'a Served) -> impl Iterator<Item = Pick<'a>> {
+        let is_call = self.asked.grpc;
+        let groups = listener.named.lookup(self.name(listener));
+        let named =
+            groups.flat_map(move |(hostname, group)| group.entries(is_call).map(move |entry| Pick { entry, hostname }));
+        named.chain(listener.raw.iter().map(|entry| Pick { entry: *entry, hostname: &listener.hostname }))
+    }
+
+    fn fits(&self, entry: Entry) -> bool {
+        self.router.test(entry).check(self.asked).is_ok()
+    }
+
+    fn pick(&self, listener: &'a Served) -> Option<Pick<'a>> {
+        self.candidates(listener).find(|pick| self.fits(pick.entry))
+    }
+
+    /// The rule that would be chosen if hostnames counted as intersected with the listener's: all that are no more specific
+    /// than the listener's own are then equal.
+    fn pick_by_intersection(&self, listener: &'a Served, pick: Pick<'a>) -> Option<Entry> {
+        if !pick.hostname.contains(&listener.hostname) {
+            return None;
+        }
+        let wide = listener.named.lookup(self.name(listener)).filter(|(name, _)| name.contains(&listener.hostname));
+        let best = wide.filter_map(|(_, group)| group.entries(self.asked.grpc).find(|entry| self.fits(*entry)));
+        best.min_by_key(|entry| (self.router.attached(*entry).route.kind != self.kind(), self.router.rank(*entry)))
+    }
+
+    /// The kind of route that goes first for this request.
+    fn kind(&self) -> RouteKind {
+        if self.asked.grpc { RouteKind::Grpc } else { RouteKind::Http }
+    }
+
+    pub(super) fn route_of(&self, entry: Entry) -> ObjectRef {
+        self.router.attached(entry).route.object()
+    }
+
+    fn say_winner(&mut self, listener: &'a Served, pick: Pick<'a>) {
+        let route = self.route_of(pick.entry);
+        let test = self.router.test(pick.entry);
+        let name =
+            if pick.hostname.is_any() { "no hostname".to_owned() } else { format!("hostname `{}`", pick.hostname) };
+        self.say(format!("{route} rule {} serves it: {name}, {test}", pick.entry.rule));
+        let other = self.pick_by_intersection(listener, pick).filter(|other| other.route != pick.entry.route);
+        if let Some(other) = other.filter(|_| !self.router.claims_written) {
+            let sentence = format!(
+                "a Gateway that ranks by intersected hostnames would choose {} rule {}; the GatewayClass does not claim {}",
+                self.route_of(other),
+                other.rule,
+                super::WRITTEN_PRECEDENCE
+            );
+            self.say(sentence);
+        }
+    }
+
+    fn say_losers(&mut self, listener: &'a Served, winner: Option<Pick<'a>>) {
+        let losers = self.losers(listener, winner);
+        let has_expression = |entry: &Entry| self.router.test(*entry).has_path_expression();
+        let behind = losers.iter().any(|(_, loss)| matches!(loss, Loss::Behind(entry, _) if has_expression(entry)));
+        let first = losers.iter().any(|(_, loss)| matches!(loss, Loss::Behind(..)))
+            && winner.is_some_and(|winner| has_expression(&winner.entry));
+        let routes = &self.router.routes;
+        let sentence = |(route, loss): &(usize, Loss)| match loss {
+            Loss::Behind(entry, why) => {
+                format!("{} rule {} fits too: {why}", routes[*route].route.object(), entry.rule)
+            }
+            Loss::Missed(why) => format!("{} does not fit: {why}", routes[*route].route.object()),
+        };
+        self.because.extend(losers.iter().take(MANY).map(sentence));
+        if losers.len() > MANY {
+            self.say(format!("{} more routes on this listener were not chosen", losers.len() - MANY));
+        }
+        if first || behind {
+            self.say("where regular expressions rank among paths is left to implementations; here by length");
+        }
+    }
+
+    /// The routes that were not chosen, in order of precedence, as far as they are looked at.
+    fn losers(&self, listener: &'a Served, winner: Option<Pick<'a>>) -> Vec<(usize, Loss)> {
+        let mut losers: Vec<(usize, Loss)> = Vec::new();
+        for pick in self.candidates(listener).take(SCANNED) {
+            let route = pick.entry.route;
+            if winner.is_some_and(|winner| winner.entry.route == route) {
+                continue;
+            }
+            let known = losers.iter().position(|(known, _)| *known == route);
+            let missed = |at: usize| matches!(losers[at].1, Loss::Missed(_));
+            match (known, self.router.test(pick.entry).check(self.asked), winner) {
+                (None, Err(miss), _) => losers.push((route, Loss::Missed(miss.to_string()))),
+                (None, Ok(()), Some(winner)) => losers.push((route, Loss::Behind(pick.entry, self.why(pick, winner)))),
+                (Some(at), Ok(()), Some(winner)) if missed(at) => {
+                    losers[at].1 = Loss::Behind(pick.entry, self.why(pick, winner));
+                }
+                _ => {}
+            }
+        }
+        losers
+    }
+
+    /// Why a rule that fits comes behind the one that was chosen.
+    fn why(&self, loser: Pick<'_>, winner: Pick<'_>) -> String {
+        let (ours, theirs) = (self.router.rank(winner.entry), self.router.rank(loser.entry));
+        let kinds = [winner, loser].map(|pick| self.router.attached(pick.entry).route.kind);
+        if loser.hostname != winner.hostname {
+            return format!("{} is less specific than {}", hostname(loser.hostname), shown(winner.hostname));
+        }
+        if kinds[0] != kinds[1] {
+            return format!("{} goes before {}", kinds[0].kind(), kinds[1].kind());
+        }
+        let criteria = self.router.test(winner.entry).criteria();
+        let differs = ours.0.0.iter().zip(theirs.0.0).position(|(a, b)| *a != b);
+        match differs {
+            Some(at) => format!("the chosen rule has {}", criteria[at]),
+            None if ours.1.0 != theirs.1.0 => "its route is younger".to_owned(),
+            None => "its route is of the same age and comes later by name".to_owned(),
+        }
+    }
+
+    fn say_nothing_fits(&mut self, listener: &'a Served) {
+        let name = self.name(listener);
+        self.say(format!("no rule of a route on {} fits", listener.key));
+        self.say_dot(name);
+        self.say_hidden(listener, name);
+        let refused = self.router.outsiders.lookup(name).flat_map(|(_, routes)| routes).filter_map(|index| {
+            let refused = &self.router.refusals[*index];
+            let concerns = |id: &Option<_>| id.is_none_or(|id| id == listener.id);
+            let (_, reason) = refused.verdicts.iter().find(|(id, _)| concerns(id))?;
+            Some(format!("{} has a hostname for it and is not attached here: {reason}", refused.route))
+        });
+        let sentences: Vec<_> = refused.take(MANY).collect();
+        self.because.extend(sentences);
+    }
+
+    /// Rules of less specific listeners, which are out of reach for this name.
+    fn say_hidden(&mut self, listener: &'a Served, name: &'a str) {
+        let Some(door) = self.router.doors.get(&(listener.port, listener.scheme)) else { return };
+        let others = door.lookup(name).map(|(_, index)| &self.router.listeners[*index]).filter(|l| l.id != listener.id);
+        let sentence = |other: &'a Served| {
+            let pick = self.pick(other)?;
+            let route = self.route_of(pick.entry);
+            Some(format!("{route} would serve it on {}, but that name belongs to {}", other.key, listener.key))
+        };
+        let sentences: Vec<_> = others.filter_map(sentence).take(MANY).collect();
+        self.because.extend(sentences);
+    }
+}
+
+fn shown(hostname: &Hostname) -> String {
+    if hostname.is_any() { "none".to_owned() } else { format!("`{hostname}`") }
+}

@@ -1,0 +1,111 @@
+//! Whether a listener's certificates and client CA certificates can be used.
+//!
+//! The grant is asked before existence, so that a foreign namespace discloses nothing. Certificates are never verified here.
+
+use super::*;
+
+/// What is wrong with one reference of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateProblem {
+    /// Where it stands.
+    pub place: CertificateUse,
+    /// Why it cannot be used.
+    pub reason: Reason,
+    /// Reason of the condition `ResolvedRefs`.
+    pub condition: &'static str,
+}
+
+/// Where a listener refers to certificates.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CertificateUse {
+    /// `tls.certificateRefs[i]` of the listener.
+    Own(usize),
+    /// `spec.tls.frontend` of the Gateway: entry of `perPort` (or the default), and which CA reference.
+    Client(Option<usize>, usize),
+}
+
+/// Everything that is wrong with a listener's references.
+pub(super) fn problems(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState) -> Vec<CertificateProblem> {
+    let mut problems = own_problems(snapshot, grants, listener);
+    problems.extend(client_problems(snapshot, grants, listener).into_iter().flatten());
+    problems
+}
+
+/// Whether client certificates are to be checked and no CA certificate is usable.
+pub(super) fn no_valid_ca(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState) -> bool {
+    let checks = client_problems(snapshot, grants, listener);
+    !checks.is_empty() && checks.iter().all(Option::is_some)
+}
+
+fn own_problems(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState) -> Vec<CertificateProblem> {
+    let spec = listener.spec();
+    let refs = spec.tls.iter().filter(|_| spec.terminates_tls()).flat_map(|tls| &tls.certificates);
+    let problem = |(i, target): (usize, &Reference)| {
+        let reason = own_problem(snapshot, grants, listener, target)?;
+        Some(CertificateProblem { place: CertificateUse::Own(i), reason, condition: reason.row().condition.1 })
+    };
+    refs.enumerate().filter_map(problem).collect()
+}
+
+fn own_problem(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState, target: &Reference) -> Option<Reason> {
+    let owner = listener.owner.object();
+    if !grants.permit(Referrer { kind: owner.kind, namespace: owner.namespace() }, target) {
+        return Some(reason::REFERENCE_NOT_PERMITTED);
+    }
+    if !target.group.is_empty() || &*target.kind != "Secret" {
+        return Some(reason::CERTIFICATE_MISSING);
+    }
+    let key = Key::new(target.namespace_or(owner.namespace()).clone(), target.name.clone());
+    match snapshot.secrets.get(&key).map(|secret| &secret.certificate) {
+        Some(Material::Present(_)) => None,
+        Some(_) => Some(reason::CERTIFICATE_MALFORMED),
+        None => Some(reason::CERTIFICATE_MISSING),
+    }
+}
+
+/// One entry per CA reference that concerns the listener.
+fn client_problems(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState) -> Vec<Option<CertificateProblem>> {
+    let spec = listener.spec();
+    let Some(gateway) = frontend_owner(snapshot, listener).filter(|_| spec.protocol == Protocol::Https) else {
+        return Vec::new();
+    };
+    let port = gateway.frontend.per_port.iter().position(|(port, _)| *port == spec.port);
+    let validation = match port {
+        Some(entry) => gateway.frontend.per_port[entry].1.as_ref(),
+        None => gateway.frontend.default.as_ref(),
+    };
+    let refs = validation.iter().flat_map(|v| &v.ca_certificates).enumerate();
+    let problem = |(i, target): (usize, &Reference)| {
+        let (reason, condition) = ca_problem(snapshot, grants, gateway, target)?;
+        Some(CertificateProblem { place: CertificateUse::Client(port, i), reason, condition })
+    };
+    refs.map(problem).collect()
+}
+
+/// The Gateway whose `spec.tls.frontend` concerns a listener.
+fn frontend_owner<'a>(snapshot: &'a Snapshot, listener: &'a ListenerState) -> Option<&'a Gateway> {
+    match &listener.owner {
+        Owner::Gateway(gateway) => Some(gateway),
+        Owner::Set(_) => snapshot.gateways.get(listener.gateway.as_ref()?).map(|g| &**g),
+    }
+}
+
+fn ca_problem(
+    snapshot: &Snapshot,
+    grants: &Grants,
+    gateway: &Gateway,
+    target: &Reference,
+) -> Option<(Reason, &'static str)> {
+    let own = &gateway.meta.key.namespace;
+    if !target.group.is_empty() || &*target.kind != "ConfigMap" {
+        return Some((reason::CA_CERTIFICATE_UNUSABLE, "InvalidCACertificateKind"));
+    }
+    if !grants.permit(Referrer { kind: Kind::Gateway, namespace: own }, target) {
+        return Some((reason::REFERENCE_NOT_PERMITTED, "RefNotPermitted"));
+    }
+    let key = Key::new(target.namespace_or(own).clone(), target.name.clone());
+    match snapshot.config_maps.get(&key).map(|map| &map.ca) {
+        Some(Material::Present(_)) => None,
+        _ => Some((reason::CA_CERTIFICATE_UNUSABLE, "InvalidCACertificateRef")),
+    }
+}

@@ -1,0 +1,157 @@
+//! The command line: one file per command, one row per command here.
+//!
+//! Exit status: 0 done, 1 the answer is no, 2 usage or settings, 3 refused by a safety brake, 4 could not read or applied in
+//! part. The same in every output format.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+mod check;
+mod completions;
+mod explain;
+mod flags;
+mod man;
+mod plan;
+mod route;
+mod settings;
+mod status;
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Done.
+    Done,
+    /// The answer is no.
+    No,
+}
+
+/// A failure with the exit status it leads to.
+#[derive(Debug)]
+pub enum Failure {
+    /// Wrong usage or settings.
+    Usage(anyhow::Error),
+    /// Something could not be read.
+    Unreadable(anyhow::Error),
+}
+
+/// DNS and certificates for exactly the hostnames that your Gateway API objects serve.
+///
+/// Gatepost reads GatewayClasses, Gateways, ListenerSets and routes from files, works out which routes attach to which
+/// listeners under which hostnames, and says why a name does not work.
+#[derive(Parser, Debug)]
+#[command(name = "gatepost", version, max_term_width = 110, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// YAML file with flags as keys; the command line and GATEPOST_… variables win over it
+    #[arg(long, global = true, value_name = "FILE", env = "GATEPOST_SETTINGS")]
+    settings: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Try it:
+  gatepost check -f manifests/                         what is wrong, with file and line
+  gatepost explain shop.example.com -f manifests/      why a name does not work, and what to change
+  gatepost route https://shop.example.com/cart -f …    who serves a request
+
+Exit status: 0 done, 1 the answer is no, 2 usage, 3 refused by a safety brake, 4 could not read.";
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Check(check::Check),
+    Status(status::Status),
+    Route(route::Route),
+    Explain(explain::Explain),
+    Plan(plan::Plan),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+/// Where objects come from.
+#[derive(Args, Debug, Clone)]
+pub struct Input {
+    /// File, directory (read recursively: .yaml, .yml, .json) or `-` for standard input; may be repeated
+    #[arg(short = 'f', long = "filename", value_name = "PATH", env = "GATEPOST_FILENAME", value_delimiter = ',')]
+    pub files: Vec<PathBuf>,
+}
+
+/// Runs a command line and says how it ended.
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match parse(&arguments) {
+        Ok(Ok(cli)) => cli,
+        Ok(Err(error)) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+        Err(failure) => return report(&failure),
+    };
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let result = run(cli, &mut out);
+    // A closed pipe downstream is nobody's failure.
+    let _ = out.flush();
+    match result {
+        Ok(Ending::Done) => ExitCode::SUCCESS,
+        Ok(Ending::No) => ExitCode::from(1),
+        Err(failure) => report(&failure),
+    }
+}
+
+/// Reads the command line over the settings file, if there is one.
+fn parse(arguments: &[OsString]) -> Result<Result<Cli, clap::Error>, Failure> {
+    let mut command = Cli::command();
+    if let Some(path) = settings::named(arguments) {
+        command = settings::applied(command, &path)?;
+    }
+    let matches = command.try_get_matches_from(arguments);
+    Ok(matches.and_then(|matches| Cli::from_arg_matches(&matches)))
+}
+
+fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
+    match cli.command {
+        Command::Check(command) => command.run(out),
+        Command::Status(command) => command.run(out),
+        Command::Route(command) => command.run(out),
+        Command::Explain(command) => command.run(out),
+        Command::Plan(command) => command.run(out),
+        Command::Completions(command) => command.run(out),
+        Command::Man(command) => command.run(out),
+    }
+}
+
+fn report(failure: &Failure) -> ExitCode {
+    let (error, code) = match failure {
+        Failure::Usage(error) => (error, 2),
+        Failure::Unreadable(error) => (error, 4),
+    };
+    let text = crate::render::inert(&format!("{error:#}"));
+    let _ = writeln!(std::io::stderr(), "error: {text}");
+    ExitCode::from(code)
+}
+
+/// Says on standard error which texts could not be read; they are left out of the answer.
+fn warn_unreadable(objects: &crate::source::Objects) {
+    let lost = [gatepost_core::reason::SYNTAX_ERROR, gatepost_core::reason::OBJECT_UNREADABLE];
+    let problems = objects.problems().iter().filter(|d| lost.contains(&d.reason)).cloned().collect();
+    for problem in objects.placed(problems) {
+        let text = crate::render::snippet::render(&problem, objects, crate::render::Colour::Off);
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        Failure::Unreadable(error.into())
+    }
+}
+
+impl Failure {
+    /// Wrong usage, in one sentence.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Failure::Usage(anyhow::anyhow!(message.into()))
+    }
+}

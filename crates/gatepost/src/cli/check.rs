@@ -1,0 +1,113 @@
+//! `gatepost check`: what is wrong, with file and line.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::reason::Severity;
+use serde::Serialize;
+
+use super::{Ending, Failure, Input};
+use crate::render::{Colour, github, sarif, snippet};
+use crate::source::Objects;
+use crate::view::diagnostic::DiagnosticView;
+use crate::view::write_json;
+
+/// Check objects and attachment: what is wrong, where, and what to change
+///
+/// Finds what a cluster would refuse, listeners that conflict, routes that do not attach, hostnames that nobody serves,
+/// references that lead nowhere. Exit status 1 if there is an error; with --strict also for warnings.
+#[derive(Args, Debug)]
+pub(super) struct Check {
+    #[command(flatten)]
+    input: Input,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    output: Format,
+    /// Warnings lead to exit status 1, too
+    #[arg(long, env = "GATEPOST_STRICT")]
+    strict: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+enum Format {
+    /// For people: snippets as rustc shows them
+    #[default]
+    Text,
+    /// For programs
+    Json,
+    /// For code scanning: SARIF 2.1.0
+    Sarif,
+    /// For GitHub workflows: annotations
+    Github,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CheckView {
+    diagnostics: Vec<DiagnosticView>,
+    errors: usize,
+    warnings: usize,
+    objects: usize,
+    passed_over: std::collections::BTreeMap<String, usize>,
+}
+
+impl Check {
+    pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        let objects = Objects::read(&self.input)?;
+        let topology = objects.topology(&Default::default());
+        let diagnostics = objects.diagnostics(&topology);
+        match self.output {
+            Format::Text => write_text(out, &objects, &diagnostics)?,
+            Format::Json => write_json(out, &view(&objects, &diagnostics))?,
+            Format::Sarif => write_json(out, &sarif::log(&diagnostics))?,
+            Format::Github => {
+                diagnostics.iter().try_for_each(|d| writeln!(out, "{}", github::annotation(d)))?;
+            }
+        }
+        let worst = if self.strict { Severity::Warning } else { Severity::Error };
+        let bad = diagnostics.iter().any(|d| d.severity <= worst);
+        Ok(if bad { Ending::No } else { Ending::Done })
+    }
+}
+
+fn view(objects: &Objects, diagnostics: &[Diagnostic]) -> CheckView {
+    CheckView {
+        diagnostics: diagnostics.iter().map(DiagnosticView::of).collect(),
+        errors: count(diagnostics, Severity::Error),
+        warnings: count(diagnostics, Severity::Warning),
+        objects: objects.count(),
+        passed_over: objects.passed_over().clone(),
+    }
+}
+
+fn write_text(out: &mut dyn Write, objects: &Objects, diagnostics: &[Diagnostic]) -> std::io::Result<()> {
+    let colour = Colour::detect();
+    for diagnostic in diagnostics {
+        writeln!(out, "{}\n", snippet::render(diagnostic, objects, colour))?;
+    }
+    writeln!(out, "{}", summary(objects, diagnostics))
+}
+
+fn summary(objects: &Objects, diagnostics: &[Diagnostic]) -> String {
+    let (errors, warnings) = (count(diagnostics, Severity::Error), count(diagnostics, Severity::Warning));
+    let infos = count(diagnostics, Severity::Info);
+    let passed_over: usize = objects.passed_over().values().sum();
+    let mark = if errors == 0 { "✓" } else { "✗" };
+    let other = match passed_over {
+        0 => String::new(),
+        n => format!(", {n} of other kinds passed over"),
+    };
+    let plural = |n: usize| if n == 1 { "" } else { "s" };
+    format!(
+        "{mark} {errors} error{}, {warnings} warning{}, {infos} note{} in {} objects{other}",
+        plural(errors),
+        plural(warnings),
+        plural(infos),
+        objects.count()
+    )
+}
+
+fn count(diagnostics: &[Diagnostic], severity: Severity) -> usize {
+    diagnostics.iter().filter(|d| d.severity == severity).count()
+}

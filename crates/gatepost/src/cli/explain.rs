@@ -1,0 +1,83 @@
+//! `gatepost explain HOSTNAME`: the whole chain and its first broken link; `explain REASON`: the page of a reason.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use gatepost_core::desired;
+use gatepost_core::explain::{Explanation, Publication};
+use gatepost_core::lint::World;
+use gatepost_core::names::Hostname;
+use gatepost_core::reason::Reason;
+
+use super::flags::Publishing;
+use super::{Ending, Failure, Input};
+use crate::render::{Colour, explanation};
+use crate::source::Objects;
+use crate::view::explain::ExplainView;
+use crate::view::write_json;
+
+/// Explain a hostname: the whole chain and its first broken link; or a reason, by name or number
+///
+/// `gatepost explain shop.example.com -f manifests/` walks from the GatewayClass to the hostname and names the field to edit.
+/// `gatepost explain GP0204` and `gatepost explain namespace-not-allowed` print what a reason means.
+/// Exit status 1 if the name does not work.
+#[derive(Args, Debug)]
+pub(super) struct Explain {
+    /// A hostname, or a reason such as GP0204 or namespace-not-allowed
+    subject: String,
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    publishing: Publishing,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    output: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+impl Explain {
+    pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        if let Some(reason) = Reason::find(&self.subject) {
+            return self.reason(out, reason);
+        }
+        let hostname = Hostname::parse(&self.subject).map_err(|error| {
+            Failure::usage(format!("`{}` {error}; nor is it a reason, as in `gatepost explain GP0204`", self.subject))
+        })?;
+        let settings = self.publishing.settings()?;
+        let objects = Objects::read(&self.input)?;
+        super::warn_unreadable(&objects);
+        let topology = objects.topology(&self.publishing.scope());
+        let world = World { snapshot: objects.snapshot(), topology: &topology };
+        let mut explained = Explanation::of(world, &hostname);
+        let desired = desired::build(objects.snapshot(), &topology, &settings);
+        let published = Publication::of(world, &desired, &explained);
+        place(&objects, &mut explained);
+        match self.output {
+            Format::Json => write_json(out, &ExplainView::of(&explained, &published))?,
+            Format::Text => write!(out, "{}", explanation::render(&explained, &published, Colour::detect()))?,
+        }
+        let right = explained.works() && published.is_published();
+        Ok(if right { Ending::Done } else { Ending::No })
+    }
+
+    fn reason(&self, out: &mut dyn Write, reason: Reason) -> Result<Ending, Failure> {
+        match self.output {
+            Format::Json => write_json(out, &crate::view::explain::ReasonView::of(reason))?,
+            Format::Text => write!(out, "{}", crate::render::reason::page(reason))?,
+        }
+        Ok(Ending::Done)
+    }
+}
+
+fn place(objects: &Objects, explained: &mut Explanation) {
+    for chain in &mut explained.chains {
+        chain.broken = chain.broken.take().and_then(|d| objects.placed(vec![d]).pop());
+        chain.notes = objects.placed(std::mem::take(&mut chain.notes));
+    }
+}

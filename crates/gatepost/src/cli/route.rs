@@ -1,0 +1,167 @@
+//! `gatepost route URL`: who serves a request, and why not the others.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use gatepost_core::model::Key;
+use gatepost_core::routing::{Answer, Outcome, Request, Router, Scheme};
+use gatepost_core::topology::Topology;
+
+use super::{Ending, Failure, Input};
+use crate::render::{Colour, inert};
+use crate::source::Objects;
+use crate::view::route::RouteView;
+use crate::view::write_json;
+
+/// Say which listener, route, rule and backend serve a request, and why the others do not
+///
+/// Schemes: http, https, tls, tcp, udp (grpc and grpcs mean http and https with --grpc). The port of the URL is only part of the Host header; --port is the listener's.
+/// Exit status 1 unless the request is forwarded, redirected, or a CORS preflight is answered.
+#[derive(Args, Debug)]
+pub(super) struct Route {
+    /// The request: https://shop.example.com/cart?id=1
+    url: String,
+    #[command(flatten)]
+    input: Input,
+    /// The Gateway, as NAMESPACE/NAME; needed where there are several
+    #[arg(long, value_name = "NAMESPACE/NAME")]
+    gateway: Option<String>,
+    /// The listener's port [default: that of the URL, else of its scheme]
+    #[arg(long)]
+    port: Option<u16>,
+    /// Server name of the TLS handshake [default: the host]
+    #[arg(long)]
+    sni: Option<String>,
+    /// The request is a gRPC call
+    #[arg(long)]
+    grpc: bool,
+    /// HTTP method
+    #[arg(short = 'X', long = "request", value_name = "METHOD", default_value = "GET")]
+    method: String,
+    /// Header; may be repeated
+    #[arg(short = 'H', long = "header", value_name = "NAME: VALUE")]
+    headers: Vec<String>,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    output: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+impl Route {
+    pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        let request = self.asked()?;
+        let objects = Objects::read(&self.input)?;
+        super::warn_unreadable(&objects);
+        let topology = objects.topology(&Default::default());
+        let gateway = self.gateway(&topology)?;
+        let router = Router::compile(objects.snapshot(), &topology, &gateway)
+            .ok_or_else(|| Failure::usage(format!("Gateway {gateway} is not in the input")))?;
+        let answer = router.route(&request);
+        match self.output {
+            Format::Json => write_json(out, &RouteView::of(&answer))?,
+            Format::Text => write_text(out, &answer, Colour::detect())?,
+        }
+        Ok(if answer.outcome.is_served() { Ending::Done } else { Ending::No })
+    }
+
+    fn asked(&self) -> Result<Request, Failure> {
+        let (scheme, rest) = self.url.split_once("://").ok_or_else(|| self.bad_url("it has no scheme"))?;
+        let (scheme, grpc) = match scheme {
+            "grpc" => ("http", true),
+            "grpcs" => ("https", true),
+            other => (other, self.grpc),
+        };
+        let scheme =
+            Scheme::parse(scheme).ok_or_else(|| self.bad_url("its scheme is none of http, https, tls, tcp, udp"))?;
+        let split = rest.find(['/', '?']).unwrap_or(rest.len());
+        let (host, path) = rest.split_at(split);
+        let path = path.split('#').next().unwrap_or_default();
+        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let headers = self.headers.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
+        let port = self.port.or_else(|| url_port(host)).or_else(|| scheme.default_port());
+        let port = port.ok_or_else(|| Failure::usage("give the listener's port with --port"))?;
+        Ok(Request {
+            scheme,
+            host: host.to_owned(),
+            sni: self.sni.clone(),
+            port,
+            method: self.method.to_ascii_uppercase(),
+            path,
+            headers,
+            grpc,
+        })
+    }
+
+    fn bad_url(&self, why: &str) -> Failure {
+        Failure::usage(format!("`{}` is no URL to ask about: {why}", self.url))
+    }
+
+    /// The Gateway that is meant: the one that is named, or the only one.
+    fn gateway(&self, topology: &Topology) -> Result<Key, Failure> {
+        match &self.gateway {
+            Some(name) => match name.split_once('/') {
+                Some((namespace, name)) => Ok(Key::new(namespace, name)),
+                None => Err(Failure::usage(format!("--gateway {name}: write NAMESPACE/NAME"))),
+            },
+            None => {
+                let mut keys = topology.gateways.iter().filter(|(_, g)| g.is_in_scope()).map(|(key, _)| key);
+                match (keys.next(), keys.next()) {
+                    (Some(only), None) => Ok(only.clone()),
+                    (None, _) => Err(Failure::usage("there is no Gateway in the input")),
+                    _ => Err(Failure::usage("there are several Gateways: choose one with --gateway NAMESPACE/NAME")),
+                }
+            }
+        }
+    }
+}
+
+fn header(text: &str) -> Result<(String, String), Failure> {
+    match text.split_once(':') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(Failure::usage(format!("-H `{text}`: write `Name: value`"))),
+    }
+}
+
+fn url_port(host: &str) -> Option<u16> {
+    let (_, port) = host.rsplit_once(':')?;
+    port.parse().ok()
+}
+
+fn write_text(out: &mut dyn Write, answer: &Answer, colour: Colour) -> std::io::Result<()> {
+    let good = answer.outcome.is_served();
+    let mark = if good { colour.paint("32", "✓") } else { colour.paint("31", "✗") };
+    let status = answer.status.map(|s| format!(" {s}")).unwrap_or_default();
+    writeln!(out, "{mark} {}{status}", answer.outcome.as_str())?;
+    let field = |out: &mut dyn Write, name: &str, value: Option<String>| match value {
+        Some(value) => writeln!(out, "  {name:<9} {}", inert(&value)),
+        None => Ok(()),
+    };
+    field(out, "listener", answer.listener.as_ref().map(ToString::to_string))?;
+    let rule = answer.rule.map(|rule| format!(", rule {rule}")).unwrap_or_default();
+    field(out, "route", answer.route.as_ref().map(|route| format!("{route}{rule}")))?;
+    let shares = answer.backends.iter().map(|b| b.weight).chain(answer.unavailable.iter().map(|b| b.weight));
+    let total: u64 = shares.map(u64::from).sum();
+    for share in &answer.backends {
+        let port = share.port.map(|p| format!(":{p}")).unwrap_or_default();
+        field(out, "backend", Some(format!("{}{port}, {} of {total}", share.backend, share.weight)))?;
+    }
+    for share in &answer.unavailable {
+        let text = format!("{} unusable ({}), {} of {total}", share.backend, share.reason, share.weight);
+        field(out, "backend", Some(text))?;
+    }
+    if answer.outcome == Outcome::Forward {
+        field(out, "request", answer.request.as_ref().map(|r| format!("{}{}", r.host, r.path)))?;
+    }
+    field(out, "location", answer.location.clone())?;
+    if !answer.because.is_empty() {
+        writeln!(out, "because")?;
+        answer.because.iter().try_for_each(|line| writeln!(out, "  {}", inert(line)))?;
+    }
+    Ok(())
+}

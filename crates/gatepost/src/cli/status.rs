@@ -1,0 +1,103 @@
+//! `gatepost status`: the status every object should have.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use gatepost_core::lint::World;
+use gatepost_core::report::{self, Report};
+
+use super::{Ending, Failure, Input};
+use crate::render::inert;
+use crate::source::Objects;
+use crate::view::diagnostic::DiagnosticView;
+use crate::view::status::StatusView;
+use crate::view::write_json;
+
+/// Show the status that every object should have
+///
+/// Works out conditions, reasons, attachedRoutes, supportedKinds and attachedListenerSets from the objects alone, as the
+/// conformance tests of Gateway API v1.7 demand. Status that others wrote is kept.
+#[derive(Args, Debug)]
+pub(super) struct Status {
+    #[command(flatten)]
+    input: Input,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    output: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+impl Status {
+    pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        let objects = Objects::read(&self.input)?;
+        super::warn_unreadable(&objects);
+        let topology = objects.topology(&Default::default());
+        let report = Report::build(World { snapshot: objects.snapshot(), topology: &topology });
+        match self.output {
+            Format::Json => {
+                let diagnostics = objects.placed(report.diagnostics.clone());
+                write_json(out, &StatusView::of(&report, diagnostics.iter().map(DiagnosticView::of).collect()))?;
+            }
+            Format::Text => write_text(out, &report)?,
+        }
+        Ok(Ending::Done)
+    }
+}
+
+fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
+    for item in &report.items {
+        writeln!(out, "{}", item.object)?;
+        match &item.status {
+            report::Status::Class(conditions) => write_conditions(out, conditions)?,
+            report::Status::Gateway { conditions, listeners, attached_sets, .. } => {
+                write_conditions(out, conditions)?;
+                if *attached_sets > 0 {
+                    writeln!(out, "  attachedListenerSets: {attached_sets}")?;
+                }
+                listeners.iter().try_for_each(|listener| write_listener(out, listener))?;
+            }
+            report::Status::Set { conditions, listeners } => {
+                write_conditions(out, conditions)?;
+                listeners.iter().try_for_each(|listener| write_listener(out, listener))?;
+            }
+            report::Status::Route(parents) => {
+                for parent in parents {
+                    let target = &parent.parent.target;
+                    let section = parent.parent.section.as_ref().map(|s| format!("/{s}")).unwrap_or_default();
+                    let own = item.object.namespace();
+                    let name = format!("{}/{}/{}{section}", target.kind, target.namespace_or(own), target.name);
+                    writeln!(out, "  on {} ({})", inert(&name), inert(&parent.controller))?;
+                    for condition in &parent.conditions {
+                        writeln!(out, "    {}", line(condition))?;
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn write_listener(out: &mut dyn Write, listener: &report::ListenerReport) -> std::io::Result<()> {
+    let kinds: Vec<_> = listener.supported_kinds.iter().map(|k| k.kind().as_str()).collect();
+    let (name, routes) = (inert(&listener.name), listener.attached_routes);
+    writeln!(out, "  listener {name}: attachedRoutes {routes}, takes {}", kinds.join(", "))?;
+    for condition in &listener.conditions {
+        writeln!(out, "    {}", line(condition))?;
+    }
+    Ok(())
+}
+
+fn write_conditions(out: &mut dyn Write, conditions: &[gatepost_core::model::Condition]) -> std::io::Result<()> {
+    conditions.iter().try_for_each(|condition| writeln!(out, "  {}", line(condition)))
+}
+
+fn line(condition: &gatepost_core::model::Condition) -> String {
+    let message = if condition.message.is_empty() { String::new() } else { format!(": {}", condition.message) };
+    inert(&format!("{} {} {}{message}", condition.kind, condition.status, condition.reason))
+}

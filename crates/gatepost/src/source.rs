@@ -1,0 +1,85 @@
+//! Where objects come from. Files now; a cluster fills the same values.
+//!
+//! Only this module and its children read files. They never judge what they read.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::lint::World;
+use gatepost_core::snapshot::Snapshot;
+use gatepost_core::topology::{Scope, Topology};
+use gatepost_objects::Settings;
+
+use crate::cli::{Failure, Input};
+
+pub mod file;
+
+/// Texts that positions refer to.
+pub trait Sources {
+    /// A line of a source, counted from 1, if it is at hand and may be shown.
+    fn line(&self, source: &str, number: u32) -> Option<Cow<'_, str>>;
+}
+
+/// Objects, what was odd about reading them, and where they stand.
+pub struct Objects {
+    loaded: gatepost_objects::Loaded,
+}
+
+impl Objects {
+    /// Reads what the command line names.
+    pub fn read(input: &Input) -> Result<Objects, Failure> {
+        if input.files.is_empty() {
+            return Err(Failure::usage(
+                "no objects given: name files or directories with -f, or `-f -` for standard input",
+            ));
+        }
+        let texts = file::texts(&input.files)?.into_iter().map(|text| (text.name.into(), text.bytes));
+        Ok(Objects { loaded: gatepost_objects::collect(texts, &Settings::default()) })
+    }
+
+    /// The objects.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.loaded.snapshot
+    }
+
+    /// How many objects there are.
+    pub fn count(&self) -> usize {
+        self.snapshot().len()
+    }
+
+    /// Judges the objects.
+    pub fn topology(&self, scope: &Scope) -> Topology {
+        Topology::build(self.snapshot(), scope)
+    }
+
+    /// What was odd about reading them.
+    pub fn problems(&self) -> &[Diagnostic] {
+        &self.loaded.diagnostics
+    }
+
+    /// Kinds that were passed over, with how many of each.
+    pub fn passed_over(&self) -> &BTreeMap<String, usize> {
+        &self.loaded.passed_over
+    }
+
+    /// Everything there is to say about them, worst first, with positions.
+    pub fn diagnostics(&self, topology: &Topology) -> Vec<Diagnostic> {
+        let mut all = self.problems().to_vec();
+        all.extend(World { snapshot: self.snapshot(), topology }.diagnostics());
+        all.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        self.placed(all)
+    }
+
+    /// The same diagnostics with positions, as far as they can be found.
+    pub fn placed(&self, mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+        self.loaded.fill_places(&mut diagnostics);
+        diagnostics
+    }
+}
+
+impl Sources for Objects {
+    fn line(&self, source: &str, number: u32) -> Option<Cow<'_, str>> {
+        self.loaded.text(source)?.line(number)
+    }
+}
