@@ -12,7 +12,10 @@ use crate::names::Hostname;
 use crate::reason;
 use crate::topology::*;
 
+mod publication;
 mod walk;
+
+pub use publication::{CertificateWalk, Held, Publication};
 
 /// What is to be said about one hostname.
 #[derive(Clone, Debug)]

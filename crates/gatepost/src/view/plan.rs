@@ -25,7 +25,7 @@ pub struct PlanView {
 
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-struct RecordView {
+pub(super) struct RecordView {
     name: String,
     #[serde(rename = "type")]
     kind: &'static str,
@@ -61,7 +61,7 @@ struct CertificateView {
 }
 
 #[derive(Serialize, Debug)]
-struct WithheldView {
+pub(super) struct WithheldView {
     hostname: String,
     route: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,7 +174,7 @@ fn texts<T: ToString>(items: &[T]) -> Vec<String> {
     items.iter().map(ToString::to_string).collect()
 }
 
-fn record(record: &desired::Record) -> RecordView {
+pub(super) fn record(record: &desired::Record) -> RecordView {
     let properties = record.provider_specific.iter();
     RecordView {
         name: record.name.to_string(),
@@ -202,7 +202,7 @@ fn certificate(certificate: &desired::Certificate) -> CertificateView {
     }
 }
 
-fn withheld(withheld: &desired::Withheld) -> WithheldView {
+pub(super) fn withheld(withheld: &desired::Withheld) -> WithheldView {
     WithheldView {
         hostname: withheld.hostname.to_string(),
         route: withheld.route.to_string(),
