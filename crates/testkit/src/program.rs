@@ -61,17 +61,16 @@ pub fn words(line: &str) -> Vec<String> {
     let mut inside = false;
     let mut fresh = true;
     for c in line.chars() {
-        match c {
-            '\'' => inside = !inside,
-            ' ' if !inside => fresh = true,
-            _ => {
-                if std::mem::take(&mut fresh) {
-                    words.push(String::new());
-                }
-                if let Some(word) = words.last_mut() {
-                    word.push(c);
-                }
-            }
+        if c == ' ' && !inside {
+            fresh = true;
+            continue;
+        }
+        if std::mem::take(&mut fresh) {
+            words.push(String::new());
+        }
+        match words.last_mut() {
+            Some(word) if c != '\'' => word.push(c),
+            _ => inside = !inside,
         }
     }
     words
@@ -82,5 +81,6 @@ mod tests {
     #[test]
     fn quotes_keep_words_together() {
         assert_eq!(super::words("route  -H 'x-a: 1' http://a/"), ["route", "-H", "x-a: 1", "http://a/"]);
+        assert_eq!(super::words("a '' b"), ["a", "", "b"]);
     }
 }
