@@ -51,6 +51,11 @@ pub fn inert(text: &str) -> String {
     safe
 }
 
+/// The same on one line: line breaks and tabs are shown as escapes, too.
+pub fn inert_line(text: &str) -> String {
+    inert(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 /// Marks that reverse the direction of text and so can disguise it.
 fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
@@ -63,5 +68,6 @@ mod tests {
     #[test]
     fn escapes_are_shown_and_not_sent() {
         assert_eq!(inert("a\x1b[31mb\u{202e}c\nd"), "a\\u{1b}[31mb\\u{202e}c\nd");
+        assert_eq!(inert_line("a\r\nb\tc"), "a\\u{d}\\nb\\tc");
     }
 }

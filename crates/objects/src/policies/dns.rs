@@ -1,13 +1,11 @@
 //! DNSPolicy.
 
-use std::net::IpAddr;
-
 use gatepost_core::model::{DnsPolicy, HealthCheck, Meta, Str};
-use gatepost_core::names::Hostname;
+use gatepost_core::policy::Exclusion;
 use gatepost_core::snapshot::Object;
 
 use super::{duration, target};
-use crate::fields::{Fields, Node, shortened};
+use crate::fields::{Fields, Node};
 use crate::references::nobody;
 use crate::rules;
 use crate::shapes::Shape;
@@ -46,25 +44,10 @@ pub(super) fn wildcards(f: &Fields<'_>) -> Option<bool> {
 
 fn excluded(node: Node<'_>) -> Str {
     let text = node.text().unwrap_or_default();
-    if !is_address(text) {
-        node.invalid(format!(
-            "is \"{}\"; an IP address, a range such as 10.0.0.0/8, or a hostname is expected",
-            shortened(text)
-        ));
+    if let Err(clause) = Exclusion::parse(text) {
+        node.invalid(clause);
     }
     text.into()
-}
-
-fn is_address(text: &str) -> bool {
-    let Some((network, length)) = text.split_once('/') else {
-        return text.parse::<IpAddr>().is_ok() || Hostname::parse(text).is_ok();
-    };
-    let longest = match network.parse::<IpAddr>() {
-        Ok(IpAddr::V4(_)) => 32,
-        Ok(IpAddr::V6(_)) => 128,
-        Err(_) => return false,
-    };
-    length.parse::<u8>().is_ok_and(|length| length <= longest)
 }
 
 fn health_check(f: &Fields<'_>) -> HealthCheck {

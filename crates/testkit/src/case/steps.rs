@@ -129,9 +129,9 @@ mod tests {
     #[test]
     fn steps_add_replace_and_delete() {
         let object =
-            |name: &str, value: u8| format!("kind: A\nmetadata: {{namespace: n, name: {name}}}\nspec: {value}");
-        let (x, y, new_y, z) = (object("x", 1), object("y", 1), object("y", 2), object("z", 1));
-        let step = "kind: Step\ntitle: later\ndelete: [A/n/x]";
+            |name: &str, value: u8| format!("kind: A\nmetadata: {{namespace: ns, name: {name}}}\nspec: {value}");
+        let (x, y, new_y, z) = (object("one", 1), object("two", 1), object("two", 2), object("three", 1));
+        let step = "kind: Step\ntitle: later\ndelete: [A/ns/one]";
         let stages = stages(&[&x, &y, step, &new_y, &z]).unwrap();
         assert_eq!(stages[0].documents, [x, y]);
         assert_eq!(stages[1].documents, [new_y, z]);

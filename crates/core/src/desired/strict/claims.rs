@@ -18,7 +18,7 @@ use crate::desired::settings::Publish;
 use crate::desired::targets::Strategy;
 use crate::desired::{Desired, NameSource, PassedOver};
 use crate::diagnostic::FieldPath;
-use crate::lint::listener_name;
+use crate::lint::{listener_field, listener_name};
 use crate::model::*;
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
@@ -197,7 +197,7 @@ impl<'a> Walker<'a, '_> {
             return Err(obstacle.clone());
         }
         self.policy_gate(post)?;
-        self.name_gate(post, &name.hostname)?;
+        self.name_gate(post, name)?;
         let answer = self.answer(post)?;
         Ok(Claim {
             name: name.hostname.clone(),
@@ -236,23 +236,27 @@ impl<'a> Walker<'a, '_> {
         }
     }
 
-    fn name_gate(&self, post: &Post<'_>, hostname: &Hostname) -> Result<(), Obstacle> {
-        let route = &post.route.route;
-        let on_route = |reason, message| {
-            let field = FieldPath::of("spec.hostnames");
-            Err(Obstacle { reason, message, object: route.object(), field })
+    fn name_gate(&self, post: &Post<'_>, name: &Name) -> Result<(), Obstacle> {
+        let hostname = &name.hostname;
+        let listener = self.context.topology.listener(post.listener);
+        let refused = |reason, message| {
+            let (object, field) = match &name.field {
+                Some(field) => (post.route.route.object(), field.clone()),
+                None => (listener.owner.object(), listener_field(listener, "hostname")),
+            };
+            Err(Obstacle { reason, message, object, field })
         };
         if hostname.is_any() {
-            let listener = listener_name(self.context.topology.listener(post.listener));
-            return on_route(reason::NO_NAME, format!("neither the route nor {listener} names a hostname"));
+            let listener = listener_name(listener);
+            return refused(reason::NO_NAME, format!("neither the route nor {listener} names a hostname"));
         }
         if let Some(policy) = post.policy.filter(|policy| hostname.is_wildcard() && !policy.allows_wildcards()) {
             let message = format!("`{hostname}` is a wildcard, and {} does not allow wildcards", policy.object());
-            return on_route(reason::WILDCARD_NOT_ALLOWED, message);
+            return refused(reason::WILDCARD_NOT_ALLOWED, message);
         }
         if !self.context.settings.domains.admits(hostname.as_str()) {
             let message = format!("`--domain-filter` or `--exclude-domains` leaves `{hostname}` out");
-            return on_route(reason::DOMAIN_NOT_SELECTED, message);
+            return refused(reason::DOMAIN_NOT_SELECTED, message);
         }
         Ok(())
     }
@@ -278,8 +282,10 @@ impl<'a> Walker<'a, '_> {
         if chosen.is_empty() {
             return self.gateway_addresses(&post.gateway.gateway, policy);
         }
-        let place = if own.is_empty() { listener.owner.object() } else { post.route.route.object() };
-        let resolved = addresses::of_annotations(&chosen, policy, &place);
+        let is_own = chosen.iter().any(|target| own.contains(target));
+        let place = if is_own { post.route.route.object() } else { self.selection.teller(listener) };
+        let key = if is_own { post.told.target_key.as_ref() } else { self.selection.target_key(&place) };
+        let resolved = addresses::of_annotations(&chosen, policy, &place, key);
         self.desired.diagnostics.extend(resolved.diagnostics);
         resolved.targets
     }
