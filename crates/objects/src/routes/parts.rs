@@ -25,16 +25,16 @@ pub(super) fn route(kind: RouteKind, meta: Meta, root: &Fields<'_>, spec: impl F
     let status = root.silent_mapping("status", |f| f.mappings("parents", parent_status)).unwrap_or_default();
     let parts = root.mapping("spec", |f| {
         rules::word(f, "useDefaultGateways", &["All", "None"]);
-        (parents(f, &meta.key.namespace), spec(f))
+        (parents(f), spec(f))
     });
     let (parents, Spec { hostnames, rules }) = parts.unwrap_or_default();
     Object::Route(Route { kind, meta, parents, hostnames, rules, status })
 }
 
-fn parents(f: &Fields<'_>, own: &Str) -> Vec<ParentRef> {
+fn parents(f: &Fields<'_>) -> Vec<ParentRef> {
     let parents = f.mappings("parentRefs", parent);
     rules::at_most(f, "parentRefs", parents.len(), 32);
-    rules::parents::check(f, &parents, own);
+    rules::parents::check(f, &parents);
     parents
 }
 
