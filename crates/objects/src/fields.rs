@@ -38,14 +38,19 @@ impl Sink {
         &self.object
     }
 
-    /// Takes one problem.
-    pub(crate) fn push(&self, diagnostic: Diagnostic) {
+    /// Takes one problem, which is only worded where there is room for it.
+    fn push(&self, reason: Reason, field: impl FnOnce() -> FieldPath, message: impl FnOnce(&FieldPath) -> String) {
         let mut diagnostics = self.diagnostics.borrow_mut();
-        if diagnostics.len() < MAX_PROBLEMS {
-            diagnostics.push(diagnostic)
-        } else {
-            self.left_out.set(self.left_out.get() + 1)
+        if diagnostics.len() >= MAX_PROBLEMS {
+            return self.left_out.set(self.left_out.get() + 1);
         }
+        let field = field();
+        let message = message(&field);
+        diagnostics.push(Diagnostic::new(reason, &self.object, field, message));
+    }
+
+    fn is_full(&self) -> bool {
+        self.diagnostics.borrow().len() >= MAX_PROBLEMS
     }
 
     /// How many fields had a wrong type so far. A part of an object that must not be wider than it was meant to be compares
@@ -219,9 +224,7 @@ impl<'a> Node<'a> {
         if !self.strictness.tells() {
             return;
         }
-        let field = self.path.field();
-        let message = format!("`{field}` {}", message.as_ref());
-        self.sink.push(Diagnostic::new(reason, self.sink.object(), field, message));
+        self.sink.push(reason, || self.path.field(), |field| format!("`{field}` {}", message.as_ref()));
     }
 
     /// Tells that the type is wrong; the field then counts as absent.
@@ -430,8 +433,7 @@ impl<'a> Fields<'a> {
     /// Tells something about a field further down; the message follows its name.
     pub(crate) fn tell_at(&self, reason: Reason, field: FieldPath, message: impl AsRef<str>) {
         if self.strictness.tells() {
-            let message = format!("`{field}` {}", message.as_ref());
-            self.sink.push(Diagnostic::new(reason, self.sink.object(), field, message));
+            self.sink.push(reason, || field, |field| format!("`{field}` {}", message.as_ref()));
         }
     }
 
@@ -462,6 +464,10 @@ impl<'a> Fields<'a> {
         }
         let asked = self.asked.borrow();
         for key in self.map.keys().filter(|key| !asked.contains(&key.as_str())) {
+            if self.sink.is_full() {
+                self.tell(UNKNOWN_FIELD, key, "");
+                continue;
+            }
             let near = closest(key, asked.iter().copied().filter(|known| !self.map.contains_key(*known)));
             let hint = near.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
             self.tell(UNKNOWN_FIELD, key, format!("is no field of a {}{hint}", self.sink.object().kind));
