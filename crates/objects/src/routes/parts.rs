@@ -60,8 +60,7 @@ fn parent_status(f: &Fields<'_>) -> ParentStatus {
 pub(super) fn hostnames(f: &Fields<'_>, most: usize) -> Vec<WrittenHostname> {
     let hostnames = f.list("hostnames", |node| Some(hostname(node)));
     rules::at_most(f, "hostnames", hostnames.len(), most);
-    let unreadable = f.node("hostnames").is_some_and(|node| !node.value().is_array());
-    if unreadable { vec![WrittenHostname::new("")] } else { hostnames }
+    if f.is_no_list("hostnames") { vec![WrittenHostname::new("")] } else { hostnames }
 }
 
 /// Reads `name` of a rule.
