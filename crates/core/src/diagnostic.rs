@@ -5,7 +5,7 @@
 use std::fmt;
 
 use crate::model::{ObjectRef, Str};
-use crate::reason::{Reason, Severity};
+use crate::reason::{self, Reason, Severity};
 
 /// One thing to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -103,11 +103,19 @@ impl Diagnostic {
         self
     }
 
-    /// The order in which diagnostics are shown: worst first, then by object and field.
-    pub fn rank(&self) -> (Severity, Option<&ObjectRef>, &FieldPath, Reason) {
-        (self.severity, self.object.as_ref(), &self.field, self.reason)
+    /// The order in which diagnostics are shown: worst first, causes before what follows from them, then by object and field.
+    pub fn rank(&self) -> (Severity, bool, Option<&ObjectRef>, &FieldPath, Reason) {
+        (self.severity, CONSEQUENCES.contains(&self.reason), self.object.as_ref(), &self.field, self.reason)
     }
 }
+
+/// Reasons that follow from another diagnostic, which says what to mend.
+const CONSEQUENCES: [Reason; 4] = [
+    reason::GATEWAY_NOT_ACCEPTED,
+    reason::LISTENER_SET_NO_LISTENERS,
+    reason::LISTENER_SET_NOT_ATTACHED,
+    reason::LISTENER_REFUSED,
+];
 
 /// The way to a field of an object: `spec.listeners[2].hostname`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -96,11 +96,12 @@ impl Hostname {
         }
     }
 
-    /// Whether a request for this host belongs here: suffix match of any depth. The host is compared as [`host_of`] gives it.
+    /// Whether a request for this host belongs here: suffix match of any depth, never of an IP address. The host is
+    /// compared as [`host_of`] gives it.
     pub fn matches(&self, host: &str) -> bool {
         match self.wildcard_base() {
             _ if self.is_any() => true,
-            Some(base) => is_below(host, base),
+            Some(base) => is_below(host, base) && !(host.ends_with(|c: char| c.is_ascii_digit()) && is_ip(host)),
             None => &*self.0 == host,
         }
     }
@@ -109,7 +110,7 @@ impl Hostname {
     pub fn covers_in_certificate(&self, name: &str) -> bool {
         match self.wildcard_base() {
             _ if self.is_any() => false,
-            Some(base) => name.split_once('.').is_some_and(|(label, rest)| rest == base && label != "*"),
+            Some(base) => name.split_once('.').is_some_and(|(label, rest)| rest == base && !matches!(label, "" | "*")),
             None => &*self.0 == name,
         }
     }

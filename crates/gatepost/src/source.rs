@@ -30,7 +30,9 @@ impl Objects {
     /// Reads what the command line names.
     pub fn read(input: &Input) -> Result<Objects, Failure> {
         if input.files.is_empty() {
-            return Err(Failure::usage("no objects given: name files or directories with -f, or `-f -` for standard input"));
+            return Err(Failure::usage(
+                "no objects given: name files or directories with -f, or `-f -` for standard input",
+            ));
         }
         let texts = file::texts(&input.files)?.into_iter().map(|text| (text.name.into(), text.bytes));
         Ok(Objects { loaded: gatepost_objects::collect(texts, &Settings::default()) })

@@ -74,11 +74,12 @@ fn missing(world: World<'_>, route: &RouteState, index: usize) -> Diagnostic {
     let message = format!("{kind} {key} {}", world.absent());
     let elsewhere = known.iter().find(|k| k.name == key.name);
     let field = FieldPath::of("spec.parentRefs").index(index);
-    let (field, help) = match elsewhere {
-        Some(other) => {
+    let (field, help) = match (other_kind_of_parent(world, kind, &key), elsewhere) {
+        (Some(other), _) => (field.key("kind"), Some(format!("there is {other} {key}; set `kind: {other}`"))),
+        (None, Some(other)) => {
             (field.key("namespace"), Some(format!("there is {kind} {other}; set `namespace: {}`", other.namespace)))
         }
-        None => {
+        (None, None) => {
             let same = known.iter().filter(|k| k.namespace == key.namespace).map(|k| &*k.name);
             (field.key("name"), closest(&key.name, same).map(|near| format!("did you mean `{near}`?")))
         }
@@ -86,6 +87,14 @@ fn missing(world: World<'_>, route: &RouteState, index: usize) -> Diagnostic {
     let mut diagnostic = Diagnostic::new(reason::PARENT_MISSING, &route.route.object(), field, message);
     diagnostic.help = help;
     lowered(diagnostic, world.expects(Kind::Gateway, namespace))
+}
+
+/// The kind of parent that has this very name, where the one that was asked for has not.
+fn other_kind_of_parent(world: World<'_>, asked: Kind, key: &Key) -> Option<Kind> {
+    let set = |kind| world.snapshot.listener_sets.contains_key(&ObjectRef { kind, key: key.clone() });
+    let there =
+        |kind: &Kind| if *kind == Kind::Gateway { world.snapshot.gateways.contains_key(key) } else { set(*kind) };
+    [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet].into_iter().filter(|kind| *kind != asked).find(there)
 }
 
 fn other_kind(route: &RouteState, index: usize) -> Diagnostic {
@@ -158,15 +167,17 @@ fn namespace(world: World<'_>, route: &RouteState, listener: &ListenerState, fie
     };
     let object = route.route.object();
     let message = format!("{} {says} (`allowedRoutes.namespaces`)", listener_name(listener));
-    let mut diagnostic = Diagnostic::new(reason::NAMESPACE_NOT_ALLOWED, &object, field, message).related(
-        &listener.owner.object(),
-        listener_field(listener, "allowedRoutes.namespaces"),
-        "what the listener admits",
-    );
+    let mut diagnostic = Diagnostic::new(reason::NAMESPACE_NOT_ALLOWED, &object, field, message);
+    // The label is what is usually forgotten, so it is named first.
     if let Admission::Selector(Some(_)) = admission {
         let place = ObjectRef::new(Kind::Namespace, "", namespace.clone());
         diagnostic = diagnostic.related(&place, FieldPath::of("metadata.labels"), "the labels it goes by");
     }
+    diagnostic = diagnostic.related(
+        &listener.owner.object(),
+        listener_field(listener, "allowedRoutes.namespaces"),
+        "what the listener admits",
+    );
     diagnostic.fix = fix;
     diagnostic
 }
@@ -215,11 +226,11 @@ fn hostnames(route: &RouteState, listener: &ListenerState) -> Diagnostic {
     let host = &listener.hostname;
     let field = FieldPath::of("spec.hostnames");
     let field = if written.len() == 1 { field.index(0) } else { field };
-    let message = format!(
-        "{} serves `{host}`, and the route asks for {}",
-        listener_name(listener),
-        listed(written.iter().map(|w| &*w.text))
-    );
+    let asked = match has_valid_hostname(route) {
+        true => format!("the route asks for {}", listed(written.iter().map(|w| &*w.text))),
+        false => "none of the route's hostnames is valid".to_owned(),
+    };
+    let message = format!("{} serves `{host}`, and {asked}", listener_name(listener));
     let diagnostic = Diagnostic::new(reason::NO_COMMON_HOSTNAME, &route.route.object(), field, message).related(
         &listener.owner.object(),
         listener_field(listener, "hostname"),
@@ -232,6 +243,11 @@ fn hostnames(route: &RouteState, listener: &ListenerState) -> Diagnostic {
         )),
         None => diagnostic,
     }
+}
+
+/// Whether any hostname of a route could be read; those that could not were reported where they were read.
+pub(super) fn has_valid_hostname(route: &RouteState) -> bool {
+    route.route.hostnames.iter().any(|written| written.name.is_ok())
 }
 
 fn kind(route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagnostic {
@@ -271,37 +287,11 @@ fn kind(route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagn
 }
 
 /// What is odd about a route by itself.
-pub(super) fn hygiene(route: &RouteState) -> Vec<Diagnostic> {
-    let object = route.route.object();
-    let parents = &route.route.parents;
-    let mut all = Vec::new();
-    if parents.is_empty() {
-        let message = "the route names no parent, so nothing reaches it";
-        all.push(Diagnostic::new(reason::ROUTE_WITHOUT_PARENT, &object, FieldPath::of("spec.parentRefs"), message));
-    }
-    let own = &route.route.meta.key.namespace;
-    let full = |p: &ParentRef| {
-        (
-            p.target.group.clone(),
-            p.target.kind.clone(),
-            p.target.namespace_or(own).clone(),
-            p.target.name.clone(),
-            p.section.clone(),
-            p.port,
-        )
-    };
-    for (i, parent) in parents.iter().enumerate() {
-        if parents[..i].iter().any(|earlier| full(earlier) == full(parent)) {
-            let message = format!("`spec.parentRefs[{i}]` names the same parent as an earlier entry");
-            all.push(Diagnostic::new(
-                reason::PARENT_REPEATED,
-                &object,
-                FieldPath::of("spec.parentRefs").index(i),
-                message,
-            ));
-        }
-    }
-    all
+pub(super) fn hygiene(route: &RouteState) -> Option<Diagnostic> {
+    let message = "the route names no parent, so nothing reaches it";
+    let field = FieldPath::of("spec.parentRefs");
+    let alone = route.route.parents.is_empty();
+    alone.then(|| Diagnostic::new(reason::ROUTE_WITHOUT_PARENT, &route.route.object(), field, message))
 }
 
 /// Hostnames of an attached route that no listener it attaches to covers.

@@ -23,9 +23,13 @@ impl Scheme {
     /// Every scheme.
     pub const ALL: [Scheme; 5] = [Scheme::Http, Scheme::Https, Scheme::Tls, Scheme::Tcp, Scheme::Udp];
 
-    /// The scheme of a URL, in any case.
+    /// The scheme of a URL, in any case. `grpc` and `grpcs` are what they are carried by.
     pub fn parse(text: &str) -> Option<Scheme> {
-        Scheme::ALL.into_iter().find(|scheme| scheme.as_str().eq_ignore_ascii_case(text))
+        match text.to_ascii_lowercase().as_str() {
+            "grpc" => Some(Scheme::Http),
+            "grpcs" => Some(Scheme::Https),
+            text => Scheme::ALL.into_iter().find(|scheme| scheme.as_str() == text),
+        }
     }
 
     /// As in a URL.

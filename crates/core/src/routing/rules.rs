@@ -8,7 +8,7 @@ use super::answer::{Answer, Outcome};
 use super::compile::Entry;
 use super::course::{Course, MANY, Pick, hostname};
 use super::{Scheme, Served};
-use crate::model::ObjectRef;
+use crate::model::{ObjectRef, RouteKind};
 use crate::names::Hostname;
 
 /// How many rules are looked at for the sake of an explanation.
@@ -25,34 +25,29 @@ enum Loss {
 impl<'a> Course<'a> {
     /// Routes an HTTP request or a gRPC call on a listener.
     pub(super) fn at_http(mut self, listener: &'a Served) -> Answer {
-        let pick = self.pick(listener);
-        self.say_losers(listener, pick);
-        match pick {
-            Some(pick) => {
-                self.say_winner(listener, pick);
-                self.serve_http(listener, pick)
-            }
-            None => {
-                self.say_nothing_fits(listener);
-                self.end_at(Outcome::NotFound, listener)
-            }
+        match self.choose(listener) {
+            Some(pick) => self.serve_http(listener, pick),
+            None => self.end_at(Outcome::NotFound, listener),
         }
     }
 
     /// Routes a connection on a listener.
     pub(super) fn at_connection(mut self, listener: &'a Served) -> Answer {
+        match self.choose(listener) {
+            Some(pick) => self.serve_connection(listener, pick),
+            None => self.end_at(Outcome::Rejected, listener),
+        }
+    }
+
+    /// Chooses a rule, and says why this one.
+    fn choose(&mut self, listener: &'a Served) -> Option<Pick<'a>> {
         let pick = self.pick(listener);
         self.say_losers(listener, pick);
         match pick {
-            Some(pick) => {
-                self.say_winner(listener, pick);
-                self.serve_connection(listener, pick)
-            }
-            None => {
-                self.say_nothing_fits(listener);
-                self.end_at(Outcome::Rejected, listener)
-            }
+            Some(pick) => self.say_winner(listener, pick),
+            None => self.say_nothing_fits(listener),
         }
+        pick
     }
 
     /// The name that routes are compared with.
@@ -89,8 +84,7 @@ impl<'a> Course<'a> {
     }
 
     /// The kind of route that goes first for this request.
-    fn kind(&self) -> crate::model::RouteKind {
-        use crate::model::RouteKind;
+    fn kind(&self) -> RouteKind {
         if self.asked.grpc { RouteKind::Grpc } else { RouteKind::Http }
     }
 

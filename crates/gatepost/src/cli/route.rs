@@ -15,7 +15,7 @@ use crate::view::write_json;
 
 /// Say which listener, route, rule and backend serve a request, and why the others do not
 ///
-/// Schemes: http, https, tls, tcp, udp. The port of the URL is only part of the Host header; --port is the listener's.
+/// Schemes: http, https, tls, tcp, udp (grpc and grpcs mean http and https with --grpc). The port of the URL is only part of the Host header; --port is the listener's.
 /// Exit status 1 unless the request is forwarded, redirected, or a CORS preflight is answered.
 #[derive(Args, Debug)]
 pub(super) struct Route {
@@ -72,7 +72,13 @@ impl Route {
 
     fn asked(&self) -> Result<Request, Failure> {
         let (scheme, rest) = self.url.split_once("://").ok_or_else(|| self.bad_url("it has no scheme"))?;
-        let scheme = Scheme::parse(scheme).ok_or_else(|| self.bad_url("its scheme is none of http, https, tls, tcp, udp"))?;
+        let (scheme, grpc) = match scheme {
+            "grpc" => ("http", true),
+            "grpcs" => ("https", true),
+            other => (other, self.grpc),
+        };
+        let scheme =
+            Scheme::parse(scheme).ok_or_else(|| self.bad_url("its scheme is none of http, https, tls, tcp, udp"))?;
         let split = rest.find(['/', '?']).unwrap_or(rest.len());
         let (host, path) = rest.split_at(split);
         let path = path.split('#').next().unwrap_or_default();
@@ -88,7 +94,7 @@ impl Route {
             method: self.method.to_ascii_uppercase(),
             path,
             headers,
-            grpc: self.grpc,
+            grpc,
         })
     }
 
@@ -139,7 +145,8 @@ fn write_text(out: &mut dyn Write, answer: &Answer, colour: Colour) -> std::io::
     field(out, "listener", answer.listener.as_ref().map(ToString::to_string))?;
     let rule = answer.rule.map(|rule| format!(", rule {rule}")).unwrap_or_default();
     field(out, "route", answer.route.as_ref().map(|route| format!("{route}{rule}")))?;
-    let total: u32 = answer.backends.iter().map(|b| b.weight).chain(answer.unavailable.iter().map(|b| b.weight)).sum();
+    let shares = answer.backends.iter().map(|b| b.weight).chain(answer.unavailable.iter().map(|b| b.weight));
+    let total: u64 = shares.map(u64::from).sum();
     for share in &answer.backends {
         let port = share.port.map(|p| format!(":{p}")).unwrap_or_default();
         field(out, "backend", Some(format!("{}{port}, {} of {total}", share.backend, share.weight)))?;

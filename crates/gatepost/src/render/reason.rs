@@ -8,11 +8,9 @@ static PAGES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../docs/diagnostics
 /// The document of a reason; its row of the catalog where there is none.
 pub fn page(reason: Reason) -> String {
     let row = reason.row();
-    let (kind, word) = row.condition;
-    let condition = if kind.is_empty() { String::new() } else { format!(", shows as {kind}/{word}") };
-    let head = format!("{} {} ({}{condition})\n\n{}\n{}\n", row.code, row.name, row.severity, row.summary, row.help);
-    match PAGES.get_file(format!("{}.md", row.name)).and_then(|file| file.contents_utf8()) {
-        Some(document) => format!("{head}\n{document}"),
-        None => head,
+    let document = PAGES.get_file(format!("{}.md", row.name)).and_then(|file| file.contents_utf8());
+    match document {
+        Some(document) => document.to_owned(),
+        None => format!("# {}\n\n{}, {}.\n\n{}\n{}\n", row.name, row.code, row.severity, row.summary, row.help),
     }
 }

@@ -123,17 +123,18 @@ fn status(status: &report::Status) -> Status {
     match status {
         report::Status::Class(own) => Status { conditions: conditions(own), ..Status::default() },
         report::Status::Gateway { conditions: own, addresses, listeners: each, attached_sets } => Status {
-            addresses: addresses.iter().map(|a| Address { kind: a.kind.to_string(), value: a.value.to_string() }).collect(),
+            addresses: addresses
+                .iter()
+                .map(|a| Address { kind: a.kind.to_string(), value: a.value.to_string() })
+                .collect(),
             attached_listener_sets: Some(*attached_sets),
             conditions: conditions(own),
             listeners: each.iter().map(listener).collect(),
             parents: None,
         },
-        report::Status::Set { conditions: own, listeners: each } => Status {
-            conditions: conditions(own),
-            listeners: each.iter().map(listener).collect(),
-            ..Status::default()
-        },
+        report::Status::Set { conditions: own, listeners: each } => {
+            Status { conditions: conditions(own), listeners: each.iter().map(listener).collect(), ..Status::default() }
+        }
         report::Status::Route(parents) => {
             Status { parents: Some(parents.iter().map(parent).collect()), ..Status::default() }
         }

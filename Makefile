@@ -1,0 +1,26 @@
+# The names that people and CI use. `make test` is the whole judgement.
+SHELL := /bin/bash -eo pipefail
+.PHONY: run test lint fmt bench setup bless
+
+run: setup        ## build, then show every command on examples/quickstart
+	cargo build --quiet --package gatepost
+	scripts/quickstart target/debug/gatepost
+
+test: lint        ## format, lints, all tests; ends with the number of tests
+	scripts/run-tests
+
+lint: setup       ## format and lints alone
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+fmt: setup        ## formats all code
+	cargo fmt --all
+
+bench: setup      ## every benchmark, optimized
+	cargo bench --workspace
+
+bless: setup      ## rewrites the expected outputs of tests/cases; read the diff
+	GATEPOST_BLESS=1 cargo test --quiet --package gatepost --test cases
+
+setup:            ## installs what is missing on this machine
+	@scripts/setup

@@ -1,0 +1,138 @@
+//! A short YAML form for expected outputs: what fits on a line stands on a line.
+
+use serde_json::Value;
+
+/// Lines are filled up to this many characters.
+const WIDTH: usize = 120;
+
+/// A value with its entries in the order in which they are to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Node {
+    /// One word or sentence.
+    Text(String),
+    /// Items.
+    List(Vec<Node>),
+    /// Named entries.
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// A text.
+    pub(crate) fn text(text: impl Into<String>) -> Self {
+        Node::Text(text.into())
+    }
+
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        match self {
+            Node::Text(text) => text.is_empty(),
+            Node::List(items) => items.is_empty(),
+            Node::Map(entries) => entries.is_empty(),
+        }
+    }
+
+    /// Any JSON value, without its empty parts.
+    pub(crate) fn of(value: &Value) -> Self {
+        match value {
+            Value::Null => Node::text(""),
+            Value::String(text) => Node::text(text),
+            Value::Array(items) => Node::List(items.iter().map(Node::of).collect()),
+            Value::Object(map) => Node::Map(
+                map.iter().map(|(key, value)| (key.clone(), Node::of(value))).filter(|e| !e.1.is_empty()).collect(),
+            ),
+            other => Node::text(other.to_string()),
+        }
+    }
+
+    /// The value as lines of YAML.
+    pub(crate) fn render(&self) -> String {
+        let mut out = String::new();
+        self.block(0, &mut out);
+        out
+    }
+
+    fn block(&self, indent: usize, out: &mut String) {
+        let margin = " ".repeat(indent);
+        match self {
+            Node::Map(entries) => {
+                for (key, value) in entries {
+                    out.push_str(&format!("{margin}{}:", scalar(key)));
+                    value.tail(indent, scalar(key).len() + 1, out);
+                }
+            }
+            Node::List(items) => {
+                for item in items {
+                    item.item(indent, out);
+                }
+            }
+            Node::Text(text) => out.push_str(&format!("{margin}{}\n", scalar(text))),
+        }
+    }
+
+    /// An item of a list; where it does not fit behind its dash, its first line still stands there.
+    fn item(&self, indent: usize, out: &mut String) {
+        let margin = " ".repeat(indent);
+        let flow = self.flow();
+        if indent + 2 + flow.len() <= WIDTH || matches!(self, Node::Text(_)) {
+            out.push_str(&format!("{margin}- {flow}\n"));
+            return;
+        }
+        let mut below = String::new();
+        self.block(indent + 2, &mut below);
+        out.push_str(&format!("{margin}- {}", below.trim_start()));
+    }
+
+    /// The value behind a key: on the same line if it fits there, else below.
+    fn tail(&self, indent: usize, used: usize, out: &mut String) {
+        let flow = self.flow();
+        let is_text = matches!(self, Node::Text(_));
+        if is_text || self.is_empty() || (indent > 0 && indent + used + 1 + flow.len() <= WIDTH) {
+            out.push_str(&format!(" {flow}\n"));
+        } else {
+            out.push('\n');
+            self.block(indent + 2, out);
+        }
+    }
+
+    fn flow(&self) -> String {
+        match self {
+            Node::Text(text) => scalar(text),
+            Node::List(items) => format!("[{}]", items.iter().map(Node::flow).collect::<Vec<_>>().join(", ")),
+            Node::Map(entries) => {
+                let entry = |(key, value): &(String, Node)| format!("{}: {}", scalar(key), value.flow());
+                format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
+            }
+        }
+    }
+}
+
+/// A text as YAML reads it back, quoted only where it must be.
+fn scalar(text: &str) -> String {
+    let odd_start = !text.starts_with(|c: char| c.is_alphanumeric() || "/._(".contains(c));
+    let odd_inside =
+        text.contains(": ") || text.contains(" #") || text.contains([',', '{', '}', '"', '\n', '\t', '\\']);
+    if odd_start || odd_inside || text.ends_with([':', ' ']) {
+        Value::String(text.to_owned()).to_string()
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn empty_parts_are_left_out_and_short_parts_share_a_line() {
+        let node = Node::of(&json!({"a": {"b": [1, 2], "c": [], "d": null}, "e": "*.x: y"}));
+        assert_eq!(node.render(), "a:\n  b: [1, 2]\ne: \"*.x: y\"\n");
+    }
+
+    #[test]
+    fn what_does_not_fit_goes_below() {
+        let long = "x".repeat(70);
+        let node = Node::of(&json!({"a": {"b": [long, long]}}));
+        assert_eq!(node.render(), format!("a:\n  b:\n    - {long}\n    - {long}\n"));
+    }
+}

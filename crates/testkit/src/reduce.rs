@@ -1,0 +1,232 @@
+//! From what a command prints to what matters of it: one line per object, listener and parent; nothing that was given.
+
+use serde_json::Value;
+
+use crate::compact::Node;
+use crate::program::Answer;
+
+/// The short form of an answer. Anything but JSON on standard output is a failure of the program.
+pub(crate) fn answer(command: &str, answer: &Answer, messages: bool) -> Result<Node, String> {
+    let value: Value = serde_json::from_str(&answer.output).map_err(|error| {
+        format!("`{command}` ended with {} and no JSON ({error}):\n{}{}", answer.exit, answer.output, answer.errors)
+    })?;
+    let mut entries = match command.split(' ').next().unwrap_or_default() {
+        "status" => status(&value, messages),
+        "route" => route(command, &value, messages),
+        "check" => check(&value, messages),
+        "explain" if value["chains"].is_array() => explain(&value, messages),
+        _ => generic(&value, messages),
+    };
+    if answer.exit != 0 {
+        entries.push(("exit".into(), Node::text(answer.exit.to_string())));
+    }
+    Ok(Node::Map(entries))
+}
+
+type Entries = Vec<(String, Node)>;
+
+fn status(value: &Value, messages: bool) -> Entries {
+    let mut lines: Entries = list(&value["items"]).iter().flat_map(|item| object_status(item, messages)).collect();
+    lines.extend(check(value, messages));
+    lines
+}
+
+/// The object's own line, then one per listener and one per parent.
+fn object_status(item: &Value, messages: bool) -> Entries {
+    let name = join(&[&item["kind"], &item["metadata"]["namespace"], &item["metadata"]["name"]]);
+    let status = &item["status"];
+    let mut own = conditions(&status["conditions"], messages);
+    own.extend(count(status, "attachedListenerSets"));
+    let mut lines = vec![(name.clone(), Node::Map(own))];
+    lines.extend(
+        list(&status["listeners"])
+            .iter()
+            .map(|one| (format!("{name}/{}", text(&one["name"])), listener(one, messages))),
+    );
+    let parents = list(&status["parents"]);
+    let several = parents.iter().any(|parent| parent["controllerName"] != parents[0]["controllerName"]);
+    lines.extend(parents.iter().map(|one| (format!("{name} -> {}", parent_name(one, several)), parent(one, messages))));
+    lines.retain(|line| !line.1.is_empty());
+    lines
+}
+
+fn listener(value: &Value, messages: bool) -> Node {
+    let mut entries = conditions(&value["conditions"], messages);
+    entries.extend(count(value, "attachedRoutes"));
+    let kinds = list(&value["supportedKinds"]).iter().map(|kind| Node::text(text(&kind["kind"]))).collect();
+    entries.push(("kinds".into(), Node::List(kinds)));
+    Node::Map(entries)
+}
+
+fn parent(value: &Value, messages: bool) -> Node {
+    Node::Map(conditions(&value["conditions"], messages))
+}
+
+/// The parent as the route names it; with its controller where several speak about one route.
+fn parent_name(value: &Value, several: bool) -> String {
+    let parent = &value["parentRef"];
+    let mut name = join(&[&parent["kind"], &parent["namespace"], &parent["name"], &parent["sectionName"]]);
+    if let Some(port) = parent["port"].as_u64() {
+        name.push_str(&format!(" port {port}"));
+    }
+    if several {
+        name.push_str(&format!(" by {}", text(&value["controllerName"])));
+    }
+    name
+}
+
+/// `Accepted: True`, `Accepted: False NotAllowedByListeners`: the reason only where it says more than the type, and no
+/// word about conflicts that there are none.
+fn conditions(value: &Value, messages: bool) -> Entries {
+    let told = list(value).iter().filter(|condition| condition["reason"] != "NoConflicts");
+    told.map(|one| (text(&one["type"]).to_owned(), Node::text(condition(one, messages)))).collect()
+}
+
+fn condition(value: &Value, messages: bool) -> String {
+    let mut said = text(&value["status"]).to_owned();
+    if value["reason"] != value["type"] {
+        said.push_str(&format!(" {}", text(&value["reason"])));
+    }
+    if let Some(generation) = value["observedGeneration"].as_u64() {
+        said.push_str(&format!(" of generation {generation}"));
+    }
+    if messages && !text(&value["message"]).is_empty() {
+        said.push_str(&format!(" ({})", text(&value["message"])));
+    }
+    said
+}
+
+fn count(value: &Value, key: &str) -> Option<(String, Node)> {
+    value[key].as_u64().filter(|count| *count > 0).map(|count| (key.to_owned(), Node::text(count.to_string())))
+}
+
+/// The outcome first, then who serves, then what the filters changed.
+fn route(command: &str, value: &Value, messages: bool) -> Entries {
+    let mut entries = Entries::new();
+    let plain = ["outcome", "status", "listener", "route", "rule", "location"];
+    entries.extend(plain.iter().map(|key| ((*key).to_owned(), Node::of(&value[*key]))));
+    let backends = |key: &str| Node::List(list(&value[key]).iter().map(|one| backend(command, one)).collect());
+    entries.extend(["backends", "unavailable"].map(|key| (key.to_owned(), backends(key))));
+    entries.extend(changes(command, value));
+    if messages {
+        entries.push(("because".into(), Node::of(&value["because"])));
+    }
+    entries.retain(|entry| !entry.1.is_empty());
+    entries
+}
+
+/// What the filters made of request and response: only what differs from what was given.
+fn changes(command: &str, value: &Value) -> Entries {
+    let mut request = value["request"].clone();
+    if let Some(fields) = request.as_object_mut() {
+        let url = command.rsplit(' ').next().unwrap_or_default().split_once("://").map_or("", |(_, rest)| rest);
+        let (host, path) = url.split_at(url.find('/').unwrap_or(url.len()));
+        let given = |key: &str, value: &Value| (key == "host" && value == host) || (key == "path" && value == path);
+        fields.retain(|key, value| !given(key, value));
+    }
+    if let Some(headers) = request["headers"].as_object_mut() {
+        headers.retain(|name, value| !command.contains(&format!("'{name}: {}'", text(value))));
+    }
+    let entries = [("request", Node::of(&request)), ("response", Node::of(&value["response"]))];
+    entries.into_iter().filter(|entry| !entry.1.is_empty()).map(|(key, node)| (key.to_owned(), node)).collect()
+}
+
+/// `shop/web:8080`, with weight where it is not 1, with a reason where it cannot be used, with what only it gets.
+fn backend(command: &str, value: &Value) -> Node {
+    let mut said = text(&value["backend"]).to_owned();
+    if let Some(port) = value["port"].as_u64() {
+        said.push_str(&format!(":{port}"));
+    }
+    if let Some(weight) = value["weight"].as_u64().filter(|weight| *weight != 1) {
+        said.push_str(&format!(" weight {weight}"));
+    }
+    if !text(&value["reason"]).is_empty() {
+        said.push_str(&format!(" {}", text(&value["reason"])));
+    }
+    let own = changes(command, value);
+    if own.is_empty() { Node::text(said) } else { Node::Map(vec![(said, Node::Map(own))]) }
+}
+
+fn check(value: &Value, messages: bool) -> Entries {
+    let lines = list(&value["diagnostics"]).iter().map(|one| diagnostic(one, messages)).collect();
+    let others = value["passedOver"].as_object().into_iter().flatten().filter(|(kind, _)| *kind != CASE);
+    let others = others.map(|(kind, count)| (kind.clone(), Node::text(count.to_string()))).collect();
+    let mut entries = vec![("diagnostics".to_owned(), Node::List(lines)), ("passedOver".to_owned(), Node::Map(others))];
+    entries.retain(|entry| !entry.1.is_empty());
+    entries
+}
+
+/// What the settings of a case are counted as.
+const CASE: &str = "without apiVersion and kind";
+
+/// `error namespace-not-allowed HTTPRoute/shop/web spec.parentRefs[0]`.
+fn diagnostic(value: &Value, messages: bool) -> Node {
+    let parts = ["severity", "reason", "object", "field"].map(|key| text(&value[key]));
+    let mut said = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+    if messages {
+        said.push_str(&format!(": {}", text(&value["message"])));
+    }
+    Node::text(said)
+}
+
+/// One entry per chain: its links in one line, where it ends, or what breaks it.
+fn explain(value: &Value, messages: bool) -> Entries {
+    let mut entries: Entries = vec![("attached".into(), Node::of(&value["attached"]))];
+    entries
+        .push(("chains".into(), Node::List(list(&value["chains"]).iter().map(|one| chain(one, messages)).collect())));
+    entries.extend(["openListeners", "similar"].map(|key| (key.to_owned(), Node::of(&value[key]))));
+    entries.retain(|entry| !entry.1.is_empty());
+    entries
+}
+
+fn chain(value: &Value, messages: bool) -> Node {
+    let links: Vec<_> = list(&value["links"]).iter().map(|link| text(&link["name"])).collect();
+    let mut entries = vec![("links".to_owned(), Node::text(links.join(" > ")))];
+    entries.push(("intersected".into(), Node::of(&value["intersected"])));
+    if !value["broken"].is_null() {
+        entries.push(("broken".into(), diagnostic(&value["broken"], messages)));
+        entries.push(("fix".into(), Node::of(&value["broken"]["fix"])));
+    }
+    entries.push((
+        "notes".into(),
+        Node::List(list(&value["notes"]).iter().map(|one| diagnostic(one, messages)).collect()),
+    ));
+    entries.retain(|entry| !entry.1.is_empty());
+    Node::Map(entries)
+}
+
+fn generic(value: &Value, messages: bool) -> Entries {
+    match Node::of(&without(value, messages)) {
+        Node::Map(entries) => entries,
+        other => vec![("answer".into(), other)],
+    }
+}
+
+/// The value without places, which move with every edit, and without messages unless they are asked for.
+fn without(value: &Value, messages: bool) -> Value {
+    match value {
+        Value::Array(items) => items.iter().map(|item| without(item, messages)).collect(),
+        Value::Object(map) => {
+            let dropped = |key: &str| {
+                matches!(key, "place" | "places" | "position") || (!messages && matches!(key, "message" | "help"))
+            };
+            map.iter()
+                .filter(|(key, _)| !dropped(key))
+                .map(|(key, value)| (key.clone(), without(value, messages)))
+                .collect()
+        }
+        other => other.clone(),
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn join(parts: &[&Value]) -> String {
+    parts.iter().map(|part| text(part)).filter(|part| !part.is_empty()).collect::<Vec<_>>().join("/")
+}

@@ -1,0 +1,41 @@
+//! Where things stand in the repository, and which files there are.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The root of the repository.
+pub fn root() -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.ancestors().nth(2).unwrap_or(here).to_path_buf()
+}
+
+/// Every file below a directory, sorted by path. A directory that is not there has none.
+pub fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in entries(directory) {
+        if entry.is_dir() {
+            found.extend(files(&entry));
+        } else {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+/// What stands directly in a directory, sorted.
+pub fn entries(directory: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<_> = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    found.sort();
+    found
+}
+
+/// The text of a file, or why there is none.
+pub fn text(path: &Path) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The path as seen from a directory above it, with `/` between its parts.
+pub fn below(directory: &Path, path: &Path) -> String {
+    let rest = path.strip_prefix(directory).unwrap_or(path);
+    rest.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+}
