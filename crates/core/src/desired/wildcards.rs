@@ -126,10 +126,10 @@ mod tests {
 
     #[test]
     fn what_exists_at_or_below_a_name_makes_it_explicit() {
-        assert_eq!(made_explicit(&["*.a.test", "x.y.a.test"], &["y.a.test", "z.y.a.test", "b.a.test"]), [
-            "y.a.test",
-            "z.y.a.test"
-        ]);
+        assert_eq!(
+            made_explicit(&["*.a.test", "x.y.a.test"], &["y.a.test", "z.y.a.test", "b.a.test"]),
+            ["y.a.test", "z.y.a.test"]
+        );
     }
 
     #[test]

@@ -106,8 +106,19 @@ mod tests {
 
     #[test]
     fn what_is_none_of_the_three_is_refused() {
-        let bad =
-            ["", "10.0.0.0/33", "10.0.0.0/+8", "10.0.0.0/", "/8", "300.1.2.3", "10.0.0", "::1/129", "a b", "*.x", "x:y"];
+        let bad = [
+            "",
+            "10.0.0.0/33",
+            "10.0.0.0/+8",
+            "10.0.0.0/",
+            "/8",
+            "300.1.2.3",
+            "10.0.0",
+            "::1/129",
+            "a b",
+            "*.x",
+            "x:y",
+        ];
         for entry in bad {
             assert!(Exclusion::parse(entry).is_err(), "{entry}");
         }

@@ -120,9 +120,7 @@ fn accepted<P: Policy>(state: &PolicyState<P>) -> Condition {
             condition.status = "Unknown".into();
             condition
         }
-        Some(refusal) => {
-            Condition::new("Accepted", false, refusal.reason.row().condition.1, refusal.message.as_str())
-        }
+        Some(refusal) => Condition::new("Accepted", false, refusal.reason.row().condition.1, refusal.message.as_str()),
     }
 }
 

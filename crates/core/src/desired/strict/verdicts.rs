@@ -181,7 +181,8 @@ impl Opinion<'_> {
         let object = &self.object;
         match (self.observed, self.accepted) {
             (Observed::Refused, Some(c)) => {
-                let message = format!("the status of {object} says Accepted: {}, {}: {}", c.status, c.reason, c.message);
+                let message =
+                    format!("the status of {object} says Accepted: {}, {}: {}", c.status, c.reason, c.message);
                 message.trim_end_matches([':', ' ']).to_owned()
             }
             (Observed::Stale, _) => format!("the status of {object} speaks of an older generation"),

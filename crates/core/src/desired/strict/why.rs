@@ -148,9 +148,7 @@ impl Case<'_> {
         let topology = self.context.topology;
         let set = topology.sets.get(&parent).map(|state| &state.set);
         let gateway = match set {
-            Some(set) => {
-                Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone())
-            }
+            Some(set) => Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone()),
             None => parent.key.clone(),
         };
         let told = topology.gateways.get(&gateway).map(|state| self.world().gateway(state)).unwrap_or_default();
@@ -196,7 +194,8 @@ impl Case<'_> {
 
     fn no_common_hostname(&self, listener: &ListenerState) -> Obstacle {
         let name = crate::lint::listener_name(listener);
-        let message = format!("{name} serves `{}`, which has nothing in common with it", listener.hostname);
+        let (host, asked) = (&listener.hostname, self.asked.wanted.shown());
+        let message = format!("{name} serves `{host}`, which has nothing in common with `{asked}`");
         Obstacle { field: self.asked.wanted.field(), ..self.on_route(reason::NO_COMMON_HOSTNAME, message) }
     }
 
