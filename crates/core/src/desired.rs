@@ -15,6 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::topology::{ListenerKey, Topology};
 
 pub mod annotations;
+pub mod change;
 pub mod domains;
 pub mod external_dns;
 pub mod filters;

@@ -113,6 +113,14 @@ pub(crate) enum Strictness {
     Types,
     /// Nothing is told: what others wrote is taken as far as it can be understood.
     Silent,
+    /// Nothing is told: an empty mapping stands in for something that could not be read, which has been told already.
+    StandIn,
+}
+
+impl Strictness {
+    fn tells(self) -> bool {
+        matches!(self, Strictness::Full | Strictness::Types)
+    }
 }
 
 /// One value and the way to it.
@@ -208,7 +216,7 @@ impl<'a> Node<'a> {
 
     /// Tells something about this value; the message follows the name of the field.
     pub(crate) fn tell(self, reason: Reason, message: impl AsRef<str>) {
-        if self.strictness == Strictness::Silent {
+        if !self.strictness.tells() {
             return;
         }
         let field = self.path.field();
@@ -242,7 +250,7 @@ impl<'a> Node<'a> {
     fn hint(self, expected: &str) -> &'static str {
         match (self.value, expected) {
             (Value::Bool(_), "text") => {
-                "; YAML takes an unquoted yes, no, on, off, true or false for a boolean: put it in quotes"
+                "; YAML takes an unquoted y, n, yes, no, on, off, true or false for a boolean: put it in quotes"
             }
             (Value::Number(_), "text") => "; YAML takes an unquoted number for a number: put it in quotes",
             (Value::String(text), "a whole number") if text.parse::<i64>().is_ok() => "; remove the quotes",
@@ -267,6 +275,11 @@ impl<'a> Fields<'a> {
         self.knows(key);
         let value = self.map.get(key).filter(|value| !value.is_null())?;
         Some(Node { value, path: self.path.key(key), sink: self.sink, strictness: self.strictness })
+    }
+
+    /// Whether this mapping stands in for something that could not be read.
+    pub(crate) fn is_stand_in(&self) -> bool {
+        self.strictness == Strictness::StandIn
     }
 
     /// Whether a field is there. Counts as asked for.
@@ -337,7 +350,7 @@ impl<'a> Fields<'a> {
         self.list(key, |node| {
             let found = node.mapping(&mut read);
             found.or_else(|| {
-                Node { value: &Value::Object(Map::new()), strictness: Strictness::Silent, ..node }.mapping(&mut read)
+                Node { value: &Value::Object(Map::new()), strictness: Strictness::StandIn, ..node }.mapping(&mut read)
             })
         })
     }
@@ -416,10 +429,15 @@ impl<'a> Fields<'a> {
 
     /// Tells something about a field further down; the message follows its name.
     pub(crate) fn tell_at(&self, reason: Reason, field: FieldPath, message: impl AsRef<str>) {
-        if self.strictness != Strictness::Silent {
+        if self.strictness.tells() {
             let message = format!("`{field}` {}", message.as_ref());
             self.sink.push(Diagnostic::new(reason, self.sink.object(), field, message));
         }
+    }
+
+    /// Whether a field is a list.
+    pub(crate) fn is_list(&self, key: &'static str) -> bool {
+        self.map.get(key).is_some_and(Value::is_array)
     }
 
     /// Whether a field is a list without entries.

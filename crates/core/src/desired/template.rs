@@ -83,10 +83,7 @@ impl Template {
                 joined.push(',');
             }
             joined.push_str(template.as_ref());
-            engine(&joined, RouteKind::Http).map_err(|message| TemplateError {
-                template: Some(i),
-                message: format!("`{}`: {message}", template.as_ref()),
-            })?;
+            engine(&joined, RouteKind::Http).map_err(|message| refused(i, template.as_ref(), message))?;
         }
         if joined.trim().is_empty() {
             return Ok(None);
@@ -137,6 +134,12 @@ fn engine(text: &str, kind: RouteKind) -> Result<gtmpl_ng::Template, String> {
     functions::register(&mut engine, kind);
     engine.parse(text).map_err(|error| parse_message(&error))?;
     Ok(engine)
+}
+
+/// The error of one template; its position is counted from its own beginning where that can be told.
+fn refused(place: usize, template: &str, in_all: String) -> TemplateError {
+    let message = engine(template, RouteKind::Http).err().unwrap_or(in_all);
+    TemplateError { template: Some(place), message: format!("`{template}`: {message}") }
 }
 
 fn parse_message(error: &ParseError) -> String {
@@ -303,7 +306,7 @@ mod tests {
     fn a_template_that_does_not_parse_is_named() {
         let error = Template::parse(&["{{.Name}}.test", "{{.Name"]).unwrap_err();
         assert_eq!(error.template, Some(1));
-        assert_eq!(error.to_string(), "`{{.Name`: line 1, column 16: unclosed action");
+        assert_eq!(error.to_string(), "`{{.Name`: line 1, column 8: unclosed action");
         assert!(Template::parse(&["{{nonsense .Name}}"]).is_err());
     }
 

@@ -2,7 +2,7 @@
 
 use gatepost_core::model::{BackendRef, Cors, Filter, HeaderChange, PathChange, Redirect, Reference, Rewrite, Str};
 
-use super::common::single_backend;
+use super::parts::single_backend;
 use crate::fields::Fields;
 use crate::hostnames::precise;
 use crate::references;
