@@ -64,7 +64,7 @@ impl Selection {
                 self.passed_over.insert(object, because);
             }
             None => {
-                annotations.report_overruled(&object, &mut desired.diagnostics);
+                annotations.report(&object, &mut desired.diagnostics);
                 self.targets.insert(object, annotations.targets());
             }
         }
