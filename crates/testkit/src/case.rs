@@ -154,15 +154,15 @@ impl Case {
             let answer = program.run(&line, now)?;
             drop(old.transpose()?);
             let said = reduce::answer(command, &answer, self.settings.messages)?;
-            sections.push((command.clone(), shortened(&sections, said)));
+            sections.push((command.clone(), shortened(&sections, command, said)));
         }
         Ok(sections)
     }
 }
 
-/// An answer, or which command gave the very same before.
-fn shortened(before: &[(String, Node)], said: Node) -> Node {
-    match before.iter().find(|(_, known)| *known == said) {
+/// An answer, or which command gave the very same before; plans are long.
+fn shortened(before: &[(String, Node)], command: &str, said: Node) -> Node {
+    match before.iter().find(|(_, known)| command.starts_with("plan ") && *known == said) {
         Some((command, _)) => Node::text(format!("the same as {command}")),
         None => said,
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::claims::Attached;
 use super::{Context, Ledger};
 use crate::desired::settings::Publish;
-use crate::desired::{Certificate, Desired};
+use crate::desired::{Certificate, Desired, KeptName, is_unknown};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::{listed, listener_field, listener_name};
 use crate::model::{Key, Kind, ObjectRef, Reference, Str, TlsPolicy};
@@ -43,6 +43,8 @@ struct Wish {
     listener: ListenerKey,
     route: ObjectRef,
     policy: Option<Arc<TlsPolicy>>,
+    /// Whether it is only an annotation or the template that names it.
+    is_added: bool,
 }
 
 /// One listener with one of its routes.
@@ -59,14 +61,11 @@ pub(super) fn build(
     desired: &mut Desired,
     ledger: &mut Ledger,
 ) -> BTreeMap<Key, String> {
-    if *context.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
-        return BTreeMap::new();
-    }
     let mut maker = Maker { context, desired, ledger, drafts: BTreeMap::new(), notes: BTreeMap::new() };
     for attached in attached {
         let listener = context.topology.listener(attached.listener);
         let policy = context.policies.tls.governing(attached.listener);
-        if listener.spec().terminates_tls() && (policy.is_some() || context.settings.publish == Publish::All) {
+        if listener.spec().terminates_tls() {
             maker.pair(&Pair { attached, listener, policy });
         }
     }
@@ -87,27 +86,75 @@ struct Maker<'a, 'd> {
 
 impl Maker<'_, '_> {
     fn pair(&mut self, pair: &Pair<'_>) {
+        let obstacle = self.obstacle(pair);
+        if matches!(obstacle, Some((reason::NO_POLICY, _))) {
+            return;
+        }
+        let secrets = match (self.secrets(pair), &obstacle) {
+            (Ok(secrets), _) => secrets,
+            (Err(Some(reason)), None) => {
+                return self.tell_all(pair, HostnameState::Skipped(reason), reason.row().summary);
+            }
+            (Err(_), _) => return,
+        };
+        match obstacle {
+            Some((reason, message)) => self.keep(pair, secrets, reason, &message),
+            None => self.draft(pair, secrets),
+        }
+    }
+
+    /// Why nothing is made of a pair, if so.
+    fn obstacle(&self, pair: &Pair<'_>) -> Option<(Reason, String)> {
         let judgement = &pair.attached.judgement;
         if !judgement.for_certificates {
-            let reason = judgement.obstacle.as_ref().map_or(reason::LISTENER_REFUSED, |obstacle| obstacle.reason);
-            let message = judgement.obstacle.as_ref().map(|obstacle| obstacle.message.clone()).unwrap_or_default();
-            return self.tell_all(pair, HostnameState::Pending(reason), &message);
+            let obstacle = judgement.obstacle.as_ref();
+            return Some(obstacle.map_or((reason::LISTENER_REFUSED, String::new()), |o| (o.reason, o.message.clone())));
         }
-        let secrets = match self.secrets(pair) {
-            Ok(secrets) => secrets,
-            Err(None) => return,
-            Err(Some(reason)) => return self.tell_all(pair, HostnameState::Skipped(reason), reason.row().summary),
-        };
+        if *self.context.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
+            return Some((reason::KIND_NOT_VISIBLE, "TLSPolicies could not be listed".to_owned()));
+        }
+        if pair.policy.is_some() || self.context.settings.publish == Publish::All {
+            return None;
+        }
+        let invalid = self.context.policies.tls.invalid(pair.attached.listener).is_some();
+        Some((if invalid { reason::POLICY_INVALID } else { reason::NO_POLICY }, String::new()))
+    }
+
+    /// Names that are not known to be gone stay in their certificates.
+    fn keep(&mut self, pair: &Pair<'_>, secrets: BTreeMap<Key, FieldPath>, reason: Reason, message: &str) {
+        if !is_unknown(reason) {
+            return self.tell_all(pair, HostnameState::Skipped(reason), message);
+        }
+        for secret in secrets.into_keys() {
+            let kept = |hostname: &Hostname| KeptName {
+                secret: secret.clone(),
+                hostname: hostname.as_str().into(),
+                listener: pair.listener.key(),
+                route: pair.attached.route.route.object(),
+                reason,
+            };
+            let names = pair.attached.names.iter().map(|common| &common.hostname).filter(|name| !name.is_any());
+            self.desired.kept_names.extend(names.chain(self.wildcard(pair)).map(kept));
+        }
+        self.tell_all(pair, HostnameState::Pending(reason), message);
+    }
+
+    fn draft(&mut self, pair: &Pair<'_>, secrets: BTreeMap<Key, FieldPath>) {
         let names = self.names(pair);
         if names.is_empty() {
             return;
         }
-        let wildcard = &pair.listener.hostname;
-        let is_allowed = pair.policy.is_some_and(|policy| policy.allows_wildcards());
-        let wildcard = (wildcard.is_wildcard() && is_allowed && self.is_admitted(wildcard)).then_some(wildcard);
+        let wildcard = self.wildcard(pair);
         for (secret, field) in secrets {
             self.drafts.entry(secret).or_default().add(pair, &names, wildcard, field);
         }
+    }
+
+    /// The listener's wildcard, where a policy allows it.
+    fn wildcard<'p>(&self, pair: &Pair<'p>) -> Option<&'p Hostname> {
+        let wildcard = &pair.listener.hostname;
+        let is_allowed = pair.policy.is_some_and(|policy| policy.allows_wildcards());
+        (wildcard.is_wildcard() && is_allowed && self.is_admitted(wildcard)).then_some(wildcard)
     }
 
     /// The Secrets that a listener names and that are ours to fill, with their fields; or why there are none.
@@ -178,18 +225,12 @@ impl Maker<'_, '_> {
         let policy = draft.policies.values().next();
         self.report_dropped(&secret, &draft, &dropped);
         self.report_issuers(&secret, &draft);
+        let known: BTreeSet<&Hostname> = names.iter().collect();
+        let wildcards: Vec<&Hostname> = names.iter().filter(|name| name.is_wildcard()).collect();
         for wish in &draft.wishes {
-            let is_served = names.iter().any(|name| *name == wish.hostname || covers(name, &wish.hostname));
-            let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
-            let state = if is_served { HostnameState::Served } else { skipped };
-            let report = HostnameReport {
-                hostname: wish.hostname.as_str().into(),
-                listener: wish.listener.clone(),
-                route: wish.route.clone(),
-                state,
-                message: String::new(),
-            };
-            self.ledger.add(Kind::TlsPolicy, wish.policy.as_ref().map(|policy| &policy.meta.key), report);
+            let hostname = &wish.hostname;
+            let is_served = known.contains(hostname) || wildcards.iter().any(|wildcard| covers(wildcard, hostname));
+            self.grant(&secret, wish, is_served);
         }
         for (policy, wildcards) in draft.unsaid {
             let made = wildcards.iter().filter(|wildcard| names.contains(wildcard));
@@ -206,6 +247,26 @@ impl Maker<'_, '_> {
             issuer: policy.and_then(|policy| policy.issuer.clone()),
             policy: policy.map(|policy| policy.meta.key.clone()),
         });
+    }
+
+    /// Reports what became of a wish.
+    fn grant(&mut self, secret: &Key, wish: &Wish, is_served: bool) {
+        let hostname = &wish.hostname;
+        if wish.is_added {
+            if !is_served {
+                self.desired.diagnostics.push(added_uncovered(wish, secret));
+            }
+            return;
+        }
+        let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
+        let report = HostnameReport {
+            hostname: hostname.as_str().into(),
+            listener: wish.listener.clone(),
+            route: wish.route.clone(),
+            state: if is_served { HostnameState::Served } else { skipped },
+            message: String::new(),
+        };
+        self.ledger.add(Kind::TlsPolicy, wish.policy.as_ref().map(|policy| &policy.meta.key), report);
     }
 
     fn report_dropped(&mut self, secret: &Key, draft: &Draft, dropped: &[Hostname]) {
@@ -259,13 +320,15 @@ impl Draft {
                 *known = age.clone();
             }
         }
-        let wish = |hostname: &Hostname| Wish {
+        let wish = |hostname: &Hostname, is_added| Wish {
             hostname: hostname.clone(),
             listener: pair.listener.key(),
             route: route.object(),
             policy: pair.policy.cloned(),
+            is_added,
         };
-        self.wishes.extend(names.iter().map(wish));
+        self.wishes.extend(names.iter().map(|name| wish(name, false)));
+        self.wishes.extend(pair.attached.added.iter().map(|name| wish(name, true)));
         self.listeners.insert(pair.listener.key());
         self.routes.insert(route.object());
         self.place.get_or_insert_with(|| (pair.listener.owner.object(), field));
@@ -319,6 +382,15 @@ fn cannot_cover(pair: &Pair<'_>, hostname: &Hostname, because: &str) -> Diagnost
     let message =
         format!("{} ends TLS for `{hostname}` without a certificate: {because}", listener_name(pair.listener));
     Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &route.object(), field, message)
+}
+
+fn added_uncovered(wish: &Wish, secret: &Key) -> Diagnostic {
+    let (hostname, listener) = (&wish.hostname, &wish.listener);
+    let message = format!(
+        "`{hostname}` is not in the certificate of Secret {secret}: {listener} and the route have it not in common by their hostnames"
+    );
+    let field = FieldPath::of("spec.hostnames");
+    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &wish.route, field, message)
 }
 
 /// What is told of wildcards that a policy allows by saying nothing (D1).

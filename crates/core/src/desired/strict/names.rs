@@ -3,12 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use crate::desired::NameSource;
 use crate::desired::annotations::{HostnameSource, RouteAnnotations};
 use crate::desired::hostnames::{Origin, Wanted, annotation_names, spec_names, template_names};
 use crate::desired::settings::Settings;
 use crate::desired::targets::without_dot;
-use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::diagnostic::Diagnostic;
 use crate::model::Route;
 use crate::names::{Hostname, HostnameError};
 
@@ -18,18 +17,14 @@ pub(super) struct Asked {
     pub(super) wanted: Wanted,
     /// What it stands for: every name where the listener's is to count.
     pub(super) name: Result<Hostname, HostnameError>,
-    /// Whether the route could name hostnames of its own.
-    has_field: bool,
 }
 
 /// A name at a listener.
-pub(super) struct Name {
+pub(super) struct Name<'a> {
     /// The name; `*` where neither side names one.
     pub(super) hostname: Hostname,
-    /// Where it comes from.
-    pub(super) source: NameSource,
-    /// The field of the route that asks for it; nothing where no field of a route can.
-    pub(super) field: Option<FieldPath>,
+    /// The hostname behind it, as written.
+    pub(super) wanted: &'a Wanted,
 }
 
 /// The hostnames that a route asks for, in order; none where an annotation keeps them all out.
@@ -53,40 +48,35 @@ pub(super) fn of_route(
     if wanted.is_empty() && told.hostname_source == HostnameSource::All {
         wanted.push(Wanted { text: "".into(), origin: Origin::Listener });
     }
-    wanted.into_iter().map(|wanted| read(wanted, route.kind.has_hostnames())).collect()
+    wanted.into_iter().map(read).collect()
 }
 
 /// What the names have in common with a listener's hostname, each once; the first that asks for one says where it is from.
-pub(super) fn at_listener(asked: &[Asked], listener: &Hostname) -> Vec<Name> {
+pub(super) fn at_listener<'a>(asked: &'a [Asked], listener: &Hostname) -> Vec<Name<'a>> {
     let mut known = BTreeSet::new();
     let mut names = Vec::new();
     for one in asked {
         if let Some(hostname) = one.at(listener)
             && known.insert(hostname.clone())
         {
-            names.push(Name { hostname, source: one.wanted.source(), field: one.field() });
+            names.push(Name { hostname, wanted: &one.wanted });
         }
     }
     names
 }
 
 impl Asked {
-    /// The field of the route to edit; nothing where only the listener can name a hostname.
-    fn field(&self) -> Option<FieldPath> {
-        (self.has_field || self.wanted.origin != Origin::Listener).then(|| self.wanted.field())
-    }
-
     /// What it has in common with a listener's hostname.
     pub(super) fn at(&self, listener: &Hostname) -> Option<Hostname> {
         listener.intersect(self.name.as_ref().ok()?)
     }
 }
 
-fn read(wanted: Wanted, has_field: bool) -> Asked {
+fn read(wanted: Wanted) -> Asked {
     let name = match wanted.origin {
         Origin::Listener => Ok(Hostname::any()),
         Origin::Spec(_) => Hostname::parse(&wanted.text),
         Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)),
     };
-    Asked { wanted, name, has_field }
+    Asked { wanted, name }
 }
