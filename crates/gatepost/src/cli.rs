@@ -36,6 +36,8 @@ pub enum Failure {
     Usage(anyhow::Error),
     /// Something could not be read.
     Unreadable(anyhow::Error),
+    /// Nobody reads the answer to its end, which is nobody's failure.
+    Unheard,
 }
 
 /// DNS and certificates for exactly the hostnames that your Gateway API objects serve.
@@ -125,6 +127,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
 
 fn report(failure: &Failure) -> ExitCode {
     let (error, code) = match failure {
+        Failure::Unheard => return ExitCode::SUCCESS,
         Failure::Usage(error) => (error, 2),
         Failure::Unreadable(error) => (error, 4),
     };
@@ -145,7 +148,10 @@ fn warn_unreadable(objects: &crate::source::Objects) {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Failure::Unreadable(error.into())
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::Unheard,
+            _ => Failure::Unreadable(error.into()),
+        }
     }
 }
 

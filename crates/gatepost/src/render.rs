@@ -2,6 +2,7 @@
 //!
 //! Everything that comes from objects is made inert before it reaches a terminal: control characters are shown, never sent.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 pub mod explanation;
@@ -25,8 +26,12 @@ pub enum Colour {
 impl Colour {
     /// Colours only on a terminal, and not with `NO_COLOR`.
     pub fn detect() -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        if wanted && std::io::stdout().is_terminal() { Colour::On } else { Colour::Off }
+        Colour::choose(std::env::var_os("NO_COLOR").as_deref(), std::io::stdout().is_terminal())
+    }
+
+    fn choose(no_color: Option<&OsStr>, is_terminal: bool) -> Self {
+        let is_wanted = no_color.is_none_or(OsStr::is_empty);
+        if is_wanted && is_terminal { Colour::On } else { Colour::Off }
     }
 
     /// A text in a colour of the terminal's palette.
@@ -64,6 +69,15 @@ fn is_direction_mark(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn colours_need_a_terminal_and_nobody_against_them() {
+        let table = [(None, true, Colour::On), (Some(""), true, Colour::On), (Some("1"), true, Colour::Off)];
+        for (no_color, is_terminal, expected) in table {
+            assert_eq!(Colour::choose(no_color.map(OsStr::new), is_terminal), expected);
+            assert_eq!(Colour::choose(no_color.map(OsStr::new), false), Colour::Off);
+        }
+    }
 
     #[test]
     fn escapes_are_shown_and_not_sent() {

@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 use crate::compact::Node;
 use crate::program::{Program, words};
+use crate::scratch::Scratch;
 use crate::{reduce, tree};
 
 mod steps;
@@ -150,9 +151,11 @@ impl Case {
             if !line.iter().any(|word| word == "-o") {
                 line.extend(["-o", "json"].map(str::to_owned));
             }
-            let old = line.iter().position(|word| word == BEFORE).map(|at| Old::new(before, &mut line[at]));
+            let scratch = Scratch::new()?;
+            for word in line.iter_mut().filter(|word| *word == BEFORE) {
+                *word = scratch.file("before.yaml", before)?;
+            }
             let answer = program.run(&line, now)?;
-            drop(old.transpose()?);
             let said = reduce::answer(command, &answer, self.settings.messages)?;
             sections.push((command.clone(), shortened(&sections, command, said)));
         }
@@ -165,25 +168,6 @@ fn shortened(before: &[(String, Node)], command: &str, said: Node) -> Node {
     match before.iter().find(|(_, known)| command.starts_with("plan ") && *known == said) {
         Some((command, _)) => Node::text(format!("the same as {command}")),
         None => said,
-    }
-}
-
-/// A file with the documents of the step before, as long as it is needed.
-struct Old(PathBuf);
-
-impl Old {
-    fn new(text: &str, word: &mut String) -> Result<Self, String> {
-        let thread = format!("{:?}", std::thread::current().id()).replace(['(', ')'], "-");
-        let path = std::env::temp_dir().join(format!("gatepost-before-{}-{thread}.yaml", std::process::id()));
-        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
-        *word = path.to_string_lossy().into_owned();
-        Ok(Old(path))
-    }
-}
-
-impl Drop for Old {
-    fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
     }
 }
 
