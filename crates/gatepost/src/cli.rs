@@ -12,6 +12,7 @@ use clap::{Args, Parser, Subcommand};
 
 mod check;
 mod completions;
+mod crds;
 mod explain;
 mod man;
 mod route;
@@ -62,6 +63,7 @@ enum Command {
     Explain(explain::Explain),
     Completions(completions::Completions),
     Man(man::Man),
+    Crds(crds::Crds),
 }
 
 /// Where objects come from.
@@ -100,6 +102,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Explain(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
+        Command::Crds(command) => command.run(out),
     }
 }
 
