@@ -5,7 +5,8 @@ use gatepost_testkit::tree;
 
 fn say(words: &[&str]) -> String {
     let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-    let answer = Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&words, "").unwrap();
+    let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
+    let answer = program.run(&words, "").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((answer.exit, answer.errors.as_str()), (0, ""), "{words:?}");
     answer.output
 }

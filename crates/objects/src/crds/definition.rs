@@ -50,7 +50,7 @@ pub(super) fn outcome() -> Vec<Column> {
         column("Served", "integer", ".status.counts.served"),
         wide("Pending", "integer", ".status.counts.pending"),
         wide("Skipped", "integer", ".status.counts.skipped"),
-        wide("Reasons", "string", ".status.conditions[*].reason"),
+        wide("Reason", "string", ".status.conditions[?(@.status!=\"True\")].reason"),
         wide("Message", "string", ".status.conditions[?(@.status!=\"True\")].message"),
     ]
 }

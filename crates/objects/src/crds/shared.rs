@@ -27,11 +27,12 @@ pub struct TargetRef {
     pub section_name: Option<String>,
 }
 
+// A text that is no span is refused by the pattern alone; the rule would only add an error of its own.
 /// A span of time such as `90s`, `5m` or `1h30m`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(extend("x-kubernetes-validations" = [
-    {"rule": "duration(self) >= duration('1s')", "message": "must be at least one second"},
+    {"rule": format!("!self.matches('{DURATION}') || duration(self) >= duration('1s')"), "message": "must be at least one second"},
 ]))]
 pub struct Span(#[schemars(length(max = 32), regex(pattern = DURATION))] pub String);
 

@@ -58,14 +58,20 @@ fn excluded(node: Node<'_>) -> Str {
 
 fn is_address(text: &str) -> bool {
     let Some((network, length)) = text.split_once('/') else {
-        return text.parse::<IpAddr>().is_ok() || is_hostname(text);
+        return ip(text).is_some() || is_hostname(text);
     };
-    let longest = match network.parse::<IpAddr>() {
-        Ok(IpAddr::V4(_)) => 32,
-        Ok(IpAddr::V6(_)) => 128,
-        Err(_) => return false,
+    let longest = match ip(network) {
+        Some(IpAddr::V4(_)) => 32,
+        Some(IpAddr::V6(_)) => 128,
+        None => return false,
     };
-    length.parse::<u8>().is_ok_and(|length| length <= longest)
+    // The text of the number must be the number: neither `+8` nor `08`.
+    length.parse::<u8>().is_ok_and(|number| number <= longest && number.to_string() == length)
+}
+
+/// An IP address as a cluster takes it: one of version 4 is not dressed up as version 6.
+fn ip(text: &str) -> Option<IpAddr> {
+    text.parse::<IpAddr>().ok().filter(|ip| ip.to_canonical() == *ip)
 }
 
 /// A name that ends in digits is an IP address gone wrong.

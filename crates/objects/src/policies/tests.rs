@@ -153,6 +153,8 @@ fn what_a_cluster_refuses_is_told() {
         ("/ttl", json!(0)),
         ("/excludeAddresses", json!(vec!["192.0.2.1"; 33])),
         ("/excludeAddresses/0", json!("10.0.0.0/33")),
+        ("/excludeAddresses/0", json!("10.0.0.0/08")),
+        ("/excludeAddresses/0", json!("::ffff:192.0.2.1")),
         ("/excludeAddresses/0", json!("300.1.1.1")),
         ("/excludeAddresses/0", json!("*.example.com")),
         ("/healthCheck/protocol", json!("TCP")),
