@@ -12,6 +12,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 mod check;
 mod completions;
+mod crds;
 mod explain;
 mod flags;
 mod man;
@@ -71,6 +72,7 @@ enum Command {
     Plan(plan::Plan),
     Completions(completions::Completions),
     Man(man::Man),
+    Crds(crds::Crds),
 }
 
 /// Where objects come from.
@@ -122,6 +124,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Plan(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
+        Command::Crds(command) => command.run(out),
     }
 }
 

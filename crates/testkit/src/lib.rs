@@ -9,6 +9,7 @@ pub mod page;
 pub mod program;
 pub mod scratch;
 pub mod tree;
+pub mod world;
 
 mod compact;
 mod reduce;
