@@ -7,6 +7,7 @@
 mod certificates;
 mod collect;
 mod conditions;
+pub mod crds;
 mod documents;
 mod fields;
 mod gateway;
@@ -31,3 +32,4 @@ mod tree;
 pub use collect::{Loaded, SourceText, collect};
 pub use locate::{Located, Span, locate, locate_all};
 pub use parse::{Interpreted, Limits, Origin, Read, Reading, Settings, interpret, read};
+pub use tree::mapping;

@@ -7,7 +7,9 @@ pub mod case;
 pub mod fault;
 pub mod page;
 pub mod program;
+pub mod scratch;
 pub mod tree;
+pub mod world;
 
 mod compact;
 mod reduce;

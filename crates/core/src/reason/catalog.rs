@@ -148,15 +148,30 @@ catalog! {
     LISTENER_PROTOCOL_CONFLICT = "listener-protocol-conflict" "GP0302" Error ("Conflicted", "ProtocolConflict")
         "Two listeners claim the same port for protocols that cannot share it."
         "Move one of them to another port; across objects the older keeps the port.";
-    PRECEDENCE_UNDECIDED = "precedence-undecided" "GP0305" Info ("", "")
-        "Two routes compete, and implementations differ in which one wins."
-        "Make the hostnames of the routes differ, or use an implementation that lists GatewayRouteHostnameIntersectionPrecedence.";
     OVERLAPPING_TLS = "overlapping-tls" "GP0306" Info ("OverlappingTLSConfig", "OverlappingHostnames")
         "Two TLS listeners of one port overlap, so that a browser may reuse a connection for the wrong one."
         "Give overlapping listeners certificates that do not overlap, or answer 421 for misdirected requests.";
     ROUTE_LOSES_ALL = "route-loses-all" "GP0307" Warning ("", "")
         "An older TCPRoute or UDPRoute takes all traffic of the listener, so this one gets none."
         "Attach to another listener, or remove the older route.";
+    POLICY_CONFLICTED = "policy-conflicted" "GP0310" Error ("Accepted", "Conflicted")
+        "Two policies of one kind have the same target; the older one governs."
+        "Remove one of them, or give it a section of its own.";
+    POLICY_OVERRIDDEN = "policy-overridden" "GP0311" Info ("", "")
+        "Every listener that a policy is about has a closer policy, so it decides nothing."
+        "Nothing to do; it governs again when a closer policy goes.";
+    POLICY_TARGET_MISSING = "policy-target-missing" "GP0312" Error ("Accepted", "TargetNotFound")
+        "A policy is about an object or a listener that is not there, or that is not looked after here."
+        "Correct `spec.targetRef`; a policy and its target share a namespace.";
+    POLICY_INVALID = "policy-invalid" "GP0313" Error ("Accepted", "Invalid")
+        "A policy has a value that cannot be carried out, so it governs nothing and nothing is deleted because of it."
+        "Mend the field that the message names.";
+    NO_POLICY = "no-policy" "GP0314" Info ("", "")
+        "Hostnames are published only under a DNSPolicy, and none governs the listener."
+        "Create a DNSPolicy for the Gateway or ListenerSet, or publish everything with `--publish all`.";
+    WILDCARD_NOT_ALLOWED = "wildcard-not-allowed" "GP0315" Info ("", "")
+        "A hostname is a wildcard, and the policy that governs the listener does not allow wildcards."
+        "Name precise hostnames on the route, or set `allowWildcardHosts: true` on the policy.";
 
     // GP04: DNS.
     ZONE_NOT_SERVED = "zone-not-served" "GP0401" Warning ("", "")
@@ -207,6 +222,9 @@ catalog! {
     DOMAIN_NOT_SELECTED = "domain-not-selected" "GP0421" Info ("", "")
         "A name is outside the domains that the settings name."
         "Add its domain to `--domain-filter`, or take it out of `--exclude-domains`.";
+    ADDRESS_EXCLUDED = "address-excluded" "GP0422" Warning ("", "")
+        "The policy excludes every address that a hostname would have, so it gets no record."
+        "Take an address out of `excludeAddresses`, or give the Gateway another one.";
     OWNER_TWIN = "owner-twin" "GP0423" Error ("", "")
         "Another instance writes records under the same owner id, so nothing is written."
         "Give one of the two another `--txt-owner-id`, or take the records over if the other one is gone.";
@@ -252,6 +270,20 @@ catalog! {
         "A name would be left without any address, so its records are kept."
         "Give its Gateway an address, or take the hostname off the routes.";
 
+    // GP06: certificates.
+    CERTIFICATE_CANNOT_COVER = "certificate-cannot-cover" "GP0601" Warning ("", "")
+        "A listener that ends TLS serves a hostname that no permitted certificate covers."
+        "Name precise hostnames on the route, or allow wildcards with a TLSPolicy.";
+    CERTIFICATE_SECRET_ELSEWHERE = "certificate-secret-elsewhere" "GP0610" Info ("", "")
+        "A listener takes its certificate from a Secret in another namespace, which is never filled from here."
+        "Have the owner of that namespace fill it, or name a Secret beside the listener.";
+    CERTIFICATE_TOO_MANY_NAMES = "certificate-too-many-names" "GP0611" Error ("", "")
+        "A certificate would have more names than its issuer takes; the names of the youngest routes are left out."
+        "Spread the listeners over several Secrets, or allow a wildcard with a TLSPolicy.";
+    CERTIFICATE_ISSUERS_DIFFER = "certificate-issuers-differ" "GP0612" Warning ("", "")
+        "Listeners that share a Secret are governed by TLSPolicies with different issuers; the oldest policy decides."
+        "Give the listeners Secrets of their own, or make the issuers the same.";
+
     // GP07: hygiene.
     HOSTNAME_IS_IP = "hostname-is-ip" "GP0701" Error ("", "")
         "A hostname field holds an IP address."
@@ -284,8 +316,8 @@ catalog! {
         "A label begins with `xn--` but stands for no international name."
         "Write the international name and let its ASCII form be computed.";
     NAMESPACE_NOT_IN_INPUT = "namespace-not-in-input" "GP0712" Info ("", "")
-        "A selector asks for labels of a namespace that is not among the files."
-        "Add the Namespace to the files, or its labels are taken as absent.";
+        "A selector asks for labels of a namespace that is not among the files, so they are taken as absent."
+        "Add the Namespace to the files to have its labels checked.";
     ROUTE_WITHOUT_PARENT = "route-without-parent" "GP0713" Warning ("", "")
         "A route names no parent, so nothing reaches it."
         "Add `parentRefs`.";
