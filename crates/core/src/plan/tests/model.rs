@@ -111,7 +111,7 @@ impl Model {
         self.check();
     }
 
-    fn carry_out(&mut self, change: &SetChange) {
+    pub(super) fn carry_out(&mut self, change: &SetChange) {
         let key = (change.name.clone(), RecordKind::from(change.kind), change.set_identifier.clone());
         assert_eq!(self.sets.get(&key), change.old.as_ref(), "{key:?}");
         match &change.new {
@@ -139,7 +139,7 @@ impl Model {
     }
 
     /// A CNAME stands alone, and has one target.
-    fn check(&self) {
+    pub(super) fn check(&self) {
         let cname = RecordKind::Made(RecordType::Cname);
         for ((name, _, _), content) in self.sets.iter().filter(|((_, kind, _), _)| *kind == cname) {
             let beside = self.sets.keys().filter(|(other, kind, _)| other == name && *kind != cname);

@@ -346,4 +346,27 @@ proptest! {
         let addresses = model.sets.keys().filter(|(_, kind, _)| kinds.contains(kind));
         prop_assert!(addresses.into_iter().all(|(name, _, _)| names.contains(&**name)));
     }
+
+    /// Whoever is stopped between any two changes ends where he would have ended.
+    #[test]
+    fn a_crash_anywhere_leads_to_the_same_zone(
+        foreign in foreign(), earlier in records(), later in records(), settings in some_settings(), stop in 0..40_usize,
+        challenged in any::<bool>(),
+    ) {
+        let settings = Settings { policy: Policy::Sync, confirm_deletes: true, ..settings };
+        let model = zone_of(&foreign, &[], &earlier, &settings);
+        let challenges = if challenged { vec![challenge("_acme-challenge.example.com", &["x"])] } else { Vec::new() };
+        let wish = Wish { challenges, ..Wish::of(&later) };
+        let mut stopped = model.clone();
+        let plan = model.plan(&wish, &settings);
+        let changes: Vec<_> = plan.steps.iter().flat_map(Step::one_by_one).collect();
+        for change in changes.iter().take(stop % (changes.len() + 1)) {
+            stopped.carry_out(change);
+            stopped.check();
+        }
+        let mut whole = model;
+        whole.settle(&wish, &settings);
+        stopped.settle(&wish, &settings);
+        prop_assert_eq!(stopped, whole);
+    }
 }
