@@ -1,37 +1,62 @@
 //! What ought to exist: the records every published hostname gets, and the hostnames that get none, with the reason.
 //!
-//! Two profiles fill these values: [`external_dns`] publishes what external-dns would for the same objects and flags; the
-//! strict one follows the hostname document. Both share the pieces beside them: [`settings`], [`filters`], [`annotations`],
-//! [`template`], [`hostnames`], [`targets`] and [`domains`]. Nothing here knows a provider, a zone, or what exists already,
-//! and nothing here deletes: a hostname that gets nothing is a value in [`Desired::withheld`].
+//! Two profiles fill these values: [`external_dns`] publishes what external-dns would for the same objects and flags;
+//! [`strict`] follows the hostname document, and makes certificates too. Both share the pieces beside them: [`settings`],
+//! [`filters`], [`annotations`], [`template`], [`hostnames`], [`targets`] and [`domains`]. Nothing here knows a provider, a
+//! zone, or what exists already, and nothing here deletes: a hostname that gets nothing is a value in [`Desired::withheld`].
 
 use std::fmt;
 
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::model::{ObjectRef, Str};
-use crate::reason::Reason;
-use crate::topology::ListenerKey;
+use crate::model::{Key, ObjectRef, Reference, Str};
+use crate::policy::PolicyReport;
+use crate::reason::{self, Reason};
+use crate::snapshot::Snapshot;
+use crate::topology::{ListenerKey, Topology};
 
 pub mod annotations;
+pub mod change;
 pub mod domains;
 pub mod external_dns;
 pub mod filters;
 pub mod hostnames;
 pub mod settings;
+pub mod strict;
 pub mod targets;
 pub mod template;
+pub mod wildcards;
 
 pub use settings::Settings;
+
+use settings::Profile;
+
+/// What ought to exist for a snapshot and its judged tree, by the rules of the profile.
+pub fn build(snapshot: &Snapshot, topology: &Topology, settings: &Settings) -> Desired {
+    build_beside(snapshot, topology, settings, &[])
+}
+
+/// The same beside names that exist for other reasons, such as those of challenges: a DNS wildcard does not answer at or
+/// above them (D13).
+pub fn build_beside(snapshot: &Snapshot, topology: &Topology, settings: &Settings, others: &[Str]) -> Desired {
+    match settings.profile {
+        Profile::Strict => strict::publish(snapshot, topology, settings, others),
+        Profile::ExternalDns => external_dns::publish(snapshot, settings),
+    }
+}
 
 /// Everything that ought to exist, and what was left out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Desired {
     /// Records, sorted by name, type, set identifier, TTL and targets.
     pub records: Vec<Record>,
+    /// Certificates, sorted by Secret.
+    pub certificates: Vec<Certificate>,
     /// Hostnames that get nothing, sorted by route and hostname.
     pub withheld: Vec<Withheld>,
     /// Objects that the settings or a `controller` annotation leave out, sorted.
     pub passed_over: Vec<PassedOver>,
+    /// What became of each policy, sorted.
+    pub policies: Vec<PolicyReport>,
     /// What is odd about the objects.
     pub diagnostics: Vec<Diagnostic>,
 }
@@ -81,6 +106,25 @@ pub enum NameSource {
     Annotation,
     /// `--fqdn-template`.
     Template,
+    /// The listener's own wildcard, which stands for the names below it under a policy that allows wildcards.
+    ListenerWildcard,
+}
+
+/// A certificate that a Secret is to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Certificate {
+    /// The Secret.
+    pub secret: Key,
+    /// The names it is good for, sorted, each once.
+    pub dns_names: Vec<Str>,
+    /// Listeners that name the Secret and have something to serve, sorted.
+    pub listeners: Vec<ListenerKey>,
+    /// Routes behind them, sorted.
+    pub routes: Vec<ObjectRef>,
+    /// Who issues it, where a policy says so; otherwise the issuer of the settings.
+    pub issuer: Option<Reference>,
+    /// The TLSPolicy that governs; the oldest where listeners share the Secret.
+    pub policy: Option<Key>,
 }
 
 /// A hostname that gets nothing, and why.
@@ -111,6 +155,23 @@ pub struct PassedOver {
     pub because: String,
 }
 
+impl Withheld {
+    /// Whether nothing may be deleted because of it: it is not known that the hostname ought to be gone.
+    pub fn holds(&self) -> bool {
+        const UNKNOWN: [Reason; 8] = [
+            reason::KIND_NOT_VISIBLE,
+            reason::GATEWAY_CLASS_MISSING,
+            reason::STATUS_STALE,
+            reason::STATUS_MISSING,
+            reason::STATUS_REFUSED,
+            reason::STATUS_DISAGREES,
+            reason::POLICY_INVALID,
+            reason::GATEWAY_WITHOUT_ADDRESS,
+        ];
+        UNKNOWN.contains(&self.reason)
+    }
+}
+
 impl RecordType {
     /// As written in a zone.
     pub fn as_str(self) -> &'static str {
@@ -137,11 +198,20 @@ impl Record {
 }
 
 impl Desired {
+    /// The records that answer a query for a name by the rules of RFC 4592; none where nothing does.
+    pub fn answer(&self, name: &str) -> Vec<&Record> {
+        let tree = wildcards::Tree::of(self.records.iter().map(|record| &*record.name));
+        let owner = tree.owner(name);
+        self.records.iter().filter(|record| owner == Some(&*record.name)).collect()
+    }
+
     /// Puts every list into its order.
     pub(crate) fn sort(&mut self) {
         self.records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        self.certificates.sort_by(|a, b| a.secret.cmp(&b.secret));
         self.withheld.sort();
         self.passed_over.sort();
+        self.policies.sort_by(|a, b| a.policy.cmp(&b.policy));
         self.diagnostics.sort_by(|a, b| a.rank().cmp(&b.rank()));
     }
 }

@@ -12,7 +12,10 @@ use crate::names::Hostname;
 use crate::reason;
 use crate::topology::*;
 
+mod publication;
 mod walk;
+
+pub use publication::{CertificateWalk, Held, Publication};
 
 /// What is to be said about one hostname.
 #[derive(Clone, Debug)]
@@ -114,8 +117,11 @@ fn similar(world: World<'_>, hostname: &Hostname) -> Vec<String> {
     };
     let mut found: Vec<String> =
         closest(hostname.as_str(), names.iter().copied()).map(str::to_owned).into_iter().collect();
-    found.extend(names.iter().filter(below).take(5).map(|name| (*name).to_owned()));
-    found.dedup();
+    for name in names.iter().filter(below).take(5) {
+        if !found.iter().any(|known| known == name) {
+            found.push((*name).to_owned());
+        }
+    }
     found
 }
 

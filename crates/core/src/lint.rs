@@ -50,7 +50,7 @@ impl<'a> World<'a> {
 
     /// What there is to say about a route.
     pub fn route(self, route: &RouteState) -> Vec<Diagnostic> {
-        let mut all = routes::hygiene(route);
+        let mut all: Vec<_> = routes::hygiene(route).into_iter().collect();
         let told = |d: &Diagnostic| d.reason != reason::NO_COMMON_HOSTNAME || routes::has_valid_hostname(route);
         all.extend((0..route.parents.len()).filter_map(|i| self.parent(route, i)).filter(told));
         all.extend(routes::ignored_hostnames(self, route));

@@ -8,13 +8,16 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 mod check;
 mod completions;
 mod explain;
+mod flags;
 mod man;
+mod plan;
 mod route;
+mod settings;
 mod status;
 
 /// How a command ended.
@@ -42,6 +45,9 @@ pub enum Failure {
 #[derive(Parser, Debug)]
 #[command(name = "gatepost", version, max_term_width = 110, after_help = AFTER_HELP)]
 pub struct Cli {
+    /// YAML file with flags as keys; the command line and GATEPOST_… variables win over it
+    #[arg(long, global = true, value_name = "FILE", env = "GATEPOST_SETTINGS")]
+    settings: Option<PathBuf>,
     #[command(subcommand)]
     command: Command,
 }
@@ -60,6 +66,7 @@ enum Command {
     Status(status::Status),
     Route(route::Route),
     Explain(explain::Explain),
+    Plan(plan::Plan),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -74,12 +81,14 @@ pub struct Input {
 
 /// Runs a command line and says how it ended.
 pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
-        Err(error) => {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let cli = match parse(&arguments) {
+        Ok(Ok(cli)) => cli,
+        Ok(Err(error)) => {
             let _ = error.print();
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
+        Err(failure) => return report(&failure),
     };
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let result = run(cli, &mut out);
@@ -92,12 +101,23 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Reads the command line over the settings file, if there is one.
+fn parse(arguments: &[OsString]) -> Result<Result<Cli, clap::Error>, Failure> {
+    let mut command = Cli::command();
+    if let Some(path) = settings::named(arguments) {
+        command = settings::applied(command, &path)?;
+    }
+    let matches = command.try_get_matches_from(arguments);
+    Ok(matches.and_then(|matches| Cli::from_arg_matches(&matches)))
+}
+
 fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
     match cli.command {
         Command::Check(command) => command.run(out),
         Command::Status(command) => command.run(out),
         Command::Route(command) => command.run(out),
         Command::Explain(command) => command.run(out),
+        Command::Plan(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
     }

@@ -6,9 +6,12 @@ use std::io::IsTerminal;
 
 pub mod explanation;
 pub mod github;
+pub mod markdown;
+pub mod plan;
 pub mod reason;
 pub mod sarif;
 pub mod snippet;
+pub mod zonefile;
 
 /// Whether text is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

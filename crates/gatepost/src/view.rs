@@ -5,6 +5,7 @@
 
 pub mod diagnostic;
 pub mod explain;
+pub mod plan;
 pub mod route;
 pub mod status;
 

@@ -20,7 +20,9 @@ enum Line {
     Start,
     /// `...`: a document ends here.
     End,
-    /// Nothing but space, a comment or a directive.
+    /// `%YAML`: belongs to the document that the next `---` begins.
+    Directive,
+    /// Nothing but space or a comment.
     Blank,
     /// Anything else.
     Content,
@@ -28,7 +30,7 @@ enum Line {
 
 /// The documents of a text that hold more than space and comments.
 pub(crate) fn split(text: &[u8]) -> Vec<Document> {
-    let mut splitter = Splitter { documents: Vec::new(), start: 0, line: 1, has_content: false };
+    let mut splitter = Splitter { documents: Vec::new(), start: 0, line: 1, has_content: false, has_directive: false };
     let mut position = if text.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
     splitter.start = position;
     let mut number = 1;
@@ -47,16 +49,18 @@ struct Splitter {
     start: usize,
     line: u32,
     has_content: bool,
+    has_directive: bool,
 }
 
 impl Splitter {
     fn line(&mut self, text: &[u8], bytes: Range<usize>, number: u32) {
         match meaning(text) {
             Line::Start => {
-                if self.has_content {
+                if !self.has_directive {
                     self.cut(bytes.start);
                     self.restart(bytes.start, number);
                 }
+                self.has_directive = false;
                 self.has_content = has_text(&text[3..]);
             }
             Line::End => {
@@ -64,6 +68,7 @@ impl Splitter {
                 self.restart(bytes.end, number.saturating_add(1));
             }
             Line::Blank => {}
+            Line::Directive => self.has_directive = !self.has_content,
             Line::Content => self.has_content = true,
         }
     }
@@ -75,7 +80,7 @@ impl Splitter {
     }
 
     fn restart(&mut self, start: usize, line: u32) {
-        (self.start, self.line, self.has_content) = (start, line, false);
+        (self.start, self.line, self.has_content, self.has_directive) = (start, line, false, false);
     }
 }
 
@@ -83,7 +88,7 @@ fn meaning(line: &[u8]) -> Line {
     match line {
         [b'-', b'-', b'-', rest @ ..] if begins_with_space(rest) => Line::Start,
         [b'.', b'.', b'.', rest @ ..] if begins_with_space(rest) => Line::End,
-        [b'%', ..] => Line::Blank,
+        [b'%', ..] => Line::Directive,
         _ if has_text(line) => Line::Content,
         _ => Line::Blank,
     }
@@ -109,13 +114,14 @@ mod tests {
     #[test]
     fn separators_cut_and_comments_stay() {
         assert_eq!(parts("a: 1\n---\nb: 2\n"), [("a: 1\n", 1), ("---\nb: 2\n", 2)]);
-        assert_eq!(parts("# note\n---\n# more\na: 1\n"), [("# note\n---\n# more\na: 1\n", 1)]);
+        assert_eq!(parts("# note\n---\n# more\na: 1\n"), [("---\n# more\na: 1\n", 2)]);
         assert_eq!(parts("%YAML 1.2\n---\na: 1\n...\n# end\n"), [("%YAML 1.2\n---\na: 1\n", 1)]);
         assert_eq!(parts("--- {a: 1}\n--- # c\nb: 2"), [("--- {a: 1}\n", 1), ("--- # c\nb: 2", 2)]);
     }
 
     #[test]
     fn nothing_is_no_document() {
+        assert_eq!(parts("---\n---\n---\na: 1"), [("---\na: 1", 3)]);
         for text in ["", "\n\n", "---\n---\n", "# only a comment", "\u{feff}", "---\r\n...\r\n"] {
             assert!(parts(text).is_empty(), "{text:?}");
         }

@@ -86,11 +86,20 @@ fn frontend(f: &Fields<'_>) -> FrontendTls {
 
 fn validation(f: &Fields<'_>) -> Option<ClientValidation> {
     f.mapping("validation", |f| {
-        let ca_certificates = f.mappings("caCertificateRefs", references::explicit);
+        let ca_certificates = f.mappings("caCertificateRefs", ca_certificate);
         rules::count(f, "caCertificateRefs", ca_certificates.len(), 1, 16);
         let mode = rules::word(f, "mode", &["AllowValidOnly", "AllowInsecureFallback"]);
         ClientValidation { ca_certificates, mode: mode.unwrap_or_else(|| "AllowValidOnly".into()) }
     })
+}
+
+fn ca_certificate(f: &Fields<'_>) -> Reference {
+    let reference = references::explicit(f);
+    let is_bundle = &*reference.group == "certificates.k8s.io" && &*reference.kind == "ClusterTrustBundle";
+    if is_bundle && f.has("namespace") {
+        f.invalid("namespace", "must be left out; a ClusterTrustBundle lives in no namespace");
+    }
+    reference
 }
 
 fn status(f: &Fields<'_>) -> GatewayStatus {

@@ -31,3 +31,4 @@ mod tree;
 pub use collect::{Loaded, SourceText, collect};
 pub use locate::{Located, Span, locate, locate_all};
 pub use parse::{Interpreted, Limits, Origin, Read, Reading, Settings, interpret, read};
+pub use tree::mapping;

@@ -10,16 +10,22 @@ use std::fmt;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
+mod wording;
+
 /// The most nodes one document may expand to.
 const MAX_NODES: usize = 8_000_000;
+/// The most nodes one YAML document may have; it is read ten times slower than JSON.
+const MAX_YAML_NODES: usize = 2_000_000;
 /// The most text, in bytes, that one document may expand to.
 const MAX_TEXT: usize = 512 << 20;
 /// How deep a YAML document may nest; serde_json has a bound of its own (128).
 const MAX_DEPTH: usize = 100;
 /// How often aliases may be used in one document.
 const MAX_ALIASES: usize = 10_000;
+/// How many merges (`<<`) one document may have, those inside aliases counted each time.
+const MAX_MERGES: usize = 2_000;
 /// How many events the aliases of one document may expand to.
-const MAX_REPLAYED_EVENTS: usize = 200_000;
+const MAX_REPLAYED_EVENTS: usize = 100_000;
 /// How much text the aliases of a document may repeat.
 const MAX_REPEATED_TEXT: usize = 16 << 20;
 
@@ -48,6 +54,19 @@ pub(crate) fn grow(text: &str) -> (Vec<Grown>, Option<Broken>) {
         None => (values, None),
         Some(error) if !values.is_empty() || looks_like_json(text) => (values, Some(error)),
         Some(_) => one(yaml(text), text.len()),
+    }
+}
+
+/// Reads a text that is one mapping, such as a settings file; says what is wrong and where.
+pub fn mapping(text: &str) -> Result<Map<String, Value>, String> {
+    let (mut values, broken) = grow(text);
+    if let Some(broken) = broken {
+        return Err(format!("line {}, column {}: {}", broken.line, broken.column, broken.message));
+    }
+    match (values.pop().map(|grown| grown.value), values.is_empty()) {
+        (None | Some(Value::Null), true) => Ok(Map::new()),
+        (Some(Value::Object(map)), true) => Ok(map),
+        _ => Err("it must be one mapping of keys to values".to_owned()),
     }
 }
 
@@ -99,13 +118,10 @@ fn json_stream(text: &str) -> (Vec<Grown>, Option<Broken>) {
 }
 
 fn json_error(error: &serde_json::Error, before: &str) -> Broken {
-    let suffix = format!(" at line {} column {}", error.line(), error.column());
-    let whole = error.to_string();
-    let message = whole.strip_suffix(&suffix).unwrap_or(&whole).to_owned();
     let (line, column) = (number(error.line()), number(error.column()).max(1));
     let lines_before = number(before.matches('\n').count());
     let indent = if line == 1 { number(before.rsplit('\n').next().map_or(0, |l| l.chars().count())) } else { 0 };
-    Broken { message, line: lines_before + line.max(1), column: indent + column }
+    Broken { message: wording::json(error), line: lines_before + line.max(1), column: indent + column }
 }
 
 fn yaml(text: &str) -> Result<Value, Broken> {
@@ -118,14 +134,7 @@ fn yaml(text: &str) -> Result<Value, Broken> {
 fn yaml_error(error: &serde_saphyr::Error) -> Broken {
     let error = error.without_snippet();
     let (line, column) = error.location().map_or((1, 1), |at| (small(at.line()), small(at.column())));
-    Broken { message: without_position(&error.to_string()), line: line.max(1), column: column.max(1) }
-}
-
-/// The parser's message ends with a position that counts from the document; ours is shown elsewhere.
-fn without_position(message: &str) -> String {
-    let first = message.lines().next().unwrap_or_default();
-    let end = first.find(" at line ").unwrap_or(first.len());
-    first[..end].to_owned()
+    Broken { message: wording::yaml(error), line: line.max(1), column: column.max(1) }
 }
 
 /// How YAML is read: as kubectl does, and never without bounds.
@@ -134,12 +143,14 @@ fn options() -> serde_saphyr::Options {
         budget: serde_saphyr::budget! {
             max_depth: MAX_DEPTH,
             flow_nesting_limit: MAX_DEPTH,
-            max_events: 4 * MAX_NODES,
-            max_nodes: MAX_NODES,
+            max_events: 4 * MAX_YAML_NODES,
+            max_nodes: MAX_YAML_NODES,
             max_documents: 2,
             max_aliases: MAX_ALIASES,
+            max_merge_keys: MAX_MERGES,
             max_recorded_anchor_events: MAX_REPLAYED_EVENTS,
             max_total_scalar_bytes: MAX_TEXT,
+            enforce_alias_anchor_ratio: false,
         },
         duplicate_keys: serde_saphyr::options::DuplicateKeyPolicy::Error,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPLAYED_EVENTS, max_replay_stack_depth: 32 },
@@ -169,11 +180,11 @@ impl Meter {
     }
 
     fn node<E: Error>(&self) -> Result<(), E> {
-        self.spend(&self.nodes, 1, "the document has too many nodes")
+        self.spend(&self.nodes, 1, "the document has more parts than any object needs; split it up")
     }
 
     fn text<E: Error>(&self, text: &str) -> Result<(), E> {
-        self.spend(&self.text, text.len(), "the document repeats too much text through aliases")
+        self.spend(&self.text, text.len(), "the aliases of the document repeat more text than any object needs")
     }
 
     fn spend<E: Error>(&self, purse: &Cell<usize>, amount: usize, message: &str) -> Result<(), E> {

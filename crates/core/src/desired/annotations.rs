@@ -3,10 +3,11 @@
 //! They are looked for under one or more prefixes; the first prefix that has a value wins. A bad value is reported on its
 //! object and means "not set"; it never keeps the rest of the object from being read. Nothing here decides what is published.
 
-use super::targets::{Strategy, comma_list, target_list};
+use super::RecordType;
+use super::targets::{Strategy, comma_list, record_type, target_list};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::{Labels, Meta, ObjectRef, Str};
-use crate::reason::{self, Reason};
+use crate::reason;
 
 mod properties;
 mod ttl;
@@ -73,9 +74,13 @@ impl<'a> Annotations<'a> {
         self.value("target").map(target_list).unwrap_or_default()
     }
 
-    /// Reports values that disagree under two prefixes.
-    pub fn report_overruled(&self, object: &ObjectRef, diagnostics: &mut Vec<Diagnostic>) {
+    /// Reports what is wrong on any kind of object: values that disagree under two prefixes, and odd targets.
+    pub fn report(&self, object: &ObjectRef, diagnostics: &mut Vec<Diagnostic>) {
         diagnostics.extend(self.overruled.iter().map(|(winner, loser)| disagreement(object, winner, loser)));
+        if let Some(entry) = self.entry("target") {
+            let odd = target_list(entry.value).into_iter().filter(|target| is_odd_target(target));
+            diagnostics.extend(odd.take(1).map(|target| odd_target(object, entry, &target)));
+        }
     }
 
     fn add(&mut self, entry: Entry<'a>) {
@@ -143,9 +148,8 @@ impl RouteAnnotations {
         if annotations.entries.is_empty() {
             return RouteAnnotations::default();
         }
-        annotations.report_overruled(route, diagnostics);
+        annotations.report(route, diagnostics);
         let mut report = Report { annotations, route, diagnostics };
-        report.targets();
         let hostname = annotations.entry("hostname");
         RouteAnnotations {
             hostnames: hostname.map(|entry| comma_list(entry.value)),
@@ -174,22 +178,11 @@ impl Report<'_, '_> {
             Ok(value) => Some(value),
             Err(problem) => {
                 let message = format!("`{}: {}` is ignored: {problem}", entry.key, entry.value);
-                self.add(reason::ANNOTATION_INVALID, entry.key, message);
+                let field = annotation_field(entry.key);
+                self.diagnostics.push(Diagnostic::new(reason::ANNOTATION_INVALID, self.route, field, message));
                 None
             }
         }
-    }
-
-    fn targets(&mut self) {
-        if let Some(entry) = self.annotations.entry("target")
-            && target_list(entry.value).iter().any(|target| target.is_empty())
-        {
-            self.add(reason::TARGET_INVALID, entry.key, format!("`{}: {}` has an empty item", entry.key, entry.value));
-        }
-    }
-
-    fn add(&mut self, reason: Reason, key: &Str, message: String) {
-        self.diagnostics.push(Diagnostic::new(reason, self.route, annotation_field(key), message));
     }
 }
 
@@ -209,6 +202,18 @@ fn disagreement(object: &ObjectRef, winner: &Entry, loser: &Entry) -> Diagnostic
         annotation_field(winner.key),
         "this one counts",
     )
+}
+
+/// Whether a target can be neither an address nor a name.
+fn is_odd_target(target: &str) -> bool {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.*".contains(c);
+    target.is_empty() || (record_type(target) == RecordType::Cname && !target.chars().all(is_name))
+}
+
+fn odd_target(object: &ObjectRef, entry: &Entry, target: &str) -> Diagnostic {
+    let problem = if target.is_empty() { "has an empty item".to_owned() } else { format!("holds `{target}`") };
+    let message = format!("`{}: {}` {problem}, which is neither an address nor a hostname", entry.key, entry.value);
+    Diagnostic::new(reason::TARGET_INVALID, object, annotation_field(entry.key), message)
 }
 
 fn hostname_source(text: &str) -> Result<HostnameSource, String> {
@@ -326,6 +331,11 @@ mod tests {
         let (read, diagnostics) = read(&[("external-dns.kubernetes.io/target", "lb.example.net.,")]);
         assert_eq!(read.targets, vec![Str::from("lb.example.net"), "".into()]);
         assert_eq!(diagnostics[0].reason, reason::TARGET_INVALID);
+        for (target, expected) in
+            [("192.0.2.1", false), ("2001:db8::1", false), ("_x.example.net", false), ("http://x", true), ("a b", true)]
+        {
+            assert_eq!(is_odd_target(target), expected, "{target}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::annotations::{Annotations, RouteAnnotations};
 use super::settings::Settings;
 use super::{Desired, PassedOver, Withheld, filters, hostnames};
-use crate::model::{Kind, Route, RouteKind};
+use crate::model::{Route, RouteKind};
 use crate::reason;
 use crate::snapshot::Snapshot;
 
@@ -22,9 +22,12 @@ mod hosts;
 mod index;
 mod parents;
 mod resolve;
+mod settle;
 #[cfg(test)]
 mod tests;
 mod why;
+
+pub use settle::{Lost, Settled, settle};
 
 use endpoints::{Endpoint, Merger};
 use parents::Parents;
@@ -98,6 +101,3 @@ fn outside_domains(route: &Route, host: resolve::Host) -> Withheld {
         field: Default::default(),
     }
 }
-
-/// Kinds of parents that external-dns knows.
-const PARENT_KINDS: [Kind; 2] = [Kind::Gateway, Kind::ListenerSet];

@@ -15,6 +15,9 @@ pub const GA_PREFIX: &str = "external-dns.kubernetes.io/";
 /// The prefix of annotations before that.
 pub const ALPHA_PREFIX: &str = "external-dns.alpha.kubernetes.io/";
 
+/// How many names most issuers put into a certificate.
+pub const CERTIFICATE_NAMES: usize = 100;
+
 /// The settings of both profiles.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -54,6 +57,8 @@ pub struct Settings {
     pub gateway_addresses: BTreeMap<Key, Vec<Str>>,
     /// `--status`.
     pub status: StatusMode,
+    /// How many names a certificate may have.
+    pub certificate_names: usize,
 }
 
 impl Default for Settings {
@@ -77,6 +82,7 @@ impl Default for Settings {
             domains: DomainFilter::default(),
             gateway_addresses: BTreeMap::new(),
             status: StatusMode::default(),
+            certificate_names: CERTIFICATE_NAMES,
         }
     }
 }

@@ -14,6 +14,7 @@ use super::settings::source_name;
 use crate::model::{Route, RouteKind, Str};
 
 mod context;
+mod dialect;
 mod functions;
 
 /// The text that stands in the output for something that is not there.
@@ -83,10 +84,7 @@ impl Template {
                 joined.push(',');
             }
             joined.push_str(template.as_ref());
-            engine(&joined, RouteKind::Http).map_err(|message| TemplateError {
-                template: Some(i),
-                message: format!("`{}`: {message}", template.as_ref()),
-            })?;
+            engine(&joined, RouteKind::Http).map_err(|message| refused(i, template.as_ref(), message))?;
         }
         if joined.trim().is_empty() {
             return Ok(None);
@@ -135,8 +133,14 @@ impl Eq for Template {}
 fn engine(text: &str, kind: RouteKind) -> Result<gtmpl_ng::Template, String> {
     let mut engine = gtmpl_ng::Template::with_limits(Limits::default().with_output_bytes(MAX_OUTPUT));
     functions::register(&mut engine, kind);
-    engine.parse(text).map_err(|error| parse_message(&error))?;
+    engine.parse(dialect::rewrite(text)?).map_err(|error| parse_message(&error))?;
     Ok(engine)
+}
+
+/// The error of one template; its position is counted from its own beginning where that can be told.
+fn refused(place: usize, template: &str, in_all: String) -> TemplateError {
+    let message = engine(template, RouteKind::Http).err().unwrap_or(in_all);
+    TemplateError { template: Some(place), message: format!("`{template}`: {message}") }
 }
 
 fn parse_message(error: &ParseError) -> String {
@@ -244,6 +248,8 @@ mod tests {
             ("{{isSource \"gateway-HTTPRoute\"}}.{{isSource \"service\"}}", &["true.false"]),
             ("{{(fromJson \"{\\\"a\\\": [\\\"x\\\"]}\").a | len}}", &["1"]),
             ("{{printf \"%03d\" 7}}.test", &["007.test"]),
+            ("{{\"\\x41\"}}{{`\\`}}{{'a'}}", &["A\\97"]),
+            ("{{with .Labels.none}}x{{else with .Labels.team}}{{.}}{{end}}.test", &["blue.test"]),
             ("{{(index .Spec.ParentRefs 0).Name}}.test", &["edge.test"]),
             ("{{.ObjectMeta.Name}}.{{.GetNamespace}}", &["Web.shop"]),
             ("", &[]),
@@ -303,7 +309,7 @@ mod tests {
     fn a_template_that_does_not_parse_is_named() {
         let error = Template::parse(&["{{.Name}}.test", "{{.Name"]).unwrap_err();
         assert_eq!(error.template, Some(1));
-        assert_eq!(error.to_string(), "`{{.Name`: line 1, column 16: unclosed action");
+        assert_eq!(error.to_string(), "`{{.Name`: line 1, column 8: unclosed action");
         assert!(Template::parse(&["{{nonsense .Name}}"]).is_err());
     }
 

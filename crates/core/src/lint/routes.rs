@@ -287,37 +287,11 @@ fn kind(route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagn
 }
 
 /// What is odd about a route by itself.
-pub(super) fn hygiene(route: &RouteState) -> Vec<Diagnostic> {
-    let object = route.route.object();
-    let parents = &route.route.parents;
-    let mut all = Vec::new();
-    if parents.is_empty() {
-        let message = "the route names no parent, so nothing reaches it";
-        all.push(Diagnostic::new(reason::ROUTE_WITHOUT_PARENT, &object, FieldPath::of("spec.parentRefs"), message));
-    }
-    let own = &route.route.meta.key.namespace;
-    let full = |p: &ParentRef| {
-        (
-            p.target.group.clone(),
-            p.target.kind.clone(),
-            p.target.namespace_or(own).clone(),
-            p.target.name.clone(),
-            p.section.clone(),
-            p.port,
-        )
-    };
-    for (i, parent) in parents.iter().enumerate() {
-        if parents[..i].iter().any(|earlier| full(earlier) == full(parent)) {
-            let message = format!("`spec.parentRefs[{i}]` names the same parent as an earlier entry");
-            all.push(Diagnostic::new(
-                reason::PARENT_REPEATED,
-                &object,
-                FieldPath::of("spec.parentRefs").index(i),
-                message,
-            ));
-        }
-    }
-    all
+pub(super) fn hygiene(route: &RouteState) -> Option<Diagnostic> {
+    let message = "the route names no parent, so nothing reaches it";
+    let field = FieldPath::of("spec.parentRefs");
+    let alone = route.route.parents.is_empty();
+    alone.then(|| Diagnostic::new(reason::ROUTE_WITHOUT_PARENT, &route.route.object(), field, message))
 }
 
 /// Hostnames of an attached route that no listener it attaches to covers.

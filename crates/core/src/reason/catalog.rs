@@ -157,6 +157,24 @@ catalog! {
     ROUTE_LOSES_ALL = "route-loses-all" "GP0307" Warning ("", "")
         "An older TCPRoute or UDPRoute takes all traffic of the listener, so this one gets none."
         "Attach to another listener, or remove the older route.";
+    POLICY_CONFLICTED = "policy-conflicted" "GP0310" Error ("Accepted", "Conflicted")
+        "Two policies of one kind have the same target; the older one governs."
+        "Remove one of them, or give it a section of its own.";
+    POLICY_OVERRIDDEN = "policy-overridden" "GP0311" Info ("", "")
+        "Every listener that a policy is about has a closer policy, so it decides nothing."
+        "Nothing to do; it governs again when a closer policy goes.";
+    POLICY_TARGET_MISSING = "policy-target-missing" "GP0312" Error ("Accepted", "TargetNotFound")
+        "A policy is about an object or a listener that is not there, or that is not looked after here."
+        "Correct `spec.targetRef`; a policy and its target share a namespace.";
+    POLICY_INVALID = "policy-invalid" "GP0313" Error ("Accepted", "Invalid")
+        "A policy has a value that cannot be carried out, so it governs nothing and nothing is deleted because of it."
+        "Mend the field that the message names.";
+    NO_POLICY = "no-policy" "GP0314" Info ("", "")
+        "Hostnames are published only under a DNSPolicy, and none governs the listener."
+        "Create a DNSPolicy for the Gateway or ListenerSet, or publish everything with `--publish all`.";
+    WILDCARD_NOT_ALLOWED = "wildcard-not-allowed" "GP0315" Info ("", "")
+        "A hostname is a wildcard, and the policy that governs the listener does not allow wildcards."
+        "Name precise hostnames on the route, or set `allowWildcardHosts: true` on the policy.";
 
     // GP04: DNS.
     TYPE_CLASH = "type-clash" "GP0404" Warning ("", "")
@@ -198,6 +216,23 @@ catalog! {
     DOMAIN_NOT_SELECTED = "domain-not-selected" "GP0421" Info ("", "")
         "A name is outside the domains that the settings name."
         "Add its domain to `--domain-filter`, or take it out of `--exclude-domains`.";
+    ADDRESS_EXCLUDED = "address-excluded" "GP0422" Warning ("", "")
+        "The policy excludes every address that a hostname would have, so it gets no record."
+        "Take an address out of `excludeAddresses`, or give the Gateway another one.";
+
+    // GP06: certificates.
+    CERTIFICATE_CANNOT_COVER = "certificate-cannot-cover" "GP0601" Warning ("", "")
+        "A listener that ends TLS serves a hostname that no permitted certificate covers."
+        "Name precise hostnames on the route, or allow wildcards with a TLSPolicy.";
+    CERTIFICATE_SECRET_ELSEWHERE = "certificate-secret-elsewhere" "GP0610" Info ("", "")
+        "A listener takes its certificate from a Secret in another namespace, which is never filled from here."
+        "Have the owner of that namespace fill it, or name a Secret beside the listener.";
+    CERTIFICATE_TOO_MANY_NAMES = "certificate-too-many-names" "GP0611" Error ("", "")
+        "A certificate would have more names than its issuer takes; the names of the youngest routes are left out."
+        "Spread the listeners over several Secrets, or allow a wildcard with a TLSPolicy.";
+    CERTIFICATE_ISSUERS_DIFFER = "certificate-issuers-differ" "GP0612" Warning ("", "")
+        "Listeners that share a Secret are governed by TLSPolicies with different issuers; the oldest policy decides."
+        "Give the listeners Secrets of their own, or make the issuers the same.";
 
     // GP07: hygiene.
     HOSTNAME_IS_IP = "hostname-is-ip" "GP0701" Error ("", "")

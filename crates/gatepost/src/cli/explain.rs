@@ -3,11 +3,13 @@
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
-use gatepost_core::explain::Explanation;
+use gatepost_core::desired;
+use gatepost_core::explain::{Explanation, Publication};
 use gatepost_core::lint::World;
 use gatepost_core::names::Hostname;
 use gatepost_core::reason::Reason;
 
+use super::flags::Publishing;
 use super::{Ending, Failure, Input};
 use crate::render::{Colour, explanation};
 use crate::source::Objects;
@@ -25,6 +27,8 @@ pub(super) struct Explain {
     subject: String,
     #[command(flatten)]
     input: Input,
+    #[command(flatten)]
+    publishing: Publishing,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
@@ -45,16 +49,21 @@ impl Explain {
         let hostname = Hostname::parse(&self.subject).map_err(|error| {
             Failure::usage(format!("`{}` {error}; nor is it a reason, as in `gatepost explain GP0204`", self.subject))
         })?;
+        let settings = self.publishing.settings()?;
         let objects = Objects::read(&self.input)?;
         super::warn_unreadable(&objects);
-        let topology = objects.topology(&Default::default());
-        let mut explained = Explanation::of(World { snapshot: objects.snapshot(), topology: &topology }, &hostname);
+        let topology = objects.topology(&self.publishing.scope());
+        let world = World { snapshot: objects.snapshot(), topology: &topology };
+        let mut explained = Explanation::of(world, &hostname);
+        let desired = desired::build(objects.snapshot(), &topology, &settings);
+        let published = Publication::of(world, &desired, &explained);
         place(&objects, &mut explained);
         match self.output {
-            Format::Json => write_json(out, &ExplainView::of(&explained))?,
-            Format::Text => write!(out, "{}", explanation::render(&explained, Colour::detect()))?,
+            Format::Json => write_json(out, &ExplainView::of(&explained, &published))?,
+            Format::Text => write!(out, "{}", explanation::render(&explained, &published, Colour::detect()))?,
         }
-        Ok(if explained.works() { Ending::Done } else { Ending::No })
+        let right = explained.works() && published.is_published();
+        Ok(if right { Ending::Done } else { Ending::No })
     }
 
     fn reason(&self, out: &mut dyn Write, reason: Reason) -> Result<Ending, Failure> {

@@ -145,7 +145,8 @@ fn write_text(out: &mut dyn Write, answer: &Answer, colour: Colour) -> std::io::
     field(out, "listener", answer.listener.as_ref().map(ToString::to_string))?;
     let rule = answer.rule.map(|rule| format!(", rule {rule}")).unwrap_or_default();
     field(out, "route", answer.route.as_ref().map(|route| format!("{route}{rule}")))?;
-    let total: u32 = answer.backends.iter().map(|b| b.weight).chain(answer.unavailable.iter().map(|b| b.weight)).sum();
+    let shares = answer.backends.iter().map(|b| b.weight).chain(answer.unavailable.iter().map(|b| b.weight));
+    let total: u64 = shares.map(u64::from).sum();
     for share in &answer.backends {
         let port = share.port.map(|p| format!(":{p}")).unwrap_or_default();
         field(out, "backend", Some(format!("{}{port}, {} of {total}", share.backend, share.weight)))?;

@@ -1,35 +1,86 @@
 //! `explain` as text: one screen, the first broken link first.
 
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::explain::{Chain, Explanation, Link};
+use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Held, Link, Publication};
 
 use super::{Colour, inert};
 
 /// How many chains are shown in full.
 const SHOWN: usize = 5;
 
-/// The explanation of a hostname up to attachment.
-pub fn render(explanation: &Explanation, colour: Colour) -> String {
-    let name = &explanation.hostname;
+/// The explanation of a hostname, from the class to its record and certificate.
+pub fn render(explanation: &Explanation, published: &Publication, colour: Colour) -> String {
     let mut lines = Vec::new();
     if explanation.works() {
-        lines.push(colour.paint("32", &format!("✓ {name} is attached")));
-        for chain in explanation.chains.iter().filter(|c| c.works()).take(SHOWN) {
-            lines.push(format!("  {}", path(chain, colour)));
-            lines.extend(chain.notes.iter().flat_map(|note| said(note, colour)));
-        }
+        lines.extend(working(explanation, published, colour));
     } else if explanation.chains.is_empty() {
         lines.extend(nobody(explanation, colour));
     } else {
-        lines.push(colour.paint("31", &format!("✗ {name} does not work")));
+        lines.push(colour.paint("31", &format!("✗ {} does not work", explanation.hostname)));
     }
+    lines.extend(broken(explanation, colour));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn working(explanation: &Explanation, published: &Publication, colour: Colour) -> Vec<String> {
+    let name = &explanation.hostname;
+    let headline = match published.is_published() {
+        true => colour.paint("32", &format!("✓ {name} is attached and published")),
+        false => colour.paint("31", &format!("✗ {name} is attached, but not published")),
+    };
+    let mut lines = vec![headline];
+    if !published.is_published() {
+        lines.extend(published.withheld.first().map(|w| format!("  {}", inert(&withheld(w)))));
+    }
+    for chain in explanation.chains.iter().filter(|c| c.works()).take(SHOWN) {
+        lines.push(format!("  {}", path(chain, colour)));
+        lines.extend(chain.notes.iter().flat_map(|note| said(note, colour)));
+    }
+    for record in &published.records {
+        let by = if *record.name == *name.as_str() { String::new() } else { format!(" (answered by {})", record.name) };
+        lines.push(inert(&format!("  DNS          {}{by}", super::plan::record_line(record))));
+    }
+    lines.extend(published.certificates.iter().map(|walk| inert(&format!("  certificate  {}", certificate(walk)))));
+    lines
+}
+
+fn withheld(withheld: &gatepost_core::desired::Withheld) -> String {
+    let row = withheld.reason.row();
+    format!("{} {}: {} [{} {}]", withheld.object, withheld.field, withheld.message, row.code, row.name)
+}
+
+fn certificate(walk: &CertificateWalk) -> String {
+    let held = match &walk.held {
+        Held::Missing => "the Secret is not there yet".to_owned(),
+        Held::Unusable(why) => format!("the Secret cannot be used: {why}"),
+        Held::Certificate { covers: true, not_after } => format!("the Secret covers it until {}", date(*not_after)),
+        Held::Certificate { covers: false, .. } => "the Secret does not cover it".to_owned(),
+    };
+    let wanted = if walk.wanted { "wanted" } else { "not wanted by any policy" };
+    format!("{} for {}: {wanted}; {held}", walk.secret, walk.listener)
+}
+
+/// The day of an instant, as `2027-01-31`.
+fn date(seconds: i64) -> String {
+    // Days since 0000-03-01, so that a leap day is the last of its year.
+    let days = seconds.div_euclid(86_400) + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+fn broken(explanation: &Explanation, colour: Colour) -> Vec<String> {
     let broken: Vec<_> = explanation.chains.iter().filter(|c| !c.works()).collect();
+    let mut lines = Vec::new();
     if explanation.works() && !broken.is_empty() {
-        lines.push(format!(
-            "  {} further {} not attach:",
-            broken.len(),
-            if broken.len() == 1 { "way does" } else { "ways do" }
-        ));
+        let ways = if broken.len() == 1 { "way does" } else { "ways do" };
+        lines.push(format!("  {} further {ways} not attach:", broken.len()));
     }
     for chain in broken.iter().take(SHOWN) {
         lines.extend(chain.broken.iter().flat_map(|d| said(d, colour)));
@@ -38,8 +89,7 @@ pub fn render(explanation: &Explanation, colour: Colour) -> String {
     if broken.len() > SHOWN {
         lines.push(format!("  … and {} more; -o json shows all", broken.len() - SHOWN));
     }
-    lines.push(String::new());
-    lines.join("\n")
+    lines
 }
 
 fn nobody(explanation: &Explanation, colour: Colour) -> Vec<String> {
@@ -100,4 +150,17 @@ fn shown(link: &Link, colour: Colour) -> String {
     let mark = if link.holds { colour.paint("32", "✓") } else { colour.paint("31", "✗") };
     let detail = link.detail.as_ref().map(|d| format!(" ({d})")).unwrap_or_default();
     format!("{} {mark}", inert(&format!("{}{detail}", link.name)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::date;
+
+    #[test]
+    fn days_are_those_of_the_calendar() {
+        let table = [(0, "1970-01-01"), (951_782_400, "2000-02-29"), (1_830_211_200, "2027-12-31"), (-1, "1969-12-31")];
+        for (seconds, day) in table {
+            assert_eq!(date(seconds), day);
+        }
+    }
 }

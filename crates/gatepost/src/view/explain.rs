@@ -1,6 +1,6 @@
 //! `explain -o json`: chains and reasons.
 
-use gatepost_core::explain::{Chain, Explanation, Link, Role};
+use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Held, Link, Publication, Role};
 use gatepost_core::reason::Reason;
 use serde::Serialize;
 
@@ -12,11 +12,30 @@ use super::diagnostic::DiagnosticView;
 pub struct ExplainView {
     hostname: String,
     attached: bool,
+    published: bool,
+    records: Vec<super::plan::RecordView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    certificates: Vec<CertificateView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    withheld: Vec<super::plan::WithheldView>,
     chains: Vec<ChainView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     open_listeners: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     similar: Vec<String>,
+}
+
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct CertificateView {
+    listener: String,
+    secret: String,
+    wanted: bool,
+    held: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covers: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after: Option<i64>,
 }
 
 #[derive(Serialize, Debug)]
@@ -55,10 +74,14 @@ pub struct ReasonView {
 
 impl ExplainView {
     /// The view of an explanation.
-    pub fn of(explanation: &Explanation) -> Self {
+    pub fn of(explanation: &Explanation, published: &Publication) -> Self {
         ExplainView {
             hostname: explanation.hostname.to_string(),
             attached: explanation.works(),
+            published: published.is_published(),
+            records: published.records.iter().map(super::plan::record).collect(),
+            certificates: published.certificates.iter().map(certificate).collect(),
+            withheld: published.withheld.iter().map(super::plan::withheld).collect(),
             chains: explanation.chains.iter().map(chain).collect(),
             open_listeners: explanation.open_listeners.iter().map(ToString::to_string).collect(),
             similar: explanation.similar.clone(),
@@ -79,6 +102,22 @@ impl ReasonView {
             summary: row.summary,
             help: row.help,
         }
+    }
+}
+
+fn certificate(walk: &CertificateWalk) -> CertificateView {
+    let (held, covers, not_after) = match &walk.held {
+        Held::Missing => ("missing", None, None),
+        Held::Unusable(_) => ("unusable", None, None),
+        Held::Certificate { covers, not_after } => ("certificate", Some(*covers), Some(*not_after)),
+    };
+    CertificateView {
+        listener: walk.listener.to_string(),
+        secret: walk.secret.to_string(),
+        wanted: walk.wanted,
+        held,
+        covers,
+        not_after,
     }
 }
 

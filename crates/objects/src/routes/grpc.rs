@@ -3,8 +3,8 @@
 use gatepost_core::model::{GrpcMatch, MatchKind, Matches, Meta, RouteKind, Rule};
 use gatepost_core::snapshot::Object;
 
-use super::common::{Spec, backends, hostnames, route, rule_name};
 use super::http::{value_match_kind, value_matches};
+use super::parts::{Spec, backends, hostnames, route, rule_name};
 use super::{filters, retry};
 use crate::fields::Fields;
 use crate::rules;
@@ -24,7 +24,7 @@ pub(crate) fn read(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
 fn rule(f: &Fields<'_>) -> Rule {
     let mut matches = f.mappings("matches", grpc_match);
     rules::at_most(f, "matches", matches.len(), 64);
-    if matches.is_empty() && f.has("matches") && !f.is_empty_list("matches") {
+    if matches.is_empty() && f.is_no_list("matches") {
         matches.push(nothing());
     }
     let filters = filters::grpc(f);
@@ -42,7 +42,7 @@ fn grpc_match(f: &Fields<'_>) -> GrpcMatch {
     let wrong_before = f.sink().wrong_types();
     let headers = value_matches(f, "headers", Shape::Text(4096));
     let found = f.mapping("method", method).unwrap_or(GrpcMatch { kind: MatchKind::Exact, ..nothing() });
-    if f.sink().wrong_types() > wrong_before {
+    if f.is_stand_in() || f.sink().wrong_types() > wrong_before {
         GrpcMatch { headers, ..nothing() }
     } else {
         GrpcMatch { headers, ..found }

@@ -3,7 +3,7 @@
 use gatepost_core::model::{HttpMatch, MatchKind, Matches, Meta, PathMatch, RouteKind, Rule, Str, ValueMatch};
 use gatepost_core::snapshot::Object;
 
-use super::common::{Spec, backends, hostnames, route, rule_name};
+use super::parts::{Spec, backends, hostnames, route, rule_name};
 use super::{filters, retry};
 use crate::fields::Fields;
 use crate::rules;
@@ -32,7 +32,7 @@ fn rule(f: &Fields<'_>) -> Rule {
     let mut matches = f.mappings("matches", http_match);
     rules::at_most(f, "matches", matches.len(), 64);
     if matches.is_empty() {
-        matches.push(if f.has("matches") && !f.is_empty_list("matches") { nothing() } else { HttpMatch::default() });
+        matches.push(if f.is_no_list("matches") { nothing() } else { HttpMatch::default() });
     }
     let filters = filters::http(f);
     let backends = backends(f, filters::http);
@@ -58,7 +58,7 @@ fn http_match(f: &Fields<'_>) -> HttpMatch {
         query: value_matches(f, "queryParams", Shape::Text(1024)),
         method: method(f),
     };
-    if f.sink().wrong_types() > wrong_before {
+    if f.is_stand_in() || f.sink().wrong_types() > wrong_before {
         found.path = nothing().path;
     }
     found

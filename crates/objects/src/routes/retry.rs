@@ -43,7 +43,7 @@ fn retry(f: &Fields<'_>) {
 
 /// Accepts the field names of 1.7 and those it replaced.
 fn persistence(f: &Fields<'_>) {
-    f.ignore(&["sessionName", "idleTimeout"]);
+    f.ignore(&["sessionName", "idleTimeout", "cookieConfig"]);
     let absolute = f.shaped("absoluteTimeout", Shape::Duration);
     let kind = rules::word(f, "type", &["Cookie", "Header"]).unwrap_or_else(|| "Cookie".into());
     let permanent = f.mapping("cookie", |f| {

@@ -161,6 +161,15 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn no_text_is_too_odd(text in "[-+]?([0-9]{0,25}\\.?[0-9]{0,25}(h|m|s|ms|us|µs|ns|x|)){0,4}|.{0,20}") {
+            if let Ok(seconds) = ttl(&text) {
+                proptest::prop_assert!((1..=i32::MAX as u32).contains(&seconds));
+            }
+        }
+    }
+
     #[test]
     fn anything_else_is_no_duration() {
         let texts = [

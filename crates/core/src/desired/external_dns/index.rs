@@ -117,6 +117,21 @@ mod tests {
         }
     }
 
+    proptest::proptest! {
+        #[test]
+        fn the_index_answers_so_for_any_hosts(hosts in proptest::collection::vec("(\\*\\.)?([ab]\\.){0,3}(a|b|ab)\\.?|", 0..12)) {
+            let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+            let index = HostIndex::new(hosts.iter().map(|host| Some(*host)));
+            for host in &hosts {
+                let mut found = Vec::new();
+                index.overlapping(host, |listener| found.push(listener));
+                found.sort();
+                let expected: Vec<usize> = (0..hosts.len()).filter(|i| hosts::common(hosts[*i], host).is_some()).collect();
+                proptest::prop_assert_eq!(found, expected);
+            }
+        }
+    }
+
     #[test]
     fn listeners_without_a_valid_hostname_are_never_found() {
         let index = HostIndex::new([None, Some("a.test")].into_iter());

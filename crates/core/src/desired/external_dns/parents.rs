@@ -90,7 +90,7 @@ impl<'a> Parents<'a> {
         if let Some(because) = filters::gateway(gateway, &annotations, settings) {
             return desired.passed_over.push(PassedOver { object, because });
         }
-        annotations.report_overruled(&object, &mut desired.diagnostics);
+        annotations.report(&object, &mut desired.diagnostics);
         let doors = gateway.listeners.iter().map(|spec| Door::new(spec, None)).collect();
         let mut parent = Parent::new(object, &gateway.meta.key.name, doors);
         parent.gateway = Some(gateway);
@@ -111,7 +111,7 @@ impl<'a> Parents<'a> {
         if let Some(because) = filters::listener_set(set, &annotations, settings) {
             return desired.passed_over.push(PassedOver { object: set.object(), because });
         }
-        annotations.report_overruled(&set.object(), &mut desired.diagnostics);
+        annotations.report(&set.object(), &mut desired.diagnostics);
         let parent = self.joined(set, annotations.targets(), snapshot, settings.status != StatusMode::Compute);
         self.sets.insert(&set.meta.key, parent);
     }

@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::PARENT_KINDS;
 use super::admission::{self, Applicant};
 use super::hosts;
 use super::parents::{Door, Parent, Parents};
@@ -154,8 +153,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn parent(&self, target: &Target) -> Result<&'a Parent<'a>, Dead> {
-        let is_known = |kind: &Kind| target.group == GATEWAY_GROUP && kind.as_str() == target.kind;
-        let kind = PARENT_KINDS.into_iter().find(is_known).ok_or(Dead::OtherKind)?;
+        let kind = target.known_kind().ok_or(Dead::OtherKind)?;
         if kind == Kind::ListenerSet && !self.settings.gateway_listener_sets {
             return Err(Dead::SetsNotRead);
         }
@@ -196,6 +194,12 @@ impl<'r> Target<'r> {
             namespace: reference.namespace.as_ref().filter(|namespace| !namespace.is_empty()).unwrap_or(own),
             name: &reference.name,
         }
+    }
+
+    /// Its kind, where that is one of the two that take routes.
+    pub(super) fn known_kind(&self) -> Option<Kind> {
+        let kinds = [Kind::Gateway, Kind::ListenerSet];
+        kinds.into_iter().find(|kind| self.group == GATEWAY_GROUP && kind.as_str() == self.kind)
     }
 
     /// Namespace and name.

@@ -183,9 +183,11 @@ impl Case<'_> {
 
     fn absent(&self, target: &Target) -> (Gate, Reason, String) {
         let snapshot = self.resolver.snapshot;
-        let key = target.key();
-        let is_there = snapshot.gateways.contains_key(&key) && target.shown().starts_with("Gateway/")
-            || snapshot.listener_sets.contains_key(&ObjectRef { kind: Kind::ListenerSet, key });
+        let is_there = match target.known_kind() {
+            Some(Kind::Gateway) => snapshot.gateways.contains_key(&target.key()),
+            Some(kind) => snapshot.listener_sets.contains_key(&ObjectRef { kind, key: target.key() }),
+            None => false,
+        };
         if is_there {
             (Gate::Parent, reason::NOT_SELECTED, format!("{} is left out by a filter", target.shown()))
         } else {

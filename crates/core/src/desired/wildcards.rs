@@ -1,0 +1,158 @@
+//! What a wildcard answers for in the DNS (RFC 4592), which is less than what it matches in a Gateway.
+//!
+//! A wildcard `*.example.com` answers for a name only if nothing exists at that name or between it and `example.com`: an
+//! owner of records exists, and so does everything above it. The tree here knows no zones; a cut would only hide names
+//! that are somebody else's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The owners of records, and everything that exists because of them.
+#[derive(Clone, Debug, Default)]
+pub struct Tree<'a> {
+    owners: BTreeSet<&'a str>,
+    /// Owners and the names above them.
+    existing: BTreeSet<&'a str>,
+    /// Wildcard owners by what stands behind `*.`.
+    wildcards: BTreeMap<&'a str, &'a str>,
+}
+
+impl<'a> Tree<'a> {
+    /// The tree of these owners.
+    pub fn of(owners: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut tree = Tree::default();
+        owners.into_iter().for_each(|name| tree.insert(name));
+        tree
+    }
+
+    /// Adds an owner of records.
+    pub fn insert(&mut self, name: &'a str) {
+        self.owners.insert(name);
+        self.insert_existing(name);
+        if let Some(base) = name.strip_prefix("*.") {
+            self.wildcards.insert(base, name);
+        }
+    }
+
+    /// Adds a name that exists without answering, such as that of a challenge.
+    pub fn insert_existing(&mut self, name: &'a str) {
+        let fresh = std::iter::once(name).chain(above(name)).take_while(|name| !self.existing.contains(name));
+        let fresh: Vec<_> = fresh.collect();
+        self.existing.extend(fresh);
+    }
+
+    /// The owner whose records answer a query for a name: itself, or the wildcard at its closest encloser.
+    pub fn owner(&self, name: &str) -> Option<&'a str> {
+        if let Some(owner) = self.owners.get(name) {
+            return Some(owner);
+        }
+        if self.existing.contains(name) {
+            return None;
+        }
+        let encloser = above(name).find(|name| self.existing.contains(name))?;
+        self.wildcards.get(encloser).copied()
+    }
+}
+
+/// The names that wildcards do not answer for as they should, and that have to be owners themselves.
+///
+/// `tree` holds the names that are owners in any case. `suits` says whether the records of an owner are what a name
+/// should be answered with. Each name that is made an owner may take further ones away from a wildcard; owners are never
+/// taken back, so that the result depends on nothing but its input.
+pub fn explicit<'a>(
+    tree: &mut Tree<'a>,
+    names: impl IntoIterator<Item = &'a str>,
+    suits: impl Fn(&str, &str) -> bool,
+) -> BTreeSet<&'a str> {
+    let mut covered: Vec<&'a str> = names.into_iter().collect();
+    let mut explicit = BTreeSet::new();
+    loop {
+        let is_answered = |name: &&str| tree.owner(name).is_some_and(|owner| suits(name, owner));
+        let (answered, missed): (Vec<_>, Vec<_>) = covered.into_iter().partition(is_answered);
+        if missed.is_empty() {
+            return explicit;
+        }
+        missed.iter().for_each(|name| tree.insert(name));
+        explicit.extend(missed);
+        covered = answered;
+    }
+}
+
+/// The names above a name, closest first.
+fn above(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest)).skip(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn made_explicit(owners: &[&'static str], names: &[&'static str]) -> Vec<&'static str> {
+        let mut tree = Tree::of(owners.iter().copied());
+        explicit(&mut tree, names.iter().copied(), |_, owner| owner.starts_with('*')).into_iter().collect()
+    }
+
+    #[test]
+    fn the_zone_of_the_rfc_answers_as_the_rfc_says() {
+        let owners = [
+            "example",
+            "*.example",
+            "sub.*.example",
+            "host1.example",
+            "_ssh._tcp.host1.example",
+            "_ssh._tcp.host2.example",
+            "subdel.example",
+        ];
+        let tree = Tree::of(owners);
+        let table = [
+            ("host3.example", Some("*.example")),
+            ("foo.bar.example", Some("*.example")),
+            ("host1.example", Some("host1.example")),
+            ("host2.example", None),
+            ("sub.*.example", Some("sub.*.example")),
+            ("_telnet._tcp.host1.example", None),
+            ("host.subdel.example", None),
+            ("ghost.*.example", None),
+            ("elsewhere.test", None),
+        ];
+        for (name, owner) in table {
+            assert_eq!(tree.owner(name), owner, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_that_a_wildcard_answers_for_stay_covered() {
+        assert!(made_explicit(&["*.a.test"], &["x.a.test", "y.z.a.test", "*.w.a.test"]).is_empty());
+    }
+
+    #[test]
+    fn what_exists_at_or_below_a_name_makes_it_explicit() {
+        assert_eq!(
+            made_explicit(&["*.a.test", "x.y.a.test"], &["y.a.test", "z.y.a.test", "b.a.test"]),
+            ["y.a.test", "z.y.a.test"]
+        );
+    }
+
+    #[test]
+    fn one_explicit_name_takes_others_away() {
+        // `p.q.r` is below nothing that exists, until `z.q.r`, which the deeper owner takes away, exists.
+        let owners = ["*.a.test", "o.z.q.r.a.test"];
+        assert_eq!(made_explicit(&owners, &["p.q.r.a.test", "r.a.test", "s.a.test"]), ["p.q.r.a.test", "r.a.test"]);
+    }
+
+    #[test]
+    fn the_closest_wildcard_answers() {
+        let tree = Tree::of(["*.a.test", "*.b.a.test"]);
+        assert_eq!(tree.owner("x.b.a.test"), Some("*.b.a.test"));
+        assert_eq!(tree.owner("b.a.test"), None);
+        assert_eq!(tree.owner("x.c.a.test"), Some("*.a.test"));
+    }
+
+    #[test]
+    fn a_challenge_takes_its_name_away_from_the_wildcard() {
+        let mut tree = Tree::of(["*.a.test"]);
+        tree.insert_existing("_acme-challenge.x.a.test");
+        assert_eq!(tree.owner("x.a.test"), None);
+        assert_eq!(tree.owner("_acme-challenge.x.a.test"), None);
+        assert_eq!(tree.owner("y.a.test"), Some("*.a.test"));
+    }
+}

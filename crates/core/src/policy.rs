@@ -1,0 +1,291 @@
+//! Which DNSPolicy and which TLSPolicy governs each listener, and why the others govern nothing.
+//!
+//! A section beats the whole object, a ListenerSet's own policy beats the one inherited from its Gateway, and among equal
+//! targets the oldest wins, then the first by `namespace/name`. A policy that is not accepted governs nothing: it neither
+//! shadows another one nor takes anything away. What a policy asks for is carried out in [`crate::desired`], never here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::model::*;
+use crate::reason::{self, Reason};
+use crate::snapshot::{Snapshot, Visibility};
+use crate::topology::{ListenerId, Topology};
+
+pub mod exclusions;
+pub mod report;
+mod targets;
+mod validity;
+
+pub use exclusions::Exclusion;
+pub use report::{HostnameReport, HostnameState, PolicyReport};
+
+/// Every policy of a snapshot, judged.
+#[derive(Clone, Debug, Default)]
+pub struct Policies {
+    /// How names are published.
+    pub dns: Book<DnsPolicy>,
+    /// How certificates are made.
+    pub tls: Book<TlsPolicy>,
+}
+
+/// The policies of one kind.
+#[derive(Clone, Debug)]
+pub struct Book<P> {
+    /// Every policy, refused ones too.
+    pub states: BTreeMap<Key, PolicyState<P>>,
+    governing: BTreeMap<ListenerId, Key>,
+}
+
+/// A policy, judged.
+#[derive(Clone, Debug)]
+pub struct PolicyState<P> {
+    /// The object.
+    pub policy: Arc<P>,
+    /// Why it is not accepted, if it is not.
+    pub refused: Option<Refusal>,
+    /// The listeners it is about, in order; another policy may govern some of them.
+    pub listeners: Vec<ListenerId>,
+}
+
+/// Why a policy is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// `policy-target-missing`, `policy-invalid`, `policy-conflicted`, or `kind-not-visible`.
+    pub reason: Reason,
+    /// The same in words.
+    pub message: String,
+    /// The field to edit.
+    pub field: FieldPath,
+    /// The policy that wins a conflict.
+    pub winner: Option<Key>,
+}
+
+/// What DNSPolicies and TLSPolicies have in common.
+pub trait Policy {
+    /// Its kind.
+    const KIND: Kind;
+    /// Name and age.
+    fn meta(&self) -> &Meta;
+    /// What it is about.
+    fn target(&self) -> &PolicyTarget;
+    /// Its own word on wildcards.
+    fn allow_wildcards(&self) -> Option<bool>;
+    /// What is wrong with its values: field and a clause.
+    fn problem(&self) -> Option<(FieldPath, String)>;
+
+    /// Which object it is.
+    fn object(&self) -> ObjectRef {
+        ObjectRef { kind: Self::KIND, key: self.meta().key.clone() }
+    }
+
+    /// Whether wildcards are allowed; unset means yes (D1).
+    fn allows_wildcards(&self) -> bool {
+        self.allow_wildcards().unwrap_or(true)
+    }
+}
+
+impl Policies {
+    /// Judges the policies of a snapshot.
+    pub fn build(snapshot: &Snapshot, topology: &Topology) -> Policies {
+        Policies {
+            dns: Book::build(snapshot, topology, snapshot.dns_policies.values()),
+            tls: Book::build(snapshot, topology, snapshot.tls_policies.values()),
+        }
+    }
+
+    /// What is wrong with them.
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all = self.dns.diagnostics();
+        all.extend(self.tls.diagnostics());
+        all
+    }
+}
+
+impl<P: Policy> Book<P> {
+    /// The policy that governs a listener.
+    pub fn governing(&self, listener: ListenerId) -> Option<&Arc<P>> {
+        let key = self.governing.get(&listener)?;
+        self.states.get(key).map(|state| &state.policy)
+    }
+
+    /// A policy that would govern a listener if its values were right.
+    pub fn invalid(&self, listener: ListenerId) -> Option<&PolicyState<P>> {
+        let is_invalid = |s: &&PolicyState<P>| s.refused.as_ref().is_some_and(|r| r.reason == reason::POLICY_INVALID);
+        let mut about = self.states.values().filter(is_invalid).filter(|s| s.listeners.contains(&listener));
+        about.next()
+    }
+
+    /// The listeners that a policy governs, in order.
+    pub fn governed_by(&self, key: &Key) -> Vec<ListenerId> {
+        let listeners = self.states.get(key).map_or(&[][..], |state| &state.listeners);
+        listeners.iter().copied().filter(|id| self.governing.get(id) == Some(key)).collect()
+    }
+
+    fn build<'a>(snapshot: &Snapshot, topology: &Topology, policies: impl Iterator<Item = &'a Arc<P>>) -> Self
+    where
+        P: 'a,
+    {
+        let mut book = Book::default();
+        for policy in policies {
+            book.states.insert(policy.meta().key.clone(), judge(snapshot, topology, policy));
+        }
+        book.resolve_conflicts();
+        book.appoint(topology);
+        book
+    }
+
+    /// Leaves one policy per target: the oldest.
+    fn resolve_conflicts(&mut self) {
+        let mut holders: BTreeMap<(ObjectRef, Option<Str>), Arc<P>> = BTreeMap::new();
+        for policy in self.by_age() {
+            let Some(target) = targets::identity(&*policy) else { continue };
+            match holders.get(&target) {
+                Some(winner) => self.refuse(&policy.meta().key, conflict(&**winner, &*policy)),
+                None => _ = holders.insert(target, policy),
+            }
+        }
+    }
+
+    /// Accepted policies, oldest first.
+    fn by_age(&self) -> Vec<Arc<P>> {
+        let accepted = self.states.values().filter(|state| state.refused.is_none());
+        let mut policies: Vec<_> = accepted.map(|state| state.policy.clone()).collect();
+        policies.sort_by(|a, b| a.meta().seniority().cmp(&b.meta().seniority()));
+        policies
+    }
+
+    fn refuse(&mut self, key: &Key, refusal: Refusal) {
+        if let Some(state) = self.states.get_mut(key) {
+            state.refused = Some(refusal);
+        }
+    }
+
+    /// Gives every listener to the policy that is closest to it.
+    fn appoint(&mut self, topology: &Topology) {
+        let mut closest: BTreeMap<ListenerId, (targets::Distance, Key)> = BTreeMap::new();
+        for (key, state) in self.states.iter().filter(|(_, state)| state.refused.is_none()) {
+            for id in &state.listeners {
+                let distance = targets::distance(&*state.policy, topology.listener(*id));
+                let offer = (distance, key.clone());
+                let holder = closest.entry(*id).or_insert_with(|| offer.clone());
+                if offer < *holder {
+                    *holder = offer;
+                }
+            }
+        }
+        self.governing = closest.into_iter().map(|(id, (_, key))| (id, key)).collect();
+    }
+
+    fn diagnostics(&self) -> Vec<Diagnostic> {
+        let mut all: Vec<_> = self.states.values().filter_map(refusal_diagnostic).collect();
+        all.extend(self.states.iter().filter_map(|(key, state)| self.overridden(key, state)));
+        all
+    }
+
+    /// Says that a policy decides nothing, because every listener has a closer one.
+    fn overridden(&self, key: &Key, state: &PolicyState<P>) -> Option<Diagnostic> {
+        if state.refused.is_some() || state.listeners.is_empty() || !self.governed_by(key).is_empty() {
+            return None;
+        }
+        let message = "every listener it is about has a policy of its own, so this one decides nothing";
+        let field = FieldPath::of("spec.targetRef");
+        Some(Diagnostic::new(reason::POLICY_OVERRIDDEN, &state.policy.object(), field, message))
+    }
+}
+
+impl<P> Default for Book<P> {
+    fn default() -> Self {
+        Book { states: BTreeMap::new(), governing: BTreeMap::new() }
+    }
+}
+
+impl Policy for DnsPolicy {
+    const KIND: Kind = Kind::DnsPolicy;
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn target(&self) -> &PolicyTarget {
+        &self.target
+    }
+
+    fn allow_wildcards(&self) -> Option<bool> {
+        self.allow_wildcards
+    }
+
+    fn problem(&self) -> Option<(FieldPath, String)> {
+        validity::dns(self)
+    }
+}
+
+impl Policy for TlsPolicy {
+    const KIND: Kind = Kind::TlsPolicy;
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn target(&self) -> &PolicyTarget {
+        &self.target
+    }
+
+    fn allow_wildcards(&self) -> Option<bool> {
+        self.allow_wildcards
+    }
+
+    fn problem(&self) -> Option<(FieldPath, String)> {
+        validity::tls(self)
+    }
+}
+
+fn judge<P: Policy>(snapshot: &Snapshot, topology: &Topology, policy: &Arc<P>) -> PolicyState<P> {
+    let (listeners, mut refused) = match targets::listeners(snapshot, topology, &**policy) {
+        Ok(listeners) => (listeners, None),
+        Err(refusal) => (Vec::new(), Some(refusal)),
+    };
+    if refused.is_none() {
+        refused = policy.problem().map(|(field, message)| Refusal {
+            reason: reason::POLICY_INVALID,
+            message: format!("`{field}` {message}"),
+            field,
+            winner: None,
+        });
+    }
+    PolicyState { policy: policy.clone(), refused, listeners }
+}
+
+fn conflict<P: Policy>(winner: &P, loser: &P) -> Refusal {
+    let object = winner.object();
+    let is_older = winner.meta().seniority().0 < loser.meta().seniority().0;
+    let why = if is_older { "is older" } else { "is as old, and comes first by name" };
+    Refusal {
+        reason: reason::POLICY_CONFLICTED,
+        message: format!("{} {} has the same target and {why}", object.kind, object.key),
+        field: FieldPath::of("spec.targetRef"),
+        winner: Some(object.key),
+    }
+}
+
+fn refusal_diagnostic<P: Policy>(state: &PolicyState<P>) -> Option<Diagnostic> {
+    let refusal = state.refused.as_ref()?;
+    let object = state.policy.object();
+    let diagnostic = Diagnostic::new(refusal.reason, &object, refusal.field.clone(), refusal.message.clone());
+    Some(match &refusal.winner {
+        Some(key) => {
+            let winner = ObjectRef { kind: P::KIND, key: key.clone() };
+            diagnostic.related(&winner, FieldPath::of("spec.targetRef"), "the policy that governs")
+        }
+        None => diagnostic,
+    })
+}
+
+/// Whether objects of a kind could be seen.
+fn is_visible(snapshot: &Snapshot, kind: Kind) -> bool {
+    *snapshot.visibility(kind) == Visibility::Complete
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! Whether a policy's values can be carried out.
+//!
+//! Only what a text alone cannot be refused for at the border is looked at; the first problem speaks.
+
+use super::exclusions::Exclusion;
+use super::*;
+
+/// What is wrong with a DNSPolicy: field and a clause.
+pub(super) fn dns(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
+    let field = FieldPath::of("spec.excludeAddresses");
+    let excluded = policy.exclude_addresses.iter().enumerate();
+    let mut bad = excluded.filter_map(|(i, text)| Some((field.index(i), Exclusion::parse(text).err()?)));
+    bad.next().or_else(|| ttl(policy)).or_else(|| policy.health_check.as_ref().and_then(health_check))
+}
+
+/// What is wrong with a TLSPolicy: field and a clause.
+pub(super) fn tls(policy: &TlsPolicy) -> Option<(FieldPath, String)> {
+    let renews = policy.renew_before.zip(policy.duration).is_some_and(|(before, duration)| before >= duration);
+    let nameless = policy.issuer.as_ref().is_some_and(|issuer| issuer.name.is_empty());
+    let spec = |field: &str, clause: &str| Some((FieldPath::of("spec").key(field), clause.to_owned()));
+    match (renews, nameless) {
+        (true, _) => spec("renewBefore", "is not shorter than `duration`"),
+        (false, true) => spec("issuerRef", "names no issuer"),
+        (false, false) => None,
+    }
+}
+
+/// TTLs are 31 bits (RFC 2181), and 0 would have every resolver ask again each time.
+fn ttl(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
+    let ttl = policy.ttl.filter(|ttl| *ttl == 0 || *ttl > i32::MAX as u32)?;
+    Some((FieldPath::of("spec.ttl"), format!("is {ttl}; a TTL is 1 to {} seconds", i32::MAX)))
+}
+
+fn health_check(check: &HealthCheck) -> Option<(FieldPath, String)> {
+    let field = |name: &str| FieldPath::of("spec.healthCheck").key(name);
+    if !matches!(&*check.protocol, "HTTP" | "HTTPS") {
+        return Some((field("protocol"), format!("is `{}`; use HTTP or HTTPS", check.protocol)));
+    }
+    if check.port == 0 {
+        return Some((field("port"), "is no port".to_owned()));
+    }
+    if !check.path.starts_with('/') {
+        return Some((field("path"), format!("is `{}`; a path begins with `/`", check.path)));
+    }
+    if check.interval == 0 {
+        return Some((field("interval"), "is less than a second".to_owned()));
+    }
+    (check.failure_threshold == 0).then(|| (field("failureThreshold"), "is 0; one failure is the least".to_owned()))
+}

@@ -1,0 +1,178 @@
+//! The flags that `plan`, `explain`, `serve` and `controller` share: what is published.
+//!
+//! Names and meaning as in external-dns wherever it has them. Values are read here, once: a bad one ends the program with
+//! exit status 2 and names its flag, before any object is looked at.
+
+use clap::{Args, ValueEnum};
+use gatepost_core::desired::domains::DomainFilter;
+use gatepost_core::desired::settings::{self, Profile, Publish, Settings, StatusMode};
+use gatepost_core::desired::template::Template;
+use gatepost_core::model::{Key, RouteKind, Str};
+use gatepost_core::selector::Selector;
+use gatepost_core::topology::Scope;
+
+use super::Failure;
+
+/// What is published.
+#[derive(Args, Debug, Clone)]
+#[command(next_help_heading = "What is published")]
+pub(super) struct Publishing {
+    /// Whose rules decide: those of the Gateway API, or exactly what external-dns does
+    #[arg(long, value_enum, default_value = "strict", env = "GATEPOST_PROFILE")]
+    profile: ProfileFlag,
+    /// Whether a hostname needs a DNSPolicy: every attached one is published, or only governed ones
+    #[arg(long, value_enum, default_value = "all", env = "GATEPOST_PUBLISH")]
+    publish: PublishFlag,
+    /// Kinds of routes to read: gateway-httproute, -grpcroute, -tlsroute, -tcproute, -udproute; may be repeated [default: all]
+    #[arg(long, value_name = "SOURCE", value_parser = source, env = "GATEPOST_SOURCE", value_delimiter = ',')]
+    source: Vec<RouteKind>,
+    /// Only routes of this namespace
+    #[arg(long, env = "GATEPOST_NAMESPACE")]
+    namespace: Option<String>,
+    /// Only routes whose labels match: a=b, a!=b, a in (b,c), a notin (b), a, !a
+    #[arg(long, value_name = "SELECTOR", value_parser = selector, env = "GATEPOST_LABEL_FILTER")]
+    label_filter: Option<Selector>,
+    /// Only routes and ListenerSets whose annotations match
+    #[arg(long, value_name = "SELECTOR", value_parser = selector, env = "GATEPOST_ANNOTATION_FILTER")]
+    annotation_filter: Option<Selector>,
+    /// Only the Gateway of this name
+    #[arg(long, value_name = "NAME", env = "GATEPOST_GATEWAY_NAME")]
+    gateway_name: Option<String>,
+    /// Only Gateways of this namespace
+    #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_GATEWAY_NAMESPACE")]
+    gateway_namespace: Option<String>,
+    /// Only Gateways whose labels match
+    #[arg(long, value_name = "SELECTOR", value_parser = selector, env = "GATEPOST_GATEWAY_LABEL_FILTER")]
+    gateway_label_filter: Option<Selector>,
+    /// Only Gateways of this GatewayClass; may be repeated [default: all]
+    #[arg(long, value_name = "NAME", env = "GATEPOST_GATEWAY_CLASS", value_delimiter = ',')]
+    gateway_class: Vec<String>,
+    /// Read ListenerSets in profile external-dns (profile strict always does)
+    #[arg(long, env = "GATEPOST_GATEWAY_LISTENER_SETS")]
+    gateway_listener_sets: bool,
+    /// The one prefix of annotations, ending in `/` [default: external-dns.kubernetes.io/, then external-dns.alpha.kubernetes.io/]
+    #[arg(long, value_name = "PREFIX", value_parser = prefix, env = "GATEPOST_ANNOTATION_PREFIX")]
+    annotation_prefix: Option<String>,
+    /// Ignore the `hostname` annotation
+    #[arg(long, env = "GATEPOST_IGNORE_HOSTNAME_ANNOTATION")]
+    ignore_hostname_annotation: bool,
+    /// Go template for names, used where a route has none; may be repeated
+    #[arg(long, value_name = "TEMPLATE", env = "GATEPOST_FQDN_TEMPLATE")]
+    fqdn_template: Vec<String>,
+    /// Add the names of --fqdn-template to those a route has
+    #[arg(long, env = "GATEPOST_COMBINE_FQDN_ANNOTATION")]
+    combine_fqdn_annotation: bool,
+    /// Only names in this domain; a leading dot means only below it; may be repeated
+    #[arg(long, value_name = "DOMAIN", env = "GATEPOST_DOMAIN_FILTER", value_delimiter = ',')]
+    domain_filter: Vec<String>,
+    /// No names in this domain; may be repeated
+    #[arg(long, value_name = "DOMAIN", env = "GATEPOST_EXCLUDE_DOMAINS", value_delimiter = ',')]
+    exclude_domains: Vec<String>,
+    /// Address of a Gateway that has none in its files, or another than there; may be repeated
+    #[arg(long, value_name = "NAMESPACE/NAME=VALUE", value_parser = address, env = "GATEPOST_GATEWAY_ADDRESS", value_delimiter = ',')]
+    gateway_address: Vec<(Key, Str)>,
+    /// Where acceptance comes from: the status that an implementation wrote, our own computation, or the former where there is one
+    #[arg(long, value_enum, default_value = "auto", env = "GATEPOST_STATUS")]
+    status: StatusFlag,
+    /// Taken for the sake of external-dns command lines; both prefixes are read anyway
+    #[arg(long, hide = true)]
+    enable_legacy_annotation_prefix: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum ProfileFlag {
+    Strict,
+    ExternalDns,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum PublishFlag {
+    All,
+    Governed,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug)]
+enum StatusFlag {
+    Auto,
+    Trust,
+    Compute,
+}
+
+impl Publishing {
+    /// The settings they amount to.
+    pub(super) fn settings(&self) -> Result<Settings, Failure> {
+        let template = Template::parse(&self.fqdn_template)
+            .map_err(|error| Failure::usage(format!("--fqdn-template: {error}")))?;
+        let mut settings = Settings {
+            profile: match self.profile {
+                ProfileFlag::Strict => Profile::Strict,
+                ProfileFlag::ExternalDns => Profile::ExternalDns,
+            },
+            publish: match self.publish {
+                PublishFlag::All => Publish::All,
+                PublishFlag::Governed => Publish::Governed,
+            },
+            namespace: text(&self.namespace),
+            label_filter: self.label_filter.clone(),
+            annotation_filter: self.annotation_filter.clone(),
+            gateway_name: text(&self.gateway_name),
+            gateway_namespace: text(&self.gateway_namespace),
+            gateway_label_filter: self.gateway_label_filter.clone(),
+            gateway_classes: self.gateway_class.iter().map(|name| name.as_str().into()).collect(),
+            gateway_listener_sets: self.gateway_listener_sets,
+            ignore_hostname_annotation: self.ignore_hostname_annotation,
+            fqdn_template: template,
+            combine_fqdn_annotation: self.combine_fqdn_annotation,
+            domains: DomainFilter::new(&self.domain_filter, &self.exclude_domains),
+            status: match self.status {
+                StatusFlag::Auto => StatusMode::Auto,
+                StatusFlag::Trust => StatusMode::Trust,
+                StatusFlag::Compute => StatusMode::Compute,
+            },
+            ..Settings::default()
+        };
+        if !self.source.is_empty() {
+            settings.sources = self.source.iter().copied().collect();
+        }
+        if let Some(prefix) = &self.annotation_prefix {
+            settings.annotation_prefixes = vec![prefix.as_str().into()];
+        }
+        for (gateway, value) in &self.gateway_address {
+            settings.gateway_addresses.entry(gateway.clone()).or_default().push(value.clone());
+        }
+        Ok(settings)
+    }
+
+    /// Whose Gateways are looked at.
+    pub(super) fn scope(&self) -> Scope {
+        Scope { classes: self.gateway_class.iter().map(|name| name.as_str().into()).collect() }
+    }
+}
+
+/// An empty value means that the flag is not set, as in external-dns.
+fn text(value: &Option<String>) -> Option<Str> {
+    value.as_deref().filter(|value| !value.is_empty()).map(Str::from)
+}
+
+fn source(name: &str) -> Result<RouteKind, String> {
+    let known: Vec<_> = RouteKind::ALL.into_iter().map(settings::source_name).collect();
+    settings::source_kind(name).ok_or_else(|| format!("expected one of {}", known.join(", ")))
+}
+
+fn selector(text: &str) -> Result<Selector, String> {
+    Selector::parse(text).map_err(|error| error.to_string())
+}
+
+fn prefix(text: &str) -> Result<String, String> {
+    if text.ends_with('/') && text.len() > 1 { Ok(text.to_owned()) } else { Err("a prefix ends in `/`".to_owned()) }
+}
+
+fn address(text: &str) -> Result<(Key, Str), String> {
+    let parts = text.split_once('=').and_then(|(gateway, value)| Some((gateway.split_once('/')?, value)));
+    match parts {
+        Some(((namespace, name), value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((Key::new(namespace, name), value.into()))
+        }
+        _ => Err("write NAMESPACE/NAME=VALUE".to_owned()),
+    }
+}

@@ -1,0 +1,152 @@
+//! `plan` as text: one line per record and certificate with its because, a summary first and last.
+
+use std::io::Write;
+
+use gatepost_core::desired::change::{Change, Differs};
+use gatepost_core::desired::{Certificate, Desired, Record, Withheld};
+
+use super::{Colour, inert, snippet};
+use crate::source::Sources;
+
+/// Writes a plan.
+pub fn write(
+    out: &mut dyn Write,
+    desired: &Desired,
+    change: Option<&Change>,
+    sources: &dyn Sources,
+    colour: Colour,
+) -> std::io::Result<()> {
+    let summary = change.map_or_else(|| summary(desired), changed);
+    writeln!(out, "{summary}")?;
+    match change {
+        Some(change) => write_change(out, change, colour)?,
+        None => write_desired(out, desired, colour)?,
+    }
+    for diagnostic in &desired.diagnostics {
+        writeln!(out, "\n{}", snippet::render(diagnostic, sources, colour))?;
+    }
+    writeln!(out, "{summary}")
+}
+
+/// The counts of a plan in one line.
+pub fn summary(desired: &Desired) -> String {
+    format!(
+        "{}, {}, {} withheld",
+        counted(desired.records.len(), "record"),
+        counted(desired.certificates.len(), "certificate"),
+        counted(desired.withheld.len(), "hostname"),
+    )
+}
+
+/// The counts of a difference in one line.
+pub fn changed(change: &Change) -> String {
+    format!(
+        "{} gained, {} lost, {} moved; {} and {} differ",
+        counted(change.gained.len(), "name"),
+        change.lost.len(),
+        change.moved.len(),
+        counted(change.records.len(), "record"),
+        counted(change.certificates.len(), "certificate"),
+    )
+}
+
+/// A record in one line.
+pub fn record_line(record: &Record) -> String {
+    let ttl = record.ttl.map(|ttl| format!(" ttl={ttl}")).unwrap_or_default();
+    let set = record.set_identifier.as_ref().map(|set| format!(" set={set}")).unwrap_or_default();
+    let properties: String = record.provider_specific.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+    format!("{} {} {}{ttl}{set}{properties}", record.name, record.kind, record.targets.join(" "))
+}
+
+/// A certificate in one line.
+pub fn certificate_line(certificate: &Certificate) -> String {
+    let issuer = certificate.issuer.as_ref().map(|issuer| format!(" by {}", crate::view::plan::issuer(issuer)));
+    format!("{} {}{}", certificate.secret, certificate.dns_names.join(" "), issuer.unwrap_or_default())
+}
+
+/// Why a record is wanted.
+pub fn because(record: &Record) -> String {
+    let source = match crate::view::plan::source(record.source) {
+        "intersected" => String::new(),
+        other => format!(" ({})", other.replace('-', " ")),
+    };
+    format!("{} on {}{source}", some(&record.routes), some(&record.listeners))
+}
+
+/// The first of several, and how many more.
+fn some<T: ToString>(items: &[T]) -> String {
+    match items {
+        [] => "nobody".to_owned(),
+        [only] => only.to_string(),
+        [first, rest @ ..] => format!("{} and {} more", first.to_string(), rest.len()),
+    }
+}
+
+fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+fn write_desired(out: &mut dyn Write, desired: &Desired, colour: Colour) -> std::io::Result<()> {
+    for record in &desired.records {
+        let why = colour.paint("2", &inert(&format!("because {}", because(record))));
+        writeln!(out, "  record       {}  {why}", inert(&record_line(record)))?;
+    }
+    for certificate in &desired.certificates {
+        let why = colour.paint("2", &inert(&format!("because {}", some(&certificate.listeners))));
+        writeln!(out, "  certificate  {}  {why}", inert(&certificate_line(certificate)))?;
+    }
+    for withheld in &desired.withheld {
+        writeln!(out, "  {}     {}", colour.paint("33", "withheld"), inert(&withheld_line(withheld)))?;
+    }
+    for policy in &desired.policies {
+        for condition in &policy.conditions {
+            let message = if condition.message.is_empty() { String::new() } else { format!(": {}", condition.message) };
+            let line =
+                format!("{} {} {} {}{message}", policy.policy, condition.kind, condition.status, condition.reason);
+            writeln!(out, "  policy       {}", inert(&line))?;
+        }
+    }
+    Ok(())
+}
+
+/// A withheld hostname in one line.
+pub fn withheld_line(withheld: &Withheld) -> String {
+    let row = withheld.reason.row();
+    format!("{} ({}): {} [{} {}]", withheld.hostname, withheld.route, withheld.message, row.code, row.name)
+}
+
+fn write_change(out: &mut dyn Write, change: &Change, colour: Colour) -> std::io::Result<()> {
+    for name in &change.gained {
+        writeln!(out, "  {} {}", colour.paint("32", "+ name"), inert(name))?;
+    }
+    for name in &change.lost {
+        writeln!(out, "  {} {}", colour.paint("31", "- name"), inert(name))?;
+    }
+    for moved in &change.moved {
+        let line = format!("{} from {} to {}", moved.name, some(&moved.from), some(&moved.to));
+        writeln!(out, "  {} {}", colour.paint("33", "~ name"), inert(&line))?;
+    }
+    for differs in &change.records {
+        write_pair(out, "record", differs, record_line, colour)?;
+    }
+    for differs in &change.certificates {
+        write_pair(out, "certificate", differs, certificate_line, colour)?;
+    }
+    Ok(())
+}
+
+fn write_pair<T>(
+    out: &mut dyn Write,
+    what: &str,
+    pair: &Differs<T>,
+    line: impl Fn(&T) -> String,
+    colour: Colour,
+) -> std::io::Result<()> {
+    if let Some(old) = &pair.old {
+        writeln!(out, "  {} {}", colour.paint("31", &format!("- {what}")), inert(&line(old)))?;
+    }
+    if let Some(new) = &pair.new {
+        writeln!(out, "  {} {}", colour.paint("32", &format!("+ {what}")), inert(&line(new)))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,267 @@
+//! `plan -o json`: what ought to exist.
+
+use gatepost_core::desired::change::{Change, Differs};
+use gatepost_core::desired::{self, Desired, NameSource};
+use gatepost_core::model::{self, Reference};
+use gatepost_core::policy::{HostnameReport, PolicyReport};
+use serde::Serialize;
+
+use super::diagnostic::DiagnosticView;
+
+/// The whole answer.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct PlanView {
+    records: Vec<RecordView>,
+    certificates: Vec<CertificateView>,
+    withheld: Vec<WithheldView>,
+    policies: Vec<PolicyView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passed_over: Vec<PassedOverView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<DiffView>,
+    diagnostics: Vec<DiagnosticView>,
+}
+
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct RecordView {
+    name: String,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    targets: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set_identifier: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    provider_specific: Vec<PropertyView>,
+    routes: Vec<String>,
+    listeners: Vec<String>,
+    source: &'static str,
+}
+
+#[derive(Serialize, Debug)]
+struct PropertyView {
+    name: String,
+    value: String,
+}
+
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct CertificateView {
+    secret: String,
+    dns_names: Vec<String>,
+    listeners: Vec<String>,
+    routes: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    policy: Option<String>,
+}
+
+#[derive(Serialize, Debug)]
+pub(super) struct WithheldView {
+    hostname: String,
+    route: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    listener: Option<String>,
+    reason: &'static str,
+    message: String,
+    object: String,
+    field: String,
+}
+
+#[derive(Serialize, Debug)]
+struct PolicyView {
+    policy: String,
+    conditions: Vec<ConditionView>,
+    hostnames: Vec<HostnameView>,
+    skipped: Vec<SkippedView>,
+}
+
+#[derive(Serialize, Debug)]
+struct ConditionView {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    reason: String,
+    message: String,
+}
+
+#[derive(Serialize, Debug)]
+struct HostnameView {
+    hostname: String,
+    listener: String,
+    route: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
+}
+
+#[derive(Serialize, Debug)]
+struct SkippedView {
+    hostname: String,
+    listener: String,
+    route: String,
+    reason: &'static str,
+}
+
+#[derive(Serialize, Debug)]
+struct PassedOverView {
+    object: String,
+    because: String,
+}
+
+#[derive(Serialize, Debug)]
+struct DiffView {
+    gained: Vec<String>,
+    lost: Vec<String>,
+    moved: Vec<MovedView>,
+    records: Vec<DiffersView<RecordView>>,
+    certificates: Vec<DiffersView<CertificateView>>,
+}
+
+#[derive(Serialize, Debug)]
+struct MovedView {
+    hostname: String,
+    from: Vec<String>,
+    to: Vec<String>,
+}
+
+#[derive(Serialize, Debug)]
+struct DiffersView<T> {
+    old: Option<T>,
+    new: Option<T>,
+}
+
+impl PlanView {
+    /// The view of a desired state.
+    pub fn of(desired: &Desired, change: Option<&Change>, diagnostics: Vec<DiagnosticView>) -> Self {
+        let passed_over = desired.passed_over.iter();
+        PlanView {
+            records: desired.records.iter().map(record).collect(),
+            certificates: desired.certificates.iter().map(certificate).collect(),
+            withheld: desired.withheld.iter().map(withheld).collect(),
+            policies: desired.policies.iter().map(policy).collect(),
+            passed_over: passed_over
+                .map(|p| PassedOverView { object: p.object.to_string(), because: p.because.clone() })
+                .collect(),
+            diff: change.map(diff),
+            diagnostics,
+        }
+    }
+}
+
+/// Who issues a certificate: `Kind/name`.
+pub fn issuer(reference: &Reference) -> String {
+    format!("{}/{}", reference.kind, reference.name)
+}
+
+/// Where a name comes from.
+pub fn source(source: NameSource) -> &'static str {
+    match source {
+        NameSource::Intersected => "intersected",
+        NameSource::Annotation => "annotation",
+        NameSource::Template => "template",
+        NameSource::ListenerWildcard => "listener-wildcard",
+    }
+}
+
+fn texts<T: ToString>(items: &[T]) -> Vec<String> {
+    items.iter().map(ToString::to_string).collect()
+}
+
+pub(super) fn record(record: &desired::Record) -> RecordView {
+    let properties = record.provider_specific.iter();
+    RecordView {
+        name: record.name.to_string(),
+        kind: record.kind.as_str(),
+        targets: texts(&record.targets),
+        ttl: record.ttl,
+        set_identifier: record.set_identifier.as_ref().map(ToString::to_string),
+        provider_specific: properties
+            .map(|(name, value)| PropertyView { name: name.to_string(), value: value.to_string() })
+            .collect(),
+        routes: texts(&record.routes),
+        listeners: texts(&record.listeners),
+        source: source(record.source),
+    }
+}
+
+fn certificate(certificate: &desired::Certificate) -> CertificateView {
+    CertificateView {
+        secret: certificate.secret.to_string(),
+        dns_names: texts(&certificate.dns_names),
+        listeners: texts(&certificate.listeners),
+        routes: texts(&certificate.routes),
+        issuer: certificate.issuer.as_ref().map(issuer),
+        policy: certificate.policy.as_ref().map(|key| format!("TLSPolicy/{key}")),
+    }
+}
+
+pub(super) fn withheld(withheld: &desired::Withheld) -> WithheldView {
+    WithheldView {
+        hostname: withheld.hostname.to_string(),
+        route: withheld.route.to_string(),
+        listener: withheld.listener.as_ref().map(ToString::to_string),
+        reason: withheld.reason.name(),
+        message: withheld.message.clone(),
+        object: withheld.object.to_string(),
+        field: withheld.field.to_string(),
+    }
+}
+
+fn policy(report: &PolicyReport) -> PolicyView {
+    let condition = |c: &model::Condition| ConditionView {
+        kind: c.kind.to_string(),
+        status: c.status.to_string(),
+        reason: c.reason.to_string(),
+        message: c.message.to_string(),
+    };
+    PolicyView {
+        policy: report.policy.to_string(),
+        conditions: report.conditions.iter().map(condition).collect(),
+        hostnames: report.hostnames.iter().map(hostname).collect(),
+        skipped: report.hostnames.iter().filter_map(skipped).collect(),
+    }
+}
+
+fn hostname(report: &HostnameReport) -> HostnameView {
+    HostnameView {
+        hostname: report.hostname.to_string(),
+        listener: report.listener.to_string(),
+        route: report.route.to_string(),
+        state: report.state.as_str(),
+        reason: report.state.reason().map(|reason| reason.name()),
+        message: report.message.clone(),
+    }
+}
+
+fn skipped(report: &HostnameReport) -> Option<SkippedView> {
+    Some(SkippedView {
+        reason: report.skipped()?,
+        hostname: report.hostname.to_string(),
+        listener: report.listener.to_string(),
+        route: report.route.to_string(),
+    })
+}
+
+fn diff(change: &Change) -> DiffView {
+    let moved = change.moved.iter();
+    DiffView {
+        gained: texts(&change.gained),
+        lost: texts(&change.lost),
+        moved: moved
+            .map(|m| MovedView { hostname: m.name.to_string(), from: texts(&m.from), to: texts(&m.to) })
+            .collect(),
+        records: change.records.iter().map(|d| differs(d, record)).collect(),
+        certificates: change.certificates.iter().map(|d| differs(d, certificate)).collect(),
+    }
+}
+
+fn differs<T, V>(pair: &Differs<T>, view: impl Fn(&T) -> V) -> DiffersView<V> {
+    DiffersView { old: pair.old.as_ref().map(&view), new: pair.new.as_ref().map(&view) }
+}
