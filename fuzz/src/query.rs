@@ -9,7 +9,7 @@ use gatepost_dns::embedded::{
 
 /// Answers a packet: nothing panics, an answer is well-formed and not too large, belongs to its question, is the same every
 /// time, and gets no answer itself.
-pub fn query(bytes: &[u8]) {
+pub(crate) fn query(bytes: &[u8]) {
     for transport in [Transport::Udp, Transport::Tcp] {
         for source in [Ipv4Addr::LOCALHOST, Ipv4Addr::new(192, 0, 2, 1)] {
             let arrival = Arrival { source: source.into(), transport, now: 1_700_000_000 };

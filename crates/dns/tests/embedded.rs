@@ -3,8 +3,8 @@
 mod embedded {
     pub(crate) mod ask;
     pub(crate) mod attack;
-    pub(crate) mod differential;
     pub(crate) mod dice;
+    pub(crate) mod differential;
     pub(crate) mod load;
     pub(crate) mod model;
     pub(crate) mod rights;

@@ -84,7 +84,8 @@ impl Answer {
     pub(crate) fn read(bytes: &[u8]) -> Answer {
         let message = Message::from_octets(bytes).unwrap();
         let header = message.header();
-        let named = [("aa", header.aa()), ("tc", header.tc()), ("rd", header.rd()), ("ra", header.ra()), ("ad", header.ad())];
+        let named =
+            [("aa", header.aa()), ("tc", header.tc()), ("rd", header.rd()), ("ra", header.ra()), ("ad", header.ad())];
         let set: Vec<_> = named.iter().filter(|(_, set)| *set).map(|(name, _)| *name).collect();
         Answer {
             code: header.rcode().to_int(),
@@ -143,8 +144,8 @@ pub(crate) fn receive_tcp(stream: &mut TcpStream) -> Option<Vec<u8>> {
     Some(reply)
 }
 
-fn lines(section: RecordSection<'_, [u8]>) -> Vec<String> {
-    let line = |record: domain::base::ParsedRecord<'_, [u8]>| {
+fn lines(section: RecordSection<'_, &[u8]>) -> Vec<String> {
+    let line = |record: domain::base::ParsedRecord<'_, &[u8]>| {
         let record = record.to_any_record::<AllRecordData<&[u8], ParsedName<&[u8]>>>().unwrap();
         format!("{}. {} {} {}", record.owner(), record.ttl().as_secs(), record.rtype(), record.data()).to_lowercase()
     };

@@ -82,7 +82,8 @@ fn malformed_packets() -> Result<(), Failed> {
     let server = server(|config| config.workers = 1);
     let client = socket();
     let mut dice = Dice::new(9);
-    let mut packets: Vec<Vec<u8>> = (0..300).map(|_| (0..dice.below(600)).map(|_| dice.next() as u8).collect()).collect();
+    let mut packets: Vec<Vec<u8>> =
+        (0..300).map(|_| (0..dice.below(600)).map(|_| dice.next() as u8).collect()).collect();
     for seed in tree::files(&tree::root().join("fuzz/seeds/query")) {
         packets.extend(variants(&std::fs::read(&seed)?, &mut dice));
     }

@@ -27,7 +27,8 @@ fn zones() -> Vec<ZoneSpec> {
 
 fn compare(peer: Peer) -> Result<(), Failed> {
     let specs = zones();
-    let ours = Server::start(Config { zones: set(&specs), workers: 1, ..Config::new("127.0.0.1:0".parse()?) })?;
+    let config = Config { zones: set(&specs), workers: 1, rate_limit: None, ..Config::new("127.0.0.1:0".parse()?) };
+    let ours = Server::start(config)?;
     let files = specs.iter().map(|spec| (spec.name.to_string().trim_end_matches('.').to_owned(), text(spec))).collect();
     let theirs = peer.start(&Setup { files, ..Setup::default() })?;
     let client = socket();
@@ -36,8 +37,10 @@ fn compare(peer: Peer) -> Result<(), Failed> {
     for _ in 0..QUESTIONS {
         let question = question(&mut dice);
         let tcp = dice.once_in(40);
-        let (ours, theirs) = (said(&question, tcp, &client, ours.address()), said(&question, tcp, &client, theirs.address));
-        if ours != theirs {
+        let (ours, theirs) =
+            (said(&question, tcp, &client, ours.address()), said(&question, tcp, &client, theirs.address));
+        let known = peer == Peer::Bind && only_the_code_of_a_circle(&ours, &theirs);
+        if ours != theirs && !known {
             wrong.push(format!("{question}\nours: {ours:?}\n{}: {theirs:?}", peer.name()));
         }
     }
@@ -52,13 +55,22 @@ fn judge(wrong: &[String], theirs: &Running) -> Result<(), Failed> {
     Err(format!("{} of {QUESTIONS} differ from {}:\n{}", wrong.len(), theirs.peer.name(), shown.join("\n\n")).into())
 }
 
+/// Aliases in a circle are NOERROR in Knot and NSD, and SERVFAIL in BIND, with the same records.
+fn only_the_code_of_a_circle(ours: &Answer, theirs: &Answer) -> bool {
+    let words = |line: &String| line.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let aliases: Vec<_> = ours.answer.iter().map(words).collect();
+    let goes_on = |target: &String| aliases.iter().any(|alias| alias[0] == *target);
+    let circle = !aliases.is_empty() && aliases.iter().all(|alias| alias[2] == "cname" && goes_on(&alias[3]));
+    circle && (ours.code, theirs.code) == (0, 2) && Answer { code: 0, ..theirs.clone() } == *ours
+}
+
 fn said(question: &Question, tcp: bool, client: &UdpSocket, server: SocketAddr) -> Answer {
     if tcp { question.ask_tcp(server) } else { question.ask(client, server) }
 }
 
 /// A name at, below or beside what exists, in any case.
 fn question(dice: &mut Dice) -> Question {
-    let apex = format!("z{}.test", dice.below(ZONES));
+    let apex = if dice.once_in(100) { "elsewhere.test".into() } else { format!("z{}.test", dice.below(ZONES)) };
     let mut name = below(&apex, dice, 5).as_wire().to_vec();
     for byte in &mut name {
         if byte.is_ascii_lowercase() && dice.once_in(2) {

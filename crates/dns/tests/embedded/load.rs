@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gatepost_dns::embedded::{Config, Data, Server, ZoneSet, state};
-use gatepost_testkit::servers::Scratch;
+use gatepost_testkit::servers::{Scratch, free_address};
 use gatepost_testkit::{Failed, Trial};
 
 use super::ask::{Question, socket};
@@ -29,7 +29,8 @@ fn config(zones: ZoneSet) -> Config {
 
 /// What stays the same in every version, between names that come and go.
 fn version(number: u32) -> ZoneSet {
-    let mut records: Vec<_> = (0..500).map(|n| a(&format!("n{}.load.test", n * (1 + number % 3)), [10, 0, 0, 1])).collect();
+    let mut records: Vec<_> =
+        (0..500).map(|n| a(&format!("n{}.load.test", n * (1 + number % 3)), [10, 0, 0, 1])).collect();
     records.push(a("www.load.test", [192, 0, 2, (number % 250) as u8]));
     records.push(record("*.wild.load.test", Data::Cname(name("www.load.test"))));
     set(&[spec("load.test", 1, records)])
@@ -126,7 +127,7 @@ fn unwritable_state() -> Result<(), Failed> {
 fn taken_address() -> Result<(), Failed> {
     let ours = Server::start(config(version(1)))?;
     let tcp = TcpListener::bind("127.0.0.1:0")?;
-    let udp = UdpSocket::bind("127.0.0.1:0")?;
+    let udp = UdpSocket::bind(free_address()?)?;
     let taken = [(ours.address(), "TCP"), (tcp.local_addr()?, "TCP"), (udp.local_addr()?, "UDP")];
     for (address, transport) in taken {
         let error = Server::start(Config::new(address)).err().expect("two on one address");

@@ -124,8 +124,8 @@ impl Answers {
 }
 
 /// The data of a start of authority is compressed, and so left out.
-fn lines(section: RecordSection<'_, [u8]>) -> Vec<Line> {
-    let line = |record: domain::base::ParsedRecord<'_, [u8]>| {
+fn lines(section: RecordSection<'_, &[u8]>) -> Vec<Line> {
+    let line = |record: domain::base::ParsedRecord<'_, &[u8]>| {
         let record = record.to_record::<UnknownRecordData<&[u8]>>().unwrap().unwrap();
         let data = if record.rtype() == Rtype::SOA { vec![] } else { record.data().data().to_vec() };
         (format!("{}.", record.owner()).to_lowercase(), record.rtype().to_int(), record.ttl().as_secs(), data)

@@ -25,7 +25,8 @@ pub(crate) fn key() -> Key {
 
 /// A zone large enough for several messages.
 fn zone(serial: u32, last: u8) -> ZoneSpec {
-    let mut records: Vec<Record> = (0..3000u32).map(|n| a(&format!("h{n}.copy.test"), [10, 0, (n >> 8) as u8, n as u8])).collect();
+    let mut records: Vec<Record> =
+        (0..3000u32).map(|n| a(&format!("h{n}.copy.test"), [10, 0, (n >> 8) as u8, n as u8])).collect();
     records.extend([
         a("www.copy.test", [192, 0, 2, last]),
         record("*.wild.copy.test", Data::text("wild")),
@@ -42,10 +43,15 @@ fn zone(serial: u32, last: u8) -> ZoneSpec {
 fn follow(peer: Peer) -> Result<(), Failed> {
     let theirs = free_address()?;
     let secondaries = vec![Secondary { address: theirs, key: Some(key().name().clone()) }];
-    let config = Config { zones: set(&[zone(1, 1)]), keys: vec![key()], secondaries, ..Config::new("127.0.0.1:0".parse()?) };
+    let config =
+        Config { zones: set(&[zone(1, 1)]), keys: vec![key()], secondaries, ..Config::new("127.0.0.1:0".parse()?) };
     let ours = Server::start(config)?;
-    let setup =
-        Setup { copies: vec!["copy.test".into()], primary: Some(ours.address()), address: Some(theirs), ..Setup::default() };
+    let setup = Setup {
+        copies: vec!["copy.test".into()],
+        primary: Some(ours.address()),
+        address: Some(theirs),
+        ..Setup::default()
+    };
     let copy = peer.start(&setup)?;
     for last in 1..=3 {
         if last > 1 {

@@ -75,7 +75,9 @@ pub(crate) fn random(apex: &str, dice: &mut Dice) -> ZoneSpec {
     }
     let glue = glue(apex, &records);
     records.extend(glue);
-    spec(apex, 1 + dice.below(1000) as u32, records)
+    let mut spec = spec(apex, 1 + dice.below(1000) as u32, records);
+    (spec.soa.ttl, spec.soa.minimum) = (*dice.pick(&[30, 3600]), *dice.pick(&[5, 60, 7200]));
+    spec
 }
 
 /// Records of one owner.

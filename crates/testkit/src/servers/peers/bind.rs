@@ -15,7 +15,8 @@ fn write(directory: &Path, address: SocketAddr, setup: &Setup) -> io::Result<()>
         "key \"{KEY_NAME}\" {{ algorithm {KEY_ALGORITHM}; secret \"{KEY_SECRET}\"; }};
 options {{ directory \"{}\"; listen-on port {port} {{ {ip}; }}; listen-on-v6 {{ none; }}; pid-file none;
   session-keyfile none; lock-file none; recursion no; dnssec-validation no; notify no; allow-query {{ any; }};
-  minimal-responses yes; minimal-any yes; tcp-clients 1000; }};
+  minimal-responses yes; minimal-any yes; check-names primary ignore; check-names secondary ignore;
+  check-integrity no; zero-no-soa-ttl no; tcp-clients 1000; }};
 controls {{ }};
 ",
         directory.display()
