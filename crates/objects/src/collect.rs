@@ -18,6 +18,7 @@ use crate::parse::{Origin, Read, Settings, join, read};
 #[derive(Clone)]
 pub struct SourceText {
     bytes: Arc<[u8]>,
+    /// In order.
     private: Vec<Range<usize>>,
     line_starts: OnceLock<Vec<usize>>,
 }
@@ -39,7 +40,8 @@ impl SourceText {
         let start = *starts.get(index)?;
         let end = starts.get(index + 1).copied().unwrap_or(self.bytes.len());
         let line = String::from_utf8_lossy(&self.bytes[start..end]);
-        let is_private = self.private.iter().any(|range| range.start < end && start < range.end);
+        let next = self.private.partition_point(|range| range.end <= start);
+        let is_private = self.private.get(next).is_some_and(|range| range.start < end);
         (!is_private).then(|| match line {
             Cow::Borrowed(line) => Cow::Borrowed(line.trim_end_matches(['\n', '\r'])),
             Cow::Owned(line) => Cow::Owned(line.trim_end_matches(['\n', '\r']).to_owned()),
