@@ -142,7 +142,7 @@ impl<P: Policy> Book<P> {
         for policy in self.by_age() {
             let Some(target) = targets::identity(&*policy) else { continue };
             match holders.get(&target) {
-                Some(winner) => self.refuse(&policy.meta().key, conflict(&**winner)),
+                Some(winner) => self.refuse(&policy.meta().key, conflict(&**winner, &*policy)),
                 None => _ = holders.insert(target, policy),
             }
         }
@@ -257,11 +257,13 @@ fn judge<P: Policy>(snapshot: &Snapshot, topology: &Topology, policy: &Arc<P>) -
     PolicyState { policy: policy.clone(), refused, listeners }
 }
 
-fn conflict<P: Policy>(winner: &P) -> Refusal {
+fn conflict<P: Policy>(winner: &P, loser: &P) -> Refusal {
     let object = winner.object();
+    let is_older = winner.meta().seniority().0 < loser.meta().seniority().0;
+    let why = if is_older { "is older" } else { "is as old, and comes first by name" };
     Refusal {
         reason: reason::POLICY_CONFLICTED,
-        message: format!("{} {} has the same target and is older, or first by name", object.kind, object.key),
+        message: format!("{} {} has the same target and {why}", object.kind, object.key),
         field: FieldPath::of("spec.targetRef"),
         winner: Some(object.key),
     }

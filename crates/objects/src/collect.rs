@@ -84,9 +84,8 @@ impl Loaded {
         for (kind, count) in reading.passed_over {
             *self.passed_over.entry(kind).or_default() += count;
         }
-        for object in reading.objects {
-            self.object(object);
-        }
+        let twins: Vec<Twins> = reading.objects.into_iter().filter_map(|read| self.object(read)).collect();
+        self.tell_twins(&twins);
     }
 
     /// Where an object was read.
@@ -115,27 +114,33 @@ impl Loaded {
 
     /// Gives every diagnostic its place, and those of related objects; each document is walked once.
     pub fn fill_places(&self, diagnostics: &mut [Diagnostic]) {
-        let mut wishes: BTreeMap<(Str, usize), Vec<Wish<'_>>> = BTreeMap::new();
+        let mut wishes = Vec::new();
         for diagnostic in diagnostics {
             let mark = Mark::of(diagnostic.reason);
             let main =
                 diagnostic.object.as_ref().map(|object| (object, &diagnostic.field, &mut diagnostic.place, mark));
-            let others =
-                diagnostic.related.iter_mut().map(|r: &mut Related| (&r.object, &r.field, &mut r.place, Mark::Value));
+            let others = diagnostic.related.iter_mut().map(|r| (&r.object, &r.field, &mut r.place, Mark::Value));
             for (object, field, place, mark) in
                 main.into_iter().chain(others).filter(|(_, _, place, _)| place.is_none())
             {
                 if let Some(origin) = self.origins.get(object) {
-                    let wish = Wish { origin, path: join(&origin.prefix, field), mark, place };
-                    wishes.entry((origin.source.clone(), origin.bytes.start)).or_default().push(wish);
+                    wishes.push(Wish { origin, path: join(&origin.prefix, field), mark, place });
                 }
             }
         }
-        wishes.into_values().for_each(|wishes| self.grant(wishes));
+        self.grant(wishes);
     }
 
-    /// Fills the places that are wanted in one document.
+    /// Fills the places that are wanted, document by document.
     fn grant(&self, wishes: Vec<Wish<'_>>) {
+        let mut documents: BTreeMap<(Str, usize), Vec<Wish<'_>>> = BTreeMap::new();
+        for wish in wishes {
+            documents.entry((wish.origin.source.clone(), wish.origin.bytes.start)).or_default().push(wish);
+        }
+        documents.into_values().for_each(|wishes| self.grant_in_one(wishes));
+    }
+
+    fn grant_in_one(&self, wishes: Vec<Wish<'_>>) {
         let Some(origin) = wishes.first().map(|wish| wish.origin) else { return };
         let text = self.texts.get(&origin.source).and_then(|text| text.as_bytes().get(origin.bytes.clone()));
         let document = text.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
@@ -145,23 +150,34 @@ impl Loaded {
         }
     }
 
-    fn object(&mut self, Read { object, origin }: Read) {
+    /// Takes an object; gives the two origins where its name was taken already.
+    fn object(&mut self, Read { object, origin }: Read) -> Option<Twins> {
         let key = object.object();
-        if let Some(earlier) = self.origins.get(&key) {
-            let (first, second) = (self.start_of(earlier), self.start_of(&origin));
-            self.diagnostics.extend(duplicates(&key, first, second));
-        }
-        self.origins.insert(key, origin);
+        let earlier = self.origins.insert(key.clone(), origin.clone());
         self.snapshot.upsert(object);
+        earlier.map(|earlier| Twins { object: key, first: earlier, second: origin })
     }
 
-    /// Where an object's name stands, or else where its document begins.
-    fn start_of(&self, origin: &Origin) -> Place {
-        let name = FieldPath::of("metadata.name");
-        let found = self.texts.get(&origin.source).and_then(|text| locate(text.as_bytes(), origin, &name));
-        let at = found.as_ref().map_or((origin.line, origin.column), |l| (l.best().line, l.best().column));
-        Place { source: origin.source.clone(), line: at.0, column: at.1 }
+    /// Tells about objects with one name, at both places.
+    fn tell_twins(&mut self, twins: &[Twins]) {
+        let mut places: Vec<[Option<Place>; 2]> = vec![[None, None]; twins.len()];
+        let mut wishes = Vec::new();
+        for (twins, [first, second]) in twins.iter().zip(&mut places) {
+            wishes.push(Wish::for_name(&twins.first, first));
+            wishes.push(Wish::for_name(&twins.second, second));
+        }
+        self.grant(wishes);
+        let told =
+            twins.iter().zip(places).flat_map(|(twins, [first, second])| duplicates(&twins.object, first, second));
+        self.diagnostics.extend(told);
     }
+}
+
+/// Two objects with one name.
+struct Twins {
+    object: ObjectRef,
+    first: Origin,
+    second: Origin,
 }
 
 /// A place that is to be found.
@@ -172,14 +188,21 @@ struct Wish<'a> {
     place: &'a mut Option<Place>,
 }
 
+impl<'a> Wish<'a> {
+    fn for_name(origin: &'a Origin, place: &'a mut Option<Place>) -> Self {
+        let path = join(&origin.prefix, &FieldPath::of("metadata.name"));
+        Wish { origin, path, mark: Mark::Value, place }
+    }
+}
+
 /// Tells about two objects with one name, at both places.
-fn duplicates(object: &ObjectRef, first: Place, second: Place) -> [Diagnostic; 2] {
+fn duplicates(object: &ObjectRef, first: Option<Place>, second: Option<Place>) -> [Diagnostic; 2] {
     let field = FieldPath::of("metadata.name");
-    let tell = |message: String, place: &Place, other: &Place, note: &str| {
+    let tell = |message: String, place: &Option<Place>, other: &Option<Place>, note: &str| {
         let diagnostic = Diagnostic::new(DUPLICATE_OBJECT, object, field.clone(), message);
         let related =
-            Related { object: object.clone(), field: field.clone(), note: note.to_owned(), place: Some(other.clone()) };
-        Diagnostic { place: Some(place.clone()), related: vec![related], ..diagnostic }
+            Related { object: object.clone(), field: field.clone(), note: note.to_owned(), place: other.clone() };
+        Diagnostic { place: place.clone(), related: vec![related], ..diagnostic }
     };
     [
         tell(format!("{object} is described again later, and that one is used"), &first, &second, "the later one"),

@@ -4,105 +4,23 @@
 //! the mapping. Paths are chained on the stack and only written out where there is something to tell. A cursor never fails
 //! and never decides what an absent field means.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 
-use gatepost_core::diagnostic::{Diagnostic, FieldPath};
-use gatepost_core::model::{Labels, ObjectRef, Str};
+use gatepost_core::diagnostic::FieldPath;
+use gatepost_core::model::{Labels, Str};
 use gatepost_core::reason::{INVALID_FIELD, Reason, UNKNOWN_FIELD, UNKNOWN_VALUE};
 use serde_json::{Map, Value};
 
+use crate::shapes::Shape;
+
+mod node;
+mod sink;
 mod suggest;
 
-use crate::shapes::Shape;
+pub(crate) use node::Node;
+pub(crate) use sink::{Path, Sink};
 pub(crate) use suggest::closest;
-
-/// The most that is told about one object; a text that is wrong everywhere is told so once.
-const MAX_PROBLEMS: usize = 100;
-
-/// Where the problems of one object go.
-pub(crate) struct Sink {
-    object: ObjectRef,
-    diagnostics: RefCell<Vec<Diagnostic>>,
-    left_out: Cell<usize>,
-    wrong_types: Cell<usize>,
-}
-
-impl Sink {
-    /// A sink for the problems of one object.
-    pub(crate) fn new(object: ObjectRef) -> Self {
-        Sink { object, diagnostics: RefCell::default(), left_out: Cell::new(0), wrong_types: Cell::new(0) }
-    }
-
-    /// The object that problems are told about.
-    pub(crate) fn object(&self) -> &ObjectRef {
-        &self.object
-    }
-
-    /// Takes one problem.
-    pub(crate) fn push(&self, diagnostic: Diagnostic) {
-        let mut diagnostics = self.diagnostics.borrow_mut();
-        if diagnostics.len() < MAX_PROBLEMS {
-            diagnostics.push(diagnostic)
-        } else {
-            self.left_out.set(self.left_out.get() + 1)
-        }
-    }
-
-    /// How many fields had a wrong type so far. A part of an object that must not be wider than it was meant to be compares
-    /// this before and after.
-    pub(crate) fn wrong_types(&self) -> usize {
-        self.wrong_types.get()
-    }
-
-    /// Everything that was told.
-    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
-        let mut diagnostics = self.diagnostics.into_inner();
-        if self.left_out.get() > 0 {
-            let message = format!("{} has {} further problems that are not shown", self.object, self.left_out.get());
-            diagnostics.push(Diagnostic::new(INVALID_FIELD, &self.object, FieldPath::root(), message));
-        }
-        diagnostics
-    }
-}
-
-/// The way to a value, as a chain through the cursors that led to it.
-#[derive(Clone, Copy)]
-pub(crate) struct Path<'a> {
-    parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
-}
-
-#[derive(Clone, Copy)]
-enum Step<'a> {
-    Root,
-    Key(&'a str),
-    Index(usize),
-}
-
-impl<'a> Path<'a> {
-    /// The object itself.
-    pub(crate) const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
-
-    /// One step into a mapping.
-    pub(crate) fn key<'s>(&'s self, key: &'s str) -> Path<'s> {
-        Path { parent: Some(self), step: Step::Key(key) }
-    }
-
-    /// One step into a list.
-    pub(crate) fn index(&self, index: usize) -> Path<'_> {
-        Path { parent: Some(self), step: Step::Index(index) }
-    }
-
-    /// The way, written out.
-    pub(crate) fn field(&self) -> FieldPath {
-        let above = self.parent.map_or_else(FieldPath::root, Path::field);
-        match self.step {
-            Step::Root => above,
-            Step::Key(key) => above.key(key),
-            Step::Index(index) => above.index(index),
-        }
-    }
-}
 
 /// How strictly fields are looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,15 +41,6 @@ impl Strictness {
     }
 }
 
-/// One value and the way to it.
-#[derive(Clone, Copy)]
-pub(crate) struct Node<'a> {
-    value: &'a Value,
-    path: Path<'a>,
-    sink: &'a Sink,
-    strictness: Strictness,
-}
-
 /// A cursor over the fields of one mapping.
 pub(crate) struct Fields<'a> {
     map: &'a Map<String, Value>,
@@ -139,129 +48,6 @@ pub(crate) struct Fields<'a> {
     sink: &'a Sink,
     strictness: Strictness,
     asked: RefCell<Vec<&'static str>>,
-}
-
-impl<'a> Node<'a> {
-    /// The value itself, for fields that may have several types.
-    pub(crate) fn value(self) -> &'a Value {
-        self.value
-    }
-
-    /// The text it holds.
-    pub(crate) fn text(self) -> Option<&'a str> {
-        match self.value {
-            Value::String(text) => Some(text),
-            _ => self.wrong("text"),
-        }
-    }
-
-    /// The text it holds, which should have a certain shape; one of another shape is reported and used as it is.
-    pub(crate) fn shaped(self, shape: Shape) -> Option<&'a str> {
-        let text = self.text()?;
-        if let Some(complaint) = shape.complaint(text) {
-            self.invalid(format!("is \"{}\"; {complaint}", shortened(text)));
-        }
-        Some(text)
-    }
-
-    /// The yes or no it holds.
-    pub(crate) fn flag(self) -> Option<bool> {
-        match self.value {
-            Value::Bool(flag) => Some(*flag),
-            _ => self.wrong("true or false"),
-        }
-    }
-
-    /// The whole number it holds.
-    pub(crate) fn number(self) -> Option<i64> {
-        match self.value {
-            Value::Number(number) => {
-                number.as_i64().or_else(|| whole(number.as_f64()?)).or_else(|| self.wrong("a whole number"))
-            }
-            _ => self.wrong("a whole number"),
-        }
-    }
-
-    /// Reads the mapping it holds, and tells about the fields that `read` did not ask for.
-    pub(crate) fn mapping<T>(self, read: impl FnOnce(&Fields<'_>) -> T) -> Option<T> {
-        let Value::Object(map) = self.value else {
-            return self.wrong("a mapping");
-        };
-        let Node { path, sink, strictness, .. } = self;
-        let fields = Fields { map, path, sink, strictness, asked: RefCell::default() };
-        let result = read(&fields);
-        fields.finish();
-        Some(result)
-    }
-
-    /// The items of the list it holds.
-    pub(crate) fn items(self) -> Option<&'a [Value]> {
-        match self.value {
-            Value::Array(items) => Some(items),
-            _ => self.wrong("a list"),
-        }
-    }
-
-    /// Tells that this value breaks a rule.
-    pub(crate) fn invalid(self, message: impl AsRef<str>) {
-        self.tell(INVALID_FIELD, message);
-    }
-
-    /// Tells that this word is not among the known ones, if it is not.
-    pub(crate) fn known(self, word: &str, known: &[&str]) {
-        if !known.contains(&word) {
-            self.tell(UNKNOWN_VALUE, unknown(word, known));
-        }
-    }
-
-    /// Tells something about this value; the message follows the name of the field.
-    pub(crate) fn tell(self, reason: Reason, message: impl AsRef<str>) {
-        if !self.strictness.tells() {
-            return;
-        }
-        let field = self.path.field();
-        let message = format!("`{field}` {}", message.as_ref());
-        self.sink.push(Diagnostic::new(reason, self.sink.object(), field, message));
-    }
-
-    /// Tells that the type is wrong; the field then counts as absent.
-    fn wrong<T>(self, expected: &str) -> Option<T> {
-        self.sink.wrong_types.set(self.sink.wrong_types.get() + 1);
-        self.invalid(format!("is {}, {expected} is expected{}", self.found(), self.hint(expected)));
-        None
-    }
-
-    /// What stands there; values of Secrets are never shown.
-    fn found(self) -> String {
-        match self.value {
-            Value::Null => "empty".to_owned(),
-            Value::Bool(_) | Value::Number(_) if self.is_secret() => "no text".to_owned(),
-            Value::Bool(flag) => format!("the boolean {flag}"),
-            Value::Number(number) => format!("the number {number}"),
-            Value::String(text) if text.len() <= 40 && !self.is_secret() => {
-                format!("the text \"{}\"", text.escape_debug())
-            }
-            Value::String(_) => "a text".to_owned(),
-            Value::Array(_) => "a list".to_owned(),
-            Value::Object(_) => "a mapping".to_owned(),
-        }
-    }
-
-    fn hint(self, expected: &str) -> &'static str {
-        match (self.value, expected) {
-            (Value::Bool(_), "text") => {
-                "; YAML takes an unquoted y, n, yes, no, on, off, true or false for a boolean: put it in quotes"
-            }
-            (Value::Number(_), "text") => "; YAML takes an unquoted number for a number: put it in quotes",
-            (Value::String(text), "a whole number") if text.parse::<i64>().is_ok() => "; remove the quotes",
-            (Value::String(text), "true or false") if text.parse::<bool>().is_ok() => "; remove the quotes",
-            _ => "",
-        }
-    }
-
-    fn is_secret(self) -> bool {
-        self.sink.object().kind == gatepost_core::model::Kind::Secret
-    }
 }
 
 impl<'a> Fields<'a> {
@@ -382,7 +168,7 @@ impl<'a> Fields<'a> {
         &self,
         key: &'static str,
         mut read: impl FnMut(&str, Node<'_>) -> Option<T>,
-    ) -> std::collections::BTreeMap<Str, T> {
+    ) -> BTreeMap<Str, T> {
         let Some(node) = self.node(key) else { return Default::default() };
         let Value::Object(map) = node.value else { return node.wrong("a mapping").unwrap_or_default() };
         let each = |(name, value): (&'_ String, &'_ Value)| {
@@ -430,19 +216,13 @@ impl<'a> Fields<'a> {
     /// Tells something about a field further down; the message follows its name.
     pub(crate) fn tell_at(&self, reason: Reason, field: FieldPath, message: impl AsRef<str>) {
         if self.strictness.tells() {
-            let message = format!("`{field}` {}", message.as_ref());
-            self.sink.push(Diagnostic::new(reason, self.sink.object(), field, message));
+            self.sink.push(reason, || field, |field| format!("`{field}` {}", message.as_ref()));
         }
     }
 
-    /// Whether a field is a list.
-    pub(crate) fn is_list(&self, key: &'static str) -> bool {
-        self.map.get(key).is_some_and(Value::is_array)
-    }
-
-    /// Whether a field is a list without entries.
-    pub(crate) fn is_empty_list(&self, key: &'static str) -> bool {
-        self.map.get(key).and_then(Value::as_array).is_some_and(Vec::is_empty)
+    /// Whether a field is there and is no list.
+    pub(crate) fn is_no_list(&self, key: &'static str) -> bool {
+        self.node(key).is_some_and(|node| !node.value().is_array())
     }
 
     /// The way to this mapping.
@@ -462,6 +242,10 @@ impl<'a> Fields<'a> {
         }
         let asked = self.asked.borrow();
         for key in self.map.keys().filter(|key| !asked.contains(&key.as_str())) {
+            if self.sink.is_full() {
+                self.tell(UNKNOWN_FIELD, key, "");
+                continue;
+            }
             let near = closest(key, asked.iter().copied().filter(|known| !self.map.contains_key(*known)));
             let hint = near.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
             self.tell(UNKNOWN_FIELD, key, format!("is no field of a {}{hint}", self.sink.object().kind));
@@ -490,9 +274,4 @@ pub(crate) fn shortened(text: &str) -> String {
     let shown: String = text.chars().take(60).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
     format!("{}{dots}", shown.escape_debug())
-}
-
-/// A float without fraction, as YAML's `80.0`.
-fn whole(number: f64) -> Option<i64> {
-    (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
 }

@@ -1,8 +1,6 @@
 //! Listeners, which look the same in Gateways and ListenerSets.
 
-use gatepost_core::model::{
-    Admission, AllowedRoutes, GATEWAY_GROUP, Listener, ListenerTls, Protocol, Str, TlsMode, WrittenHostname,
-};
+use gatepost_core::model::{Admission, AllowedRoutes, GATEWAY_GROUP, Listener, ListenerTls, Protocol, Str, TlsMode};
 use gatepost_core::reason::SELECTOR_MISSING;
 use gatepost_core::selector::{Requirement, Selector, Test};
 
@@ -32,18 +30,13 @@ fn listener(f: &Fields<'_>) -> Listener {
     let protocol = f.shaped("protocol", Shape::Protocol).unwrap_or_default();
     Listener {
         name: f.required("name", Shape::Subdomain),
-        hostname: listener_hostname(f),
+        hostname: f.node("hostname").map(hostname),
         port: f.port("port").unwrap_or(0),
         protocol: Protocol::parse(&protocol),
         tls: f.mapping("tls", tls),
         allowed_routes: f.mapping("allowedRoutes", allowed_routes).unwrap_or_default(),
         has_filters: f.mapping("filters", filters).unwrap_or(false),
     }
-}
-
-/// The API server takes an empty hostname for an unset one on the protocols that have none.
-fn listener_hostname(f: &Fields<'_>) -> Option<WrittenHostname> {
-    f.node("hostname").map(hostname)
 }
 
 fn tls(f: &Fields<'_>) -> ListenerTls {
@@ -64,18 +57,18 @@ fn tls(f: &Fields<'_>) -> ListenerTls {
 }
 
 fn allowed_routes(f: &Fields<'_>) -> AllowedRoutes {
+    let namespaces = f.mapping("namespaces", |f| admission(f, ROUTE_ADMISSION, Admission::Same));
+    AllowedRoutes { namespaces: namespaces.unwrap_or(Admission::Same), kinds: kinds(f) }
+}
+
+/// Reads `kinds`. A value that is no list counts as one kind that nothing has: none would mean every kind.
+fn kinds(f: &Fields<'_>) -> Vec<(Str, Str)> {
     let kinds: Vec<(Str, Str)> = f.mappings("kinds", |f| {
         let group = f.shaped("group", Shape::Group).unwrap_or_else(|| GATEWAY_GROUP.into());
         (group, f.required("kind", Shape::Kind))
     });
     rules::at_most(f, "kinds", kinds.len(), 8);
-    let kinds = if f.has("kinds") && kinds.is_empty() && !f.is_empty_list("kinds") {
-        vec![("".into(), "".into())]
-    } else {
-        kinds
-    };
-    let namespaces = f.mapping("namespaces", |f| admission(f, ROUTE_ADMISSION, Admission::Same));
-    AllowedRoutes { namespaces: namespaces.unwrap_or(Admission::Same), kinds }
+    if f.is_no_list("kinds") { vec![("".into(), "".into())] } else { kinds }
 }
 
 /// Reads `{from, selector}`.

@@ -1,6 +1,6 @@
 //! ListenerSet, and XListenerSet, the experiment it grew out of.
 
-use gatepost_core::model::{Kind, ListenerSet, Meta, Reference};
+use gatepost_core::model::{ListenerSet, Meta, Reference};
 use gatepost_core::snapshot::Object;
 
 use crate::conditions::{conditions, listeners as listener_status};
@@ -16,7 +16,6 @@ pub(crate) fn read(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
     let spec = root.mapping("spec", |f| (parent(f), listeners(f)));
     let (parent, listeners) = spec.unwrap_or_else(|| (references::nobody(), Vec::new()));
     let kind = root.sink().object().kind;
-    let kind = if kind == Kind::XListenerSet { kind } else { Kind::ListenerSet };
     Object::ListenerSet(ListenerSet { kind, meta, parent, listeners, conditions, listener_status })
 }
 

@@ -4,6 +4,7 @@
 //! event and for all wanted fields at once. JSON is walked as the YAML that it is. Nothing here judges the text: where it
 //! cannot be walked, there is no position.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use gatepost_core::diagnostic::{FieldPath, Place, Segment};
@@ -109,10 +110,10 @@ fn walk(document: &str, origin: &Origin, wanted: &[FieldPath]) -> Vec<Option<Loc
     walker.found
 }
 
-/// One mapping or list on the way.
-struct Frame {
-    /// The paths that led here, by number.
-    paths: Vec<usize>,
+/// One mapping or list on the way, and the paths that go on inside it, by their next step.
+struct Frame<'a> {
+    keys: BTreeMap<&'a str, Vec<usize>>,
+    items: BTreeMap<usize, Vec<usize>>,
     step: Step,
     /// The paths that go through the key that was just read.
     through_key: Vec<usize>,
@@ -132,7 +133,7 @@ struct Walker<'a> {
     origin: &'a Origin,
     wanted: &'a [FieldPath],
     found: Vec<Option<Located>>,
-    frames: Vec<Frame>,
+    frames: Vec<Frame<'a>>,
 }
 
 impl Walker<'_> {
@@ -158,7 +159,16 @@ impl Walker<'_> {
 
     fn enter(&mut self, span: granit_parser::Span, step: Step) {
         let paths = self.node(None, span);
-        self.frames.push(Frame { paths, step, through_key: Vec::new() });
+        let depth = self.frames.len();
+        let mut frame = Frame { keys: BTreeMap::new(), items: BTreeMap::new(), step, through_key: Vec::new() };
+        for path in paths {
+            match self.wanted[path].segments().get(depth) {
+                Some(Segment::Key(key)) => frame.keys.entry(key).or_default().push(path),
+                Some(Segment::Index(index)) => frame.items.entry(*index).or_default().push(path),
+                None => {}
+            }
+        }
+        self.frames.push(frame);
     }
 
     /// A node has ended; the next one has another part to play.
@@ -171,27 +181,28 @@ impl Walker<'_> {
         };
     }
 
-    /// Notes a node for the paths that lead to it, and says which go on inside it.
+    /// Notes a node for the paths that lead to it, and says which these are.
     fn node(&mut self, text: Option<&str>, span: granit_parser::Span) -> Vec<usize> {
         let span = self.span(span);
-        match self.frames.last().map(|frame| frame.step) {
-            None => self.note((0..self.wanted.len()).collect(), None, &span, text.is_some()),
-            Some(Step::Item(i)) => {
-                self.note(self.through(|segment| *segment == Segment::Index(i)), None, &span, text.is_some())
+        let is_scalar = text.is_some();
+        let all = self.wanted.len();
+        let Some(frame) = self.frames.last_mut() else {
+            return self.note((0..all).collect(), None, &span, is_scalar);
+        };
+        match frame.step {
+            Step::Item(i) => {
+                let paths = frame.items.remove(&i).unwrap_or_default();
+                self.note(paths, None, &span, is_scalar)
             }
-            Some(Step::Value) => {
-                let paths =
-                    self.frames.last_mut().map(|frame| std::mem::take(&mut frame.through_key)).unwrap_or_default();
+            Step::Value => {
+                let paths = std::mem::take(&mut frame.through_key);
                 let key = paths.first().and_then(|path| self.found[*path].as_ref()?.key.clone());
-                self.note(paths, key, &span, text.is_some())
+                self.note(paths, key, &span, is_scalar)
             }
-            Some(Step::Key) => {
-                let is_key =
-                    |segment: &Segment| matches!((segment, text), (Segment::Key(key), Some(text)) if **key == *text);
-                let paths = self.note(self.through(is_key), Some(span.clone()), &span, true);
-                if let Some(frame) = self.frames.last_mut() {
-                    frame.through_key = paths;
-                }
+            Step::Key => {
+                frame.through_key = text.and_then(|text| frame.keys.remove(text)).unwrap_or_default();
+                let paths = frame.through_key.clone();
+                self.note(paths, Some(span.clone()), &span, true);
                 Vec::new()
             }
         }
@@ -204,13 +215,6 @@ impl Walker<'_> {
             self.found[*path] = Some(Located { key: key.clone(), value: value.clone(), is_scalar, is_whole });
         }
         paths
-    }
-
-    /// The paths that lead to this frame and whose next step passes a test.
-    fn through(&self, test: impl Fn(&Segment) -> bool) -> Vec<usize> {
-        let Some(frame) = self.frames.last() else { return Vec::new() };
-        let next = |path: &usize| self.wanted[*path].segments().get(self.frames.len() - 1);
-        frame.paths.iter().copied().filter(|path| next(path).is_some_and(&test)).collect()
     }
 
     fn span(&self, span: granit_parser::Span) -> Span {

@@ -235,13 +235,14 @@ impl Reader<'_> {
         if values.iter().any(|grown| holds_secret(&grown.value)) || (broken.is_some() && text.contains("Secret")) {
             self.reading.private.push(document.bytes.clone());
         }
+        let mut at = Position { byte: 0, line: document.line, column: 1 };
         for grown in values {
-            let before = &text[..grown.start];
+            at.advance(text, grown.start);
             let origin = Origin {
                 source: self.source.clone(),
                 bytes: document.bytes.start + grown.start..document.bytes.start + grown.end,
-                line: document.line + count(before.matches('\n').count()),
-                column: 1 + before.rsplit('\n').next().map_or(0, |line| count(line.chars().count())),
+                line: at.line,
+                column: at.column,
                 prefix: FieldPath::root(),
             };
             self.value(&grown.value, &origin, &text[grown.start..grown.end]);
@@ -307,6 +308,27 @@ impl Reader<'_> {
     fn of_text(&self, reason: gatepost_core::reason::Reason, field: FieldPath, message: String) -> Diagnostic {
         let place = Place { source: self.source.clone(), line: 1, column: 1 };
         Diagnostic { field, ..Diagnostic::of_text(reason, place, message) }
+    }
+}
+
+/// A position that moves forward through a document.
+struct Position {
+    byte: usize,
+    line: u32,
+    column: u32,
+}
+
+impl Position {
+    fn advance(&mut self, text: &str, to: usize) {
+        let between = &text[self.byte..to];
+        self.byte = to;
+        match between.rsplit_once('\n') {
+            None => self.column = self.column.saturating_add(count(between.chars().count())),
+            Some((before, line)) => {
+                self.line = self.line.saturating_add(1 + count(before.matches('\n').count()));
+                self.column = 1 + count(line.chars().count());
+            }
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn at_most(f: &Fields<'_>, key: &str, found: usize, most: usize) {
 
 /// Tells when a list has too few or too many entries.
 pub(crate) fn count(f: &Fields<'_>, key: &'static str, found: usize, least: usize, most: usize) {
-    if f.has(key) && !f.is_list(key) {
+    if f.is_no_list(key) {
         return;
     }
     let allowed = if least == most { format!("exactly {least} is") } else { format!("{least} to {most} are") };

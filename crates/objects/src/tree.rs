@@ -22,8 +22,10 @@ const MAX_TEXT: usize = 512 << 20;
 const MAX_DEPTH: usize = 100;
 /// How often aliases may be used in one document.
 const MAX_ALIASES: usize = 10_000;
+/// How many merges (`<<`) one document may have, those inside aliases counted each time.
+const MAX_MERGES: usize = 2_000;
 /// How many events the aliases of one document may expand to.
-const MAX_REPLAYED_EVENTS: usize = 200_000;
+const MAX_REPLAYED_EVENTS: usize = 100_000;
 /// How much text the aliases of a document may repeat.
 const MAX_REPEATED_TEXT: usize = 16 << 20;
 
@@ -145,6 +147,7 @@ fn options() -> serde_saphyr::Options {
             max_nodes: MAX_YAML_NODES,
             max_documents: 2,
             max_aliases: MAX_ALIASES,
+            max_merge_keys: MAX_MERGES,
             max_recorded_anchor_events: MAX_REPLAYED_EVENTS,
             max_total_scalar_bytes: MAX_TEXT,
             enforce_alias_anchor_ratio: false,

@@ -13,12 +13,13 @@ const GOOD: &str = "apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n";
 /// Lines in front of a text that stands between two good documents.
 const BEFORE: u32 = 4;
 
-/// Reads a text within a time that leaves room for a debug build on a busy machine.
+/// Reads a text in a bounded time. Alone each text here takes far less than two seconds; the bound leaves room for a debug
+/// build on a machine that is busy with others.
 fn reading(text: &[u8]) -> Reading {
     let start = Instant::now();
     let reading = read("input", text, &Settings::default());
     let took = start.elapsed();
-    assert!(took < Duration::from_secs(6), "took {took:?}");
+    assert!(took < Duration::from_secs(20), "took {took:?}");
     reading
 }
 
@@ -56,7 +57,7 @@ fn alias_bombs() {
         let refs = vec![format!("*a{}", i - 1); 10].join(", ");
         text += &format!("a{i}: &a{i} [{refs}]\n");
     }
-    assert_says(text, 6, "aliases");
+    assert_says(text, 5, "aliases");
 }
 
 #[test]

@@ -337,12 +337,8 @@ fn parents() {
     invalid(&route("{name: g}, {name: g}"), "spec.parentRefs[1]", "repeats entry 0");
     invalid(&route("{name: g, sectionName: a}, {name: g, sectionName: a}"), "spec.parentRefs[1]", "repeats entry 0");
     invalid(&route("{name: g}, {name: g, sectionName: a}"), "spec.parentRefs[1]", "both need");
-    broken(
-        &route("{name: g}, {name: g, namespace: ns}"),
-        PARENT_REPEATED,
-        "spec.parentRefs[1]",
-        "with and once without",
-    );
+    sound(&route("{name: g}, {name: g, namespace: ns}"));
+    invalid(&route("{name: g, sectionName: a}, {name: g, port: 80}"), "spec.parentRefs[1]", "both a `port`");
     invalid(&route("{sectionName: a}"), "spec.parentRefs[0].name", "is missing");
     invalid(&route("{name: g, sectionName: A}"), "spec.parentRefs[0].sectionName", "lower-case");
     invalid(&route("{name: g, port: 0}"), "spec.parentRefs[0].port", "1 to 65535");

@@ -21,7 +21,7 @@ mod names;
 mod records;
 mod selection;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod verdicts;
 mod why;
 

@@ -14,6 +14,7 @@ use super::settings::source_name;
 use crate::model::{Route, RouteKind, Str};
 
 mod context;
+mod dialect;
 mod functions;
 
 /// The text that stands in the output for something that is not there.
@@ -132,7 +133,7 @@ impl Eq for Template {}
 fn engine(text: &str, kind: RouteKind) -> Result<gtmpl_ng::Template, String> {
     let mut engine = gtmpl_ng::Template::with_limits(Limits::default().with_output_bytes(MAX_OUTPUT));
     functions::register(&mut engine, kind);
-    engine.parse(text).map_err(|error| parse_message(&error))?;
+    engine.parse(dialect::rewrite(text)?).map_err(|error| parse_message(&error))?;
     Ok(engine)
 }
 
@@ -247,6 +248,8 @@ mod tests {
             ("{{isSource \"gateway-HTTPRoute\"}}.{{isSource \"service\"}}", &["true.false"]),
             ("{{(fromJson \"{\\\"a\\\": [\\\"x\\\"]}\").a | len}}", &["1"]),
             ("{{printf \"%03d\" 7}}.test", &["007.test"]),
+            ("{{\"\\x41\"}}{{`\\`}}{{'a'}}", &["A\\97"]),
+            ("{{with .Labels.none}}x{{else with .Labels.team}}{{.}}{{end}}.test", &["blue.test"]),
             ("{{(index .Spec.ParentRefs 0).Name}}.test", &["edge.test"]),
             ("{{.ObjectMeta.Name}}.{{.GetNamespace}}", &["Web.shop"]),
             ("", &[]),

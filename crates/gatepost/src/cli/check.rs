@@ -100,11 +100,12 @@ fn summary(objects: &Objects, diagnostics: &[Diagnostic]) -> String {
     };
     let plural = |n: usize| if n == 1 { "" } else { "s" };
     format!(
-        "{mark} {errors} error{}, {warnings} warning{}, {infos} note{} in {} objects{other}",
+        "{mark} {errors} error{}, {warnings} warning{}, {infos} note{} in {} object{}{other}",
         plural(errors),
         plural(warnings),
         plural(infos),
-        objects.count()
+        objects.count(),
+        plural(objects.count())
     )
 }
 

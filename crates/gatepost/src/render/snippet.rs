@@ -1,6 +1,6 @@
 //! A diagnostic as rustc would show it: what, where, the line it stands in, what to do.
 
-use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use gatepost_core::diagnostic::{Diagnostic, Place};
 use gatepost_core::reason::Severity;
 
@@ -38,6 +38,10 @@ pub fn render(diagnostic: &Diagnostic, sources: &dyn Sources, colour: Colour) ->
         snippets.extend(shown(&related.place).map(|line| (line, Some(note))));
     }
     let mut group = Group::with_title(level.primary_title(title).id(row.name));
+    if let Some(place) = diagnostic.place.as_ref().filter(|place| Line::of(place, sources).is_none()) {
+        let origin = Origin::path(&*place.source).line(place.line as usize).char_column(place.column as usize);
+        group = group.element(origin);
+    }
     for (line, note) in &snippets {
         group = group.element(line.snippet(note.as_deref()));
     }

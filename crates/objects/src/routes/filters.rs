@@ -9,7 +9,6 @@ use crate::references;
 use crate::rules;
 use crate::shapes::Shape;
 
-const PATH_CHANGES: &[&str] = &["ReplaceFullPath", "ReplacePrefixMatch"];
 const CORS_METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "*"];
 
 /// Reads `filters` of an HTTPRoute's rule or backend.
@@ -152,7 +151,6 @@ fn path_change(f: &Fields<'_>) -> PathChange {
     if !kind.is_empty() {
         rules::filters::union(f, &kind, &members);
     }
-    debug_assert!(PATH_CHANGES.len() == members.len());
     match (&*kind, full, prefix) {
         ("ReplaceFullPath", Some(full), _) => PathChange::Full(full),
         ("ReplacePrefixMatch", _, Some(prefix)) => PathChange::Prefix(prefix),

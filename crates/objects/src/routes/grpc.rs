@@ -24,7 +24,7 @@ pub(crate) fn read(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
 fn rule(f: &Fields<'_>) -> Rule {
     let mut matches = f.mappings("matches", grpc_match);
     rules::at_most(f, "matches", matches.len(), 64);
-    if matches.is_empty() && f.has("matches") && !f.is_empty_list("matches") {
+    if matches.is_empty() && f.is_no_list("matches") {
         matches.push(nothing());
     }
     let filters = filters::grpc(f);

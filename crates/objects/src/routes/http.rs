@@ -32,7 +32,7 @@ fn rule(f: &Fields<'_>) -> Rule {
     let mut matches = f.mappings("matches", http_match);
     rules::at_most(f, "matches", matches.len(), 64);
     if matches.is_empty() {
-        matches.push(if f.has("matches") && !f.is_empty_list("matches") { nothing() } else { HttpMatch::default() });
+        matches.push(if f.is_no_list("matches") { nothing() } else { HttpMatch::default() });
     }
     let filters = filters::http(f);
     let backends = backends(f, filters::http);

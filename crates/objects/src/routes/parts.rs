@@ -25,16 +25,16 @@ pub(super) fn route(kind: RouteKind, meta: Meta, root: &Fields<'_>, spec: impl F
     let status = root.silent_mapping("status", |f| f.mappings("parents", parent_status)).unwrap_or_default();
     let parts = root.mapping("spec", |f| {
         rules::word(f, "useDefaultGateways", &["All", "None"]);
-        (parents(f, &meta.key.namespace), spec(f))
+        (parents(f), spec(f))
     });
     let (parents, Spec { hostnames, rules }) = parts.unwrap_or_default();
     Object::Route(Route { kind, meta, parents, hostnames, rules, status })
 }
 
-fn parents(f: &Fields<'_>, own: &Str) -> Vec<ParentRef> {
+fn parents(f: &Fields<'_>) -> Vec<ParentRef> {
     let parents = f.mappings("parentRefs", parent);
     rules::at_most(f, "parentRefs", parents.len(), 32);
-    rules::parents::check(f, &parents, own);
+    rules::parents::check(f, &parents);
     parents
 }
 
@@ -60,8 +60,7 @@ fn parent_status(f: &Fields<'_>) -> ParentStatus {
 pub(super) fn hostnames(f: &Fields<'_>, most: usize) -> Vec<WrittenHostname> {
     let hostnames = f.list("hostnames", |node| Some(hostname(node)));
     rules::at_most(f, "hostnames", hostnames.len(), most);
-    let unreadable = f.node("hostnames").is_some_and(|node| !node.value().is_array());
-    if unreadable { vec![WrittenHostname::new("")] } else { hostnames }
+    if f.is_no_list("hostnames") { vec![WrittenHostname::new("")] } else { hostnames }
 }
 
 /// Reads `name` of a rule.

@@ -1,47 +1,28 @@
-//! Rules about several parentRefs of one route.
+//! Rules about several parentRefs of one route. Whether two of them mean the same object in different words is not asked
+//! here: a cluster accepts that.
 
-use gatepost_core::model::{ParentRef, Str};
-use gatepost_core::reason::PARENT_REPEATED;
+use gatepost_core::model::ParentRef;
 
 use crate::fields::Fields;
 
-/// The most pairs that are compared; a list that long is told to be too long anyway.
+/// The most entries that are compared; a list that long is told to be too long anyway.
 const MOST: usize = 128;
 
-/// Checks that references to one object differ in section or port, and that all of them say so.
-pub(crate) fn check(spec: &Fields<'_>, parents: &[ParentRef], own: &Str) {
+/// Checks that references to one object differ in section or port, and that all of them say so in the same way.
+pub(crate) fn check(spec: &Fields<'_>, parents: &[ParentRef]) {
     for (i, parent) in parents.iter().enumerate().take(MOST) {
-        let path = || spec.path().key("parentRefs").field().index(i);
-        let earlier = parents[..i].iter().enumerate();
-        for (j, other) in earlier.filter(|(_, other)| same_object(parent, other, own)) {
-            let verbatim = parent.target.namespace == other.target.namespace;
-            let same_part = parent.section == other.section && parent.port == other.port;
-            if same_part && verbatim {
-                spec.invalid_at(
-                    path(),
-                    format!("repeats entry {j}; give each its own `sectionName` or `port`, or remove one"),
-                );
-            } else if same_part {
-                let message = format!("names the same parent as entry {j}, once with and once without its namespace");
-                spec.tell_at(PARENT_REPEATED, path(), message);
-            } else if verbatim && (is_whole(parent) || is_whole(other)) {
-                let message = format!("names the same parent as entry {j}; then both need a `sectionName` or `port`");
-                spec.invalid_at(path(), message);
-            } else {
-                continue;
-            }
-            break;
+        let mut earlier = parents[..i].iter().enumerate().filter(|(_, other)| other.target == parent.target);
+        if let Some(message) = earlier.find_map(|(j, other)| complaint(parent, other, j)) {
+            spec.invalid_at(spec.path().key("parentRefs").field().index(i), message);
         }
     }
 }
 
-fn same_object(a: &ParentRef, b: &ParentRef, own: &Str) -> bool {
-    let of = |p: &'_ ParentRef| {
-        (p.target.group.clone(), p.target.kind.clone(), p.target.namespace_or(own).clone(), p.target.name.clone())
-    };
-    of(a) == of(b)
-}
-
-fn is_whole(parent: &ParentRef) -> bool {
-    parent.section.is_none() && parent.port.is_none()
+fn complaint(parent: &ParentRef, other: &ParentRef, j: usize) -> Option<String> {
+    if parent == other {
+        return Some(format!("repeats entry {j}; give each its own `sectionName` or `port`, or remove one"));
+    }
+    let parts = |p: &ParentRef| (p.section.is_some(), p.port.is_some());
+    (parts(parent) != parts(other))
+        .then(|| format!("names the same parent as entry {j}; then both need a `sectionName`, or both a `port`"))
 }

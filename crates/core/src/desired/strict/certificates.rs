@@ -43,6 +43,8 @@ struct Wish {
     listener: ListenerKey,
     route: ObjectRef,
     policy: Option<Arc<TlsPolicy>>,
+    /// Whether it is only an annotation or the template that names it.
+    is_added: bool,
 }
 
 /// One listener with one of its routes.
@@ -178,18 +180,12 @@ impl Maker<'_, '_> {
         let policy = draft.policies.values().next();
         self.report_dropped(&secret, &draft, &dropped);
         self.report_issuers(&secret, &draft);
+        let known: BTreeSet<&Hostname> = names.iter().collect();
+        let wildcards: Vec<&Hostname> = names.iter().filter(|name| name.is_wildcard()).collect();
         for wish in &draft.wishes {
-            let is_served = names.iter().any(|name| *name == wish.hostname || covers(name, &wish.hostname));
-            let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
-            let state = if is_served { HostnameState::Served } else { skipped };
-            let report = HostnameReport {
-                hostname: wish.hostname.as_str().into(),
-                listener: wish.listener.clone(),
-                route: wish.route.clone(),
-                state,
-                message: String::new(),
-            };
-            self.ledger.add(Kind::TlsPolicy, wish.policy.as_ref().map(|policy| &policy.meta.key), report);
+            let hostname = &wish.hostname;
+            let is_served = known.contains(hostname) || wildcards.iter().any(|wildcard| covers(wildcard, hostname));
+            self.grant(&secret, wish, is_served);
         }
         for (policy, wildcards) in draft.unsaid {
             let made = wildcards.iter().filter(|wildcard| names.contains(wildcard));
@@ -206,6 +202,26 @@ impl Maker<'_, '_> {
             issuer: policy.and_then(|policy| policy.issuer.clone()),
             policy: policy.map(|policy| policy.meta.key.clone()),
         });
+    }
+
+    /// Reports what became of a wish.
+    fn grant(&mut self, secret: &Key, wish: &Wish, is_served: bool) {
+        let hostname = &wish.hostname;
+        if wish.is_added {
+            if !is_served {
+                self.desired.diagnostics.push(added_uncovered(wish, secret));
+            }
+            return;
+        }
+        let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
+        let report = HostnameReport {
+            hostname: hostname.as_str().into(),
+            listener: wish.listener.clone(),
+            route: wish.route.clone(),
+            state: if is_served { HostnameState::Served } else { skipped },
+            message: String::new(),
+        };
+        self.ledger.add(Kind::TlsPolicy, wish.policy.as_ref().map(|policy| &policy.meta.key), report);
     }
 
     fn report_dropped(&mut self, secret: &Key, draft: &Draft, dropped: &[Hostname]) {
@@ -259,13 +275,15 @@ impl Draft {
                 *known = age.clone();
             }
         }
-        let wish = |hostname: &Hostname| Wish {
+        let wish = |hostname: &Hostname, is_added| Wish {
             hostname: hostname.clone(),
             listener: pair.listener.key(),
             route: route.object(),
             policy: pair.policy.cloned(),
+            is_added,
         };
-        self.wishes.extend(names.iter().map(wish));
+        self.wishes.extend(names.iter().map(|name| wish(name, false)));
+        self.wishes.extend(pair.attached.added.iter().map(|name| wish(name, true)));
         self.listeners.insert(pair.listener.key());
         self.routes.insert(route.object());
         self.place.get_or_insert_with(|| (pair.listener.owner.object(), field));
@@ -319,6 +337,15 @@ fn cannot_cover(pair: &Pair<'_>, hostname: &Hostname, because: &str) -> Diagnost
     let message =
         format!("{} ends TLS for `{hostname}` without a certificate: {because}", listener_name(pair.listener));
     Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &route.object(), field, message)
+}
+
+fn added_uncovered(wish: &Wish, secret: &Key) -> Diagnostic {
+    let (hostname, listener) = (&wish.hostname, &wish.listener);
+    let message = format!(
+        "`{hostname}` is not in the certificate of Secret {secret}: {listener} and the route have it not in common by their hostnames"
+    );
+    let field = FieldPath::of("spec.hostnames");
+    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &wish.route, field, message)
 }
 
 /// What is told of wildcards that a policy allows by saying nothing (D1).

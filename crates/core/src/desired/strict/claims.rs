@@ -17,8 +17,7 @@ use crate::desired::annotations::{Annotations, RouteAnnotations};
 use crate::desired::settings::Publish;
 use crate::desired::targets::Strategy;
 use crate::desired::{Desired, NameSource, PassedOver};
-use crate::diagnostic::FieldPath;
-use crate::lint::listener_name;
+use crate::lint::{listener_field, listener_name};
 use crate::model::*;
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
@@ -83,6 +82,8 @@ pub(super) struct Attached<'a> {
     pub(super) listener: ListenerId,
     /// What they have in common.
     pub(super) names: &'a [Intersection],
+    /// Names that an annotation or the template adds.
+    pub(super) added: Vec<Hostname>,
     /// Whether it counts.
     pub(super) judgement: Judgement,
 }
@@ -168,13 +169,17 @@ impl<'a> Walker<'a, '_> {
         }
         let policy = self.context.policies.dns.governing(id);
         let post = Post { route: state, told, listener: id, gateway, policy };
+        let mut added = Vec::new();
         for name in names::at_listener(asked, &listener.hostname) {
+            if name.wanted.source() != NameSource::Intersected {
+                added.push(name.hostname.clone());
+            }
             match self.claim(&post, &name, &judgement) {
                 Ok(claim) => self.walk.claims.push(claim),
                 Err(obstacle) => self.withhold(&post, &name, obstacle),
             }
         }
-        self.walk.attached.push(Attached { route: state, listener: id, names: common, judgement });
+        self.walk.attached.push(Attached { route: state, listener: id, names: common, added, judgement });
     }
 
     /// The most favourable judgement among the parentRefs that lead to a listener.
@@ -192,16 +197,16 @@ impl<'a> Walker<'a, '_> {
         Some(judged.find(|(judgement, _)| judgement.obstacle.is_none()).unwrap_or(first))
     }
 
-    fn claim(&mut self, post: &Post<'_>, name: &Name, judgement: &Judgement) -> Result<Claim, Obstacle> {
+    fn claim(&mut self, post: &Post<'_>, name: &Name<'_>, judgement: &Judgement) -> Result<Claim, Obstacle> {
         if let Some(obstacle) = &judgement.obstacle {
             return Err(obstacle.clone());
         }
         self.policy_gate(post)?;
-        self.name_gate(post, &name.hostname)?;
+        self.name_gate(post, name)?;
         let answer = self.answer(post)?;
         Ok(Claim {
             name: name.hostname.clone(),
-            source: name.source,
+            source: name.wanted.source(),
             route: post.route.route.object(),
             listener: post.listener,
             gateway: post.gateway.gateway.meta.key.clone(),
@@ -213,11 +218,10 @@ impl<'a> Walker<'a, '_> {
     }
 
     fn policy_gate(&self, post: &Post<'_>) -> Result<(), Obstacle> {
-        let object = self.context.topology.listener(post.listener).owner.object();
-        let name = listener_name(self.context.topology.listener(post.listener));
+        let listener = self.context.topology.listener(post.listener);
         let obstacle = |reason, message| {
-            let field = FieldPath::root();
-            Err(Obstacle { reason, message, object: object.clone(), field })
+            let (object, field) = (listener.owner.object(), listener_field(listener, ""));
+            Err(Obstacle { reason, message, object, field })
         };
         if *self.context.snapshot.visibility(Kind::DnsPolicy) != Visibility::Complete {
             let message = "DNSPolicies could not be listed, so it is not known what is allowed".to_owned();
@@ -226,21 +230,22 @@ impl<'a> Walker<'a, '_> {
         if post.policy.is_some() || self.context.settings.publish == Publish::All {
             return Ok(());
         }
+        let name = listener_name(listener);
         match self.context.policies.dns.invalid(post.listener) {
             Some(state) => {
-                let message = format!("{} is about {name} and is not valid", state.policy.object());
+                let object = state.policy.object();
+                let message = format!("{object} is about {name}, and is not valid");
                 let field = state.refused.as_ref().map(|refusal| refusal.field.clone()).unwrap_or_default();
-                Err(Obstacle { reason: reason::POLICY_INVALID, message, object: state.policy.object(), field })
+                Err(Obstacle { reason: reason::POLICY_INVALID, message, object, field })
             }
             None => obstacle(reason::NO_POLICY, format!("no DNSPolicy governs {name}")),
         }
     }
 
-    fn name_gate(&self, post: &Post<'_>, hostname: &Hostname) -> Result<(), Obstacle> {
-        let route = &post.route.route;
+    fn name_gate(&self, post: &Post<'_>, name: &Name<'_>) -> Result<(), Obstacle> {
+        let hostname = &name.hostname;
         let on_route = |reason, message| {
-            let field = FieldPath::of("spec.hostnames");
-            Err(Obstacle { reason, message, object: route.object(), field })
+            Err(Obstacle { reason, message, object: post.route.route.object(), field: name.wanted.field() })
         };
         if hostname.is_any() {
             let listener = listener_name(self.context.topology.listener(post.listener));
@@ -310,7 +315,7 @@ impl<'a> Walker<'a, '_> {
         (usual == answer.targets).then(|| wildcard.clone())
     }
 
-    fn withhold(&mut self, post: &Post<'_>, name: &Name, obstacle: Obstacle) {
+    fn withhold(&mut self, post: &Post<'_>, name: &Name<'_>, obstacle: Obstacle) {
         let route = post.route.route.object();
         let listener = self.context.topology.listener(post.listener).key();
         let withheld = obstacle.withhold(&route, name.hostname.as_str(), Some(listener.clone()));

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::desired::NameSource;
 use crate::desired::annotations::{HostnameSource, RouteAnnotations};
 use crate::desired::hostnames::{Origin, Wanted, annotation_names, spec_names, template_names};
 use crate::desired::settings::Settings;
@@ -21,11 +20,11 @@ pub(super) struct Asked {
 }
 
 /// A name at a listener.
-pub(super) struct Name {
+pub(super) struct Name<'a> {
     /// The name; `*` where neither side names one.
     pub(super) hostname: Hostname,
-    /// Where it comes from.
-    pub(super) source: NameSource,
+    /// The hostname behind it, as written.
+    pub(super) wanted: &'a Wanted,
 }
 
 /// The hostnames that a route asks for, in order; none where an annotation keeps them all out.
@@ -53,14 +52,14 @@ pub(super) fn of_route(
 }
 
 /// What the names have in common with a listener's hostname, each once; the first that asks for one says where it is from.
-pub(super) fn at_listener(asked: &[Asked], listener: &Hostname) -> Vec<Name> {
+pub(super) fn at_listener<'a>(asked: &'a [Asked], listener: &Hostname) -> Vec<Name<'a>> {
     let mut known = BTreeSet::new();
     let mut names = Vec::new();
     for one in asked {
         if let Some(hostname) = one.at(listener)
             && known.insert(hostname.clone())
         {
-            names.push(Name { hostname, source: one.wanted.source() });
+            names.push(Name { hostname, wanted: &one.wanted });
         }
     }
     names

@@ -1,1 +1,11 @@
+//! The strict profile by hand-built objects: one module per stage, and properties over random worlds.
 
+pub(crate) mod world;
+
+mod certificates;
+mod names;
+mod policies;
+mod properties;
+mod records;
+mod status;
+mod withheld;

@@ -194,7 +194,8 @@ impl Case<'_> {
 
     fn no_common_hostname(&self, listener: &ListenerState) -> Obstacle {
         let name = crate::lint::listener_name(listener);
-        let message = format!("{name} serves `{}`, which has nothing in common with it", listener.hostname);
+        let (host, asked) = (&listener.hostname, self.asked.wanted.shown());
+        let message = format!("{name} serves `{host}`, which has nothing in common with `{asked}`");
         Obstacle { field: self.asked.wanted.field(), ..self.on_route(reason::NO_COMMON_HOSTNAME, message) }
     }
 

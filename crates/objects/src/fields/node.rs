@@ -1,0 +1,145 @@
+//! One value: what it holds, or what is told because it holds something else.
+
+use std::cell::RefCell;
+
+use gatepost_core::model::Kind;
+use gatepost_core::reason::{INVALID_FIELD, Reason, UNKNOWN_VALUE};
+use serde_json::Value;
+
+use super::{Fields, Path, Sink, Strictness, shortened, unknown};
+use crate::shapes::Shape;
+
+/// One value and the way to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Node<'a> {
+    pub(super) value: &'a Value,
+    pub(super) path: Path<'a>,
+    pub(super) sink: &'a Sink,
+    pub(super) strictness: Strictness,
+}
+
+impl<'a> Node<'a> {
+    /// The value itself, for fields that may have several types.
+    pub(crate) fn value(self) -> &'a Value {
+        self.value
+    }
+
+    /// The text it holds.
+    pub(crate) fn text(self) -> Option<&'a str> {
+        match self.value {
+            Value::String(text) => Some(text),
+            _ => self.wrong("text"),
+        }
+    }
+
+    /// The text it holds, which should have a certain shape; one of another shape is reported and used as it is.
+    pub(crate) fn shaped(self, shape: Shape) -> Option<&'a str> {
+        let text = self.text()?;
+        if let Some(complaint) = shape.complaint(text) {
+            self.invalid(format!("is \"{}\"; {complaint}", shortened(text)));
+        }
+        Some(text)
+    }
+
+    /// The yes or no it holds.
+    pub(crate) fn flag(self) -> Option<bool> {
+        match self.value {
+            Value::Bool(flag) => Some(*flag),
+            _ => self.wrong("true or false"),
+        }
+    }
+
+    /// The whole number it holds.
+    pub(crate) fn number(self) -> Option<i64> {
+        match self.value {
+            Value::Number(number) => {
+                number.as_i64().or_else(|| whole(number.as_f64()?)).or_else(|| self.wrong("a whole number"))
+            }
+            _ => self.wrong("a whole number"),
+        }
+    }
+
+    /// Reads the mapping it holds, and tells about the fields that `read` did not ask for.
+    pub(crate) fn mapping<T>(self, read: impl FnOnce(&Fields<'_>) -> T) -> Option<T> {
+        let Value::Object(map) = self.value else {
+            return self.wrong("a mapping");
+        };
+        let Node { path, sink, strictness, .. } = self;
+        let fields = Fields { map, path, sink, strictness, asked: RefCell::default() };
+        let result = read(&fields);
+        fields.finish();
+        Some(result)
+    }
+
+    /// The items of the list it holds.
+    pub(crate) fn items(self) -> Option<&'a [Value]> {
+        match self.value {
+            Value::Array(items) => Some(items),
+            _ => self.wrong("a list"),
+        }
+    }
+
+    /// Tells that this value breaks a rule.
+    pub(crate) fn invalid(self, message: impl AsRef<str>) {
+        self.tell(INVALID_FIELD, message);
+    }
+
+    /// Tells that this word is not among the known ones, if it is not.
+    pub(crate) fn known(self, word: &str, known: &[&str]) {
+        if !known.contains(&word) {
+            self.tell(UNKNOWN_VALUE, unknown(word, known));
+        }
+    }
+
+    /// Tells something about this value; the message follows the name of the field.
+    pub(crate) fn tell(self, reason: Reason, message: impl AsRef<str>) {
+        if !self.strictness.tells() {
+            return;
+        }
+        self.sink.push(reason, || self.path.field(), |field| format!("`{field}` {}", message.as_ref()));
+    }
+
+    /// Tells that the type is wrong; the field then counts as absent.
+    pub(super) fn wrong<T>(self, expected: &str) -> Option<T> {
+        self.sink.wrong_types.set(self.sink.wrong_types.get() + 1);
+        self.invalid(format!("is {}, {expected} is expected{}", self.found(), self.hint(expected)));
+        None
+    }
+
+    /// What stands there; values of Secrets are never shown.
+    fn found(self) -> String {
+        match self.value {
+            Value::Null => "empty".to_owned(),
+            Value::Bool(_) | Value::Number(_) if self.is_secret() => "no text".to_owned(),
+            Value::Bool(flag) => format!("the boolean {flag}"),
+            Value::Number(number) => format!("the number {number}"),
+            Value::String(text) if text.len() <= 40 && !self.is_secret() => {
+                format!("the text \"{}\"", text.escape_debug())
+            }
+            Value::String(_) => "a text".to_owned(),
+            Value::Array(_) => "a list".to_owned(),
+            Value::Object(_) => "a mapping".to_owned(),
+        }
+    }
+
+    fn hint(self, expected: &str) -> &'static str {
+        match (self.value, expected) {
+            (Value::Bool(_), "text") => {
+                "; YAML takes an unquoted y, n, yes, no, on, off, true or false for a boolean: put it in quotes"
+            }
+            (Value::Number(_), "text") => "; YAML takes an unquoted number for a number: put it in quotes",
+            (Value::String(text), "a whole number") if text.parse::<i64>().is_ok() => "; remove the quotes",
+            (Value::String(text), "true or false") if text.parse::<bool>().is_ok() => "; remove the quotes",
+            _ => "",
+        }
+    }
+
+    fn is_secret(self) -> bool {
+        self.sink.object().kind == Kind::Secret
+    }
+}
+
+/// A float without fraction, as YAML's `80.0`.
+fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
+}

@@ -1,0 +1,105 @@
+//! Where the problems of one object go, and how the way to a field is written out.
+
+use std::cell::{Cell, RefCell};
+
+use gatepost_core::diagnostic::{Diagnostic, FieldPath};
+use gatepost_core::model::ObjectRef;
+use gatepost_core::reason::{INVALID_FIELD, Reason};
+
+/// The most that is told about one object; a text that is wrong everywhere is told so once.
+const MAX_PROBLEMS: usize = 100;
+
+/// Where the problems of one object go.
+pub(crate) struct Sink {
+    object: ObjectRef,
+    diagnostics: RefCell<Vec<Diagnostic>>,
+    left_out: Cell<usize>,
+    pub(super) wrong_types: Cell<usize>,
+}
+
+impl Sink {
+    /// A sink for the problems of one object.
+    pub(crate) fn new(object: ObjectRef) -> Self {
+        Sink { object, diagnostics: RefCell::default(), left_out: Cell::new(0), wrong_types: Cell::new(0) }
+    }
+
+    /// The object that problems are told about.
+    pub(crate) fn object(&self) -> &ObjectRef {
+        &self.object
+    }
+
+    /// Takes one problem, which is only worded where there is room for it.
+    pub(super) fn push(
+        &self,
+        reason: Reason,
+        field: impl FnOnce() -> FieldPath,
+        message: impl FnOnce(&FieldPath) -> String,
+    ) {
+        let mut diagnostics = self.diagnostics.borrow_mut();
+        if diagnostics.len() >= MAX_PROBLEMS {
+            return self.left_out.set(self.left_out.get() + 1);
+        }
+        let field = field();
+        let message = message(&field);
+        diagnostics.push(Diagnostic::new(reason, &self.object, field, message));
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.diagnostics.borrow().len() >= MAX_PROBLEMS
+    }
+
+    /// How many fields had a wrong type so far. A part of an object that must not be wider than it was meant to be compares
+    /// this before and after.
+    pub(crate) fn wrong_types(&self) -> usize {
+        self.wrong_types.get()
+    }
+
+    /// Everything that was told.
+    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
+        let mut diagnostics = self.diagnostics.into_inner();
+        if self.left_out.get() > 0 {
+            let message = format!("{} has {} further problems that are not shown", self.object, self.left_out.get());
+            diagnostics.push(Diagnostic::new(INVALID_FIELD, &self.object, FieldPath::root(), message));
+        }
+        diagnostics
+    }
+}
+
+/// The way to a value, as a chain through the cursors that led to it.
+#[derive(Clone, Copy)]
+pub(crate) struct Path<'a> {
+    parent: Option<&'a Path<'a>>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Root,
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Path<'a> {
+    /// The object itself.
+    pub(crate) const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+
+    /// One step into a mapping.
+    pub(crate) fn key<'s>(&'s self, key: &'s str) -> Path<'s> {
+        Path { parent: Some(self), step: Step::Key(key) }
+    }
+
+    /// One step into a list.
+    pub(crate) fn index(&self, index: usize) -> Path<'_> {
+        Path { parent: Some(self), step: Step::Index(index) }
+    }
+
+    /// The way, written out.
+    pub(crate) fn field(&self) -> FieldPath {
+        let above = self.parent.map_or_else(FieldPath::root, Path::field);
+        match self.step {
+            Step::Root => above,
+            Step::Key(key) => above.key(key),
+            Step::Index(index) => above.index(index),
+        }
+    }
+}
