@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gatepost_core::desired::{Record, RecordType};
 use gatepost_core::model::Str;
 
-use crate::plan::{self, Step, ZoneContent};
+use gatepost_core::plan::{self, Step, ZoneContent};
 
 pub mod data;
 mod error;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gatepost_core::model::Str;
 
-use crate::plan::{SetChange, Step};
+use gatepost_core::plan::{SetChange, Step};
 
 /// Steps that are written together or not at all.
 #[derive(Clone, Debug)]

@@ -14,9 +14,9 @@ use std::time::Duration;
 use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
 
-use crate::plan::{self, Step, ZoneContent};
 use crate::provider::data::{self, WireName};
 use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result};
+use gatepost_core::plan::{self, Step, ZoneContent};
 
 mod answer;
 mod batch;

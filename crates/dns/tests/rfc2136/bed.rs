@@ -5,43 +5,43 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use gatepost_core::desired::RecordType;
-use gatepost_dns::plan::{Content, Precondition, SetChange, Step, Verb, ZoneContent};
+use gatepost_core::plan::{Content, Precondition, SetChange, Step, Verb, ZoneContent};
 use gatepost_dns::provider::{Provider, Result};
 use gatepost_dns::providers::rfc2136::{Config, KeyConfig, Rfc2136};
 use gatepost_testkit::servers::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind, Server};
 
-pub type Run = for<'a> fn(Bed<'a>) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
+pub(crate) type Run = for<'a> fn(Bed<'a>) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
 
 /// One test, and what it needs.
 #[derive(Clone, Copy)]
-pub struct Scenario {
-    pub name: &'static str,
-    pub run: Run,
+pub(crate) struct Scenario {
+    pub(crate) name: &'static str,
+    pub(crate) run: Run,
     /// Records in the zone beside the usual ones.
-    pub filling: usize,
-    pub own_server: bool,
+    pub(crate) filling: usize,
+    pub(crate) own_server: bool,
     /// Whether the zone takes updates without a key.
-    pub open: bool,
-    pub fits: fn(Kind) -> bool,
+    pub(crate) open: bool,
+    pub(crate) fits: fn(Kind) -> bool,
 }
 
 impl Scenario {
-    pub const fn new(name: &'static str, run: Run) -> Scenario {
+    pub(crate) const fn new(name: &'static str, run: Run) -> Scenario {
         Scenario { name, run, filling: 0, own_server: false, open: false, fits: |_| true }
     }
 
-    pub fn zone(&self) -> String {
+    pub(crate) fn zone(&self) -> String {
         format!("{}.test", self.name.replace('_', "-"))
     }
 }
 
-pub struct Bed<'a> {
-    pub server: &'a Server,
-    pub zone: String,
+pub(crate) struct Bed<'a> {
+    pub(crate) server: &'a Server,
+    pub(crate) zone: String,
 }
 
 /// Records that nobody here may touch.
-pub fn zone_text(scenario: &Scenario) -> String {
+pub(crate) fn zone_text(scenario: &Scenario) -> String {
     let zone = scenario.zone();
     let mut text = format!(
         "$ORIGIN {zone}.
@@ -70,11 +70,11 @@ Mixed 300 IN CNAME Hand.{zone}.
 }
 
 impl<'a> Bed<'a> {
-    pub fn new(server: &'a Server, scenario: Scenario) -> Bed<'a> {
+    pub(crate) fn new(server: &'a Server, scenario: Scenario) -> Bed<'a> {
         Bed { server, zone: scenario.zone() }
     }
 
-    pub fn config(&self) -> Config {
+    pub(crate) fn config(&self) -> Config {
         Config {
             hosts: vec![self.server.address.to_string()],
             zones: vec![self.zone.clone()],
@@ -84,42 +84,42 @@ impl<'a> Bed<'a> {
         }
     }
 
-    pub fn provider(&self) -> Rfc2136 {
+    pub(crate) fn provider(&self) -> Rfc2136 {
         Rfc2136::new(self.config()).unwrap()
     }
 
     /// The provider through other addresses.
-    pub fn through(&self, hosts: &[String]) -> Rfc2136 {
+    pub(crate) fn through(&self, hosts: &[String]) -> Rfc2136 {
         let timeout = Duration::from_millis(800);
         Rfc2136::new(Config { hosts: hosts.to_vec(), timeout, ..self.config() }).unwrap()
     }
 
-    pub fn name(&self, label: &str) -> String {
+    pub(crate) fn name(&self, label: &str) -> String {
         format!("{label}.{}", self.zone)
     }
 
-    pub async fn read(&self) -> ZoneContent {
+    pub(crate) async fn read(&self) -> ZoneContent {
         self.provider().read(&self.zone).await.unwrap()
     }
 
-    pub async fn write(&self, steps: &[Step]) -> Vec<Result<()>> {
+    pub(crate) async fn write(&self, steps: &[Step]) -> Vec<Result<()>> {
         self.provider().write(&self.zone, steps).await
     }
 
     /// The values of a set, as the provider reads them.
-    pub async fn values(&self, label: &str, kind: &str) -> Vec<String> {
+    pub(crate) async fn values(&self, label: &str, kind: &str) -> Vec<String> {
         values(&self.read().await, &self.name(label), kind)
     }
 
     /// A step that makes an address and its marker.
-    pub fn create(&self, label: &str, address: &str) -> Step {
+    pub(crate) fn create(&self, label: &str, address: &str) -> Step {
         let address = self.change(label, RecordType::A, None, Some(&[address]));
         let marker = self.change(&format!("a-{label}"), RecordType::Txt, None, Some(&[MARKER]));
         self.step(Verb::Create, vec![address], vec![marker])
     }
 
     /// A step that changes the address and leaves the marker, which must be there.
-    pub fn update(&self, label: &str, old: &str, new: &str) -> Step {
+    pub(crate) fn update(&self, label: &str, old: &str, new: &str) -> Step {
         let address = self.change(label, RecordType::A, Some(&[old]), Some(&[new]));
         let guard = Precondition::Equals {
             name: self.name(&format!("a-{label}")).into(),
@@ -130,13 +130,19 @@ impl<'a> Bed<'a> {
         Step { guards: vec![guard], ..self.step(Verb::Update, vec![address], Vec::new()) }
     }
 
-    pub fn delete(&self, label: &str, old: &str) -> Step {
+    pub(crate) fn delete(&self, label: &str, old: &str) -> Step {
         let address = self.change(label, RecordType::A, Some(&[old]), None);
         let marker = self.change(&format!("a-{label}"), RecordType::Txt, Some(&[MARKER]), None);
         self.step(Verb::Delete, vec![address], vec![marker])
     }
 
-    pub fn change(&self, label: &str, kind: RecordType, old: Option<&[&str]>, new: Option<&[&str]>) -> SetChange {
+    pub(crate) fn change(
+        &self,
+        label: &str,
+        kind: RecordType,
+        old: Option<&[&str]>,
+        new: Option<&[&str]>,
+    ) -> SetChange {
         let content = |values: &[&str]| Content {
             ttl: Some(60),
             values: values.iter().map(|value| (*value).into()).collect(),
@@ -151,7 +157,7 @@ impl<'a> Bed<'a> {
         }
     }
 
-    pub fn step(&self, verb: Verb, changes: Vec<SetChange>, markers: Vec<SetChange>) -> Step {
+    pub(crate) fn step(&self, verb: Verb, changes: Vec<SetChange>, markers: Vec<SetChange>) -> Step {
         static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         Step {
             zone: self.zone.as_str().into(),
@@ -168,14 +174,15 @@ impl<'a> Bed<'a> {
     }
 }
 
-pub const MARKER: &str = "\"heritage=external-dns,external-dns/owner=me,external-dns/resource=httproute/shop/web\"";
+pub(crate) const MARKER: &str =
+    "\"heritage=external-dns,external-dns/owner=me,external-dns/resource=httproute/shop/web\"";
 
-pub fn values(content: &ZoneContent, name: &str, kind: &str) -> Vec<String> {
+pub(crate) fn values(content: &ZoneContent, name: &str, kind: &str) -> Vec<String> {
     let found = content.sets().iter().find(|set| &*set.name == name && set.kind.as_str() == kind);
     found.map(|set| set.values.iter().map(|value| value.to_string()).collect()).unwrap_or_default()
 }
 
-pub fn all_ok(results: &[Result<()>]) {
+pub(crate) fn all_ok(results: &[Result<()>]) {
     for result in results {
         result.as_ref().unwrap();
     }

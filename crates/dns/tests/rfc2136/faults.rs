@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gatepost_dns::plan::Step;
+use gatepost_core::plan::Step;
 use gatepost_dns::provider::{Problem, Provider};
 
 use crate::bed::{Bed, MARKER, Scenario, all_ok, values};
 use crate::proxy::{Fault, Proxy};
 
-pub const ALL: &[Scenario] = &[
+pub(crate) const ALL: &[Scenario] = &[
     Scenario::new("answer_lost_after_writing", |bed| Box::pin(lost(bed))),
     Scenario::new("write_moves_on_to_the_next_server", |bed| Box::pin(next_server(bed))),
     Scenario::new("nothing_listens", |bed| Box::pin(closed(bed))),

@@ -9,7 +9,7 @@ use gatepost_testkit::servers::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind};
 
 use crate::bed::{Bed, Scenario};
 
-pub const ALL: &[Scenario] = &[
+pub(crate) const ALL: &[Scenario] = &[
     Scenario::new("unknown_key", |bed| Box::pin(unknown_key(bed))),
     Scenario::new("wrong_secret", |bed| Box::pin(wrong_secret(bed))),
     Scenario::new("clock_off", |bed| Box::pin(clock_off(bed))),

@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
 #[derive(Clone, Copy, Debug)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// The connection ends after this many bytes of the answer.
     CutAfter(usize),
     /// The last message of the answer never comes.
@@ -21,18 +21,16 @@ pub enum Fault {
     Silence,
     /// The question is passed on, the answer is not.
     LoseAnswer,
-    /// Nothing is wrong; connections are counted.
-    None,
 }
 
-pub struct Proxy {
+pub(crate) struct Proxy {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
     task: JoinHandle<()>,
 }
 
 impl Proxy {
-    pub async fn start(upstream: SocketAddr, fault: Fault) -> Proxy {
+    pub(crate) async fn start(upstream: SocketAddr, fault: Fault) -> Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let connections = Arc::new(AtomicUsize::new(0));
@@ -46,11 +44,11 @@ impl Proxy {
         Proxy { address, connections, task }
     }
 
-    pub fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
 
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::Relaxed)
     }
 }

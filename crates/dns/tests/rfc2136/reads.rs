@@ -5,7 +5,7 @@ use gatepost_dns::provider::{Problem, Provider};
 use crate::bed::{Bed, Scenario, values};
 use crate::proxy::{Fault, Proxy};
 
-pub const ALL: &[Scenario] = &[
+pub(crate) const ALL: &[Scenario] = &[
     Scenario::new("reads_everything", |bed| Box::pin(everything(bed))),
     Scenario { filling: 1500, ..Scenario::new("reads_many_messages", |bed| Box::pin(many(bed))) },
     Scenario { filling: 1500, ..Scenario::new("read_cut_anywhere_fails", |bed| Box::pin(cut(bed))) },

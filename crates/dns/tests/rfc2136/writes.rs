@@ -1,14 +1,14 @@
 //! Writing: with preconditions, together or not at all, and nothing beside.
 
 use gatepost_core::desired::RecordType;
-use gatepost_dns::plan::{Precondition, Step, Verb};
+use gatepost_core::plan::{Precondition, Step, Verb};
 use gatepost_dns::provider::{Problem, Provider};
 use gatepost_dns::providers::rfc2136::{Config, Rfc2136};
 use gatepost_testkit::servers::Kind;
 
 use crate::bed::{Bed, MARKER, Scenario, all_ok};
 
-pub const ALL: &[Scenario] = &[
+pub(crate) const ALL: &[Scenario] = &[
     Scenario::new("create_update_delete", |bed| Box::pin(life(bed))),
     Scenario::new("stale_steps_change_nothing", |bed| Box::pin(stale(bed))),
     Scenario::new("hand_edit_in_the_gap_stays", |bed| Box::pin(hand_edit(bed))),

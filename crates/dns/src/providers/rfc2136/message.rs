@@ -11,9 +11,9 @@ use gatepost_core::model::Str;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::USUAL_TTL;
-use crate::plan::{Content, Precondition, SetChange};
 use crate::provider::data::{self, WireName};
 use crate::provider::{Error, Problem, Result, Unit};
+use gatepost_core::plan::{Content, Precondition, SetChange};
 
 /// One record of a message.
 #[derive(Clone, Debug)]

@@ -14,9 +14,9 @@ use super::answer;
 use super::connection::Connection;
 use super::message::random_id;
 use super::signing::{Sequence, Signer};
-use crate::plan::{RecordSet, ZoneContent};
 use crate::provider::data::{self, WireName};
 use crate::provider::{Error, Problem, Result};
+use gatepost_core::plan::{RecordSet, ZoneContent};
 
 /// A zone with more bytes on the wire is not read.
 const MAX_BYTES: usize = 1 << 30;

@@ -7,8 +7,8 @@ use super::batch;
 use super::connection::Connection;
 use super::message::{self, Prepared};
 use super::{Rfc2136, Zone};
-use crate::plan::Step;
 use crate::provider::{Error, Problem, Result, units};
+use gatepost_core::plan::Step;
 
 /// After this many single failures and no success the rest is not tried.
 const PATIENCE: usize = 8;
