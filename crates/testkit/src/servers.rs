@@ -151,14 +151,18 @@ impl Server {
         fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 
-    /// The whole zone as the server's own tools see it: one record per line, sorted, without SOA.
+    /// The whole zone as other tools see it: one record per line, sorted, without SOA. Names are in lower case, because
+    /// compression on the wire mixes the cases of equal names.
     pub fn dump(&self, zone: &str) -> io::Result<Vec<String>> {
         let key = format!("{KEY_ALGORITHM}:{KEY_NAME}:{KEY_SECRET}");
         let (server, port) = (format!("@{}", self.address.ip()), self.address.port().to_string());
         let words = ["-p", &port, &server, "-y", &key, "+noall", "+answer", "+onesoa", "axfr", zone];
         let text = output(Command::new("dig").args(words))?;
-        let lines = text.lines().filter(|line| !line.starts_with(';') && !line.contains("\tSOA\t"));
-        let mut lines: Vec<String> = lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lowered = |line: String| if line.contains(" IN TXT ") { line } else { line.to_ascii_lowercase() };
+        let lines = text.lines().map(|line| lowered(words(line)));
+        let is_record = |line: &String| !line.is_empty() && !line.starts_with(';') && !line.contains(" in soa ");
+        let mut lines: Vec<String> = lines.filter(is_record).collect();
         lines.sort();
         Ok(lines)
     }

@@ -71,7 +71,10 @@ pub fn to_text(kind: Rtype, wire: &[u8]) -> Option<String> {
             Name::from_octets(wire.to_vec()).ok().map(|name| name_text(&name))
         }
         Rtype::TXT => Some(quoted(&txt_strings(wire)?)),
-        _ => Some(parse(kind, wire)?.display_zonefile(DisplayKind::Simple).to_string()),
+        _ => match parse(kind, wire)? {
+            ZoneRecordData::Unknown(_) => Some(generic(wire)),
+            known => Some(known.display_zonefile(DisplayKind::Simple).to_string()),
+        },
     }
 }
 

@@ -26,6 +26,12 @@ impl<'a> Unit<'a> {
         self.changes().map(|change| &change.name).collect()
     }
 
+    /// The same steps in two units.
+    pub(crate) fn halves(&self) -> [Unit<'a>; 2] {
+        let (first, second) = self.steps.split_at(self.steps.len() / 2);
+        [Unit { first: self.first, steps: first }, Unit { first: self.first + first.len(), steps: second }]
+    }
+
     /// What it is about, for messages: name and type of the first change.
     pub(crate) fn subject(&self) -> String {
         self.changes().next().map(|change| format!("{} {}", change.name, change.kind)).unwrap_or_default()
@@ -42,4 +48,35 @@ pub(crate) fn units(steps: &[Step]) -> Vec<Unit<'_>> {
         unit
     };
     groups.map(unit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use gatepost_core::plan::Verb;
+
+    use super::*;
+
+    fn step(group: usize) -> Step {
+        Step {
+            zone: "example.com".into(),
+            name: "www.example.com".into(),
+            verb: Verb::Create,
+            changes: Vec::new(),
+            markers: Vec::new(),
+            guards: Vec::new(),
+            because: String::new(),
+            routes: Vec::new(),
+            group,
+            after: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn steps_of_one_group_are_one_unit() {
+        let steps: Vec<Step> = [3, 4, 4, 4, 5].map(step).into();
+        let found: Vec<_> = units(&steps).iter().map(|unit| (unit.first, unit.steps.len())).collect();
+        assert_eq!(found, [(0, 1), (1, 3), (4, 1)]);
+        let [first, second] = units(&steps)[1].halves();
+        assert_eq!([(first.first, first.steps.len()), (second.first, second.steps.len())], [(1, 1), (2, 2)]);
+    }
 }

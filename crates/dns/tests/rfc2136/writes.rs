@@ -14,6 +14,7 @@ pub(crate) const ALL: &[Scenario] = &[
     Scenario::new("hand_edit_in_the_gap_stays", |bed| Box::pin(hand_edit(bed))),
     Scenario::new("record_and_marker_together", |bed| Box::pin(together(bed))),
     Scenario::new("group_is_one_transaction", |bed| Box::pin(group(bed))),
+    Scenario::new("group_larger_than_a_message", |bed| Box::pin(large_group(bed))),
     Scenario::new("cname_to_addresses_and_back", |bed| Box::pin(kinds(bed))),
     Scenario::new("odd_values", |bed| Box::pin(odd(bed))),
     Scenario::new("thousands_in_batches", |bed| Box::pin(thousands(bed))),
@@ -85,6 +86,14 @@ async fn group(bed: Bed<'_>) {
     assert!(bed.values("one", "A").await.is_empty() && bed.values("two", "A").await.is_empty());
     all_ok(&bed.write(&steps[..2]).await);
     assert_eq!(bed.values("two", "A").await, ["192.0.2.2"]);
+}
+
+/// A group that no message holds is written all the same.
+async fn large_group(bed: Bed<'_>) {
+    let mut steps: Vec<Step> = (0..400).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
+    steps.iter_mut().for_each(|step| step.group = 7);
+    all_ok(&bed.write(&steps).await);
+    assert_eq!(bed.read().await.sets().len(), 10 + 800);
 }
 
 async fn kinds(bed: Bed<'_>) {

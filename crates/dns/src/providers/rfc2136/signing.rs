@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::base::iana::Rcode;
+use domain::base::iana::{Rcode, TsigRcode};
 use domain::base::message::Message;
 use domain::base::message_builder::AdditionalBuilder;
-use domain::rdata::tsig::Time48;
+use domain::rdata::tsig::{Time48, Tsig};
 use domain::tsig::{ClientSequence, ClientTransaction, Key, ValidationError};
 
 use super::Clock;
@@ -58,8 +58,12 @@ impl Signer {
         Time48::from_u64((self.clock)() & 0xffff_ffff_ffff)
     }
 
-    /// What a failed verification means. `rcode` is what the answer claims, and proves nothing.
-    fn explain(&self, error: ValidationError, rcode: Rcode) -> Error {
+    /// What a failed verification means. What the answer claims proves nothing, and only tells people where to look.
+    fn explain(&self, error: ValidationError, claim: Claim) -> Error {
+        if let Some(problem) = claim.clocks {
+            return Error::new(problem);
+        }
+        let rcode = claim.rcode;
         let (name, algorithm) = match &self.key {
             Some(key) => (key.name().to_string(), key.algorithm().to_string()),
             None => (String::new(), String::new()),
@@ -80,8 +84,8 @@ impl Transaction<'_> {
     /// Verifies the answer and takes the signature out of it.
     pub(super) fn verify(&self, answer: &mut Message<Vec<u8>>) -> Result<()> {
         let Some(transaction) = &self.1 else { return Ok(()) };
-        let rcode = answer.header().rcode();
-        transaction.answer(answer, self.0.now()).map_err(|error| self.0.explain(error, rcode))
+        let claim = Claim::of(answer);
+        transaction.answer(answer, self.0.now()).map_err(|error| self.0.explain(error, claim))
     }
 }
 
@@ -89,14 +93,36 @@ impl Sequence<'_> {
     /// Verifies the next answer and takes the signature out of it.
     pub(super) fn verify(&mut self, answer: &mut Message<Vec<u8>>) -> Result<()> {
         let Some(sequence) = &mut self.1 else { return Ok(()) };
-        let rcode = answer.header().rcode();
-        sequence.answer(answer, self.0.now()).map_err(|error| self.0.explain(error, rcode))
+        let claim = Claim::of(answer);
+        sequence.answer(answer, self.0.now()).map_err(|error| self.0.explain(error, claim))
     }
 
     /// Verifies that the last answer was signed.
     pub(super) fn done(self) -> Result<()> {
         let Some(sequence) = self.1 else { return Ok(()) };
-        sequence.done().map_err(|error| self.0.explain(error, Rcode::NOERROR))
+        sequence.done().map_err(|error| self.0.explain(error, Claim { rcode: Rcode::NOERROR, clocks: None }))
+    }
+}
+
+/// What an answer says before it is verified.
+struct Claim {
+    rcode: Rcode,
+    /// Both clocks, where they are apart. `domain` 0.12.3 cannot verify such an answer: it signs the time of the server
+    /// as eight bytes where six are meant.
+    clocks: Option<Problem>,
+}
+
+impl Claim {
+    fn of(answer: &Message<Vec<u8>>) -> Claim {
+        Claim { rcode: answer.header().rcode(), clocks: Claim::clocks(answer) }
+    }
+
+    fn clocks(answer: &Message<Vec<u8>>) -> Option<Problem> {
+        let last = answer.additional().ok()?.last()?.ok()?;
+        let record = last.into_record::<Tsig<_, _>>().ok()??;
+        let tsig = record.data();
+        let theirs = tsig.other_time().filter(|_| tsig.error() == TsigRcode::BADTIME)?;
+        Some(Problem::BadTime { ours: seconds(tsig.time_signed()), theirs: seconds(theirs) })
     }
 }
 

@@ -7,7 +7,7 @@ use super::batch;
 use super::connection::Connection;
 use super::message::{self, Prepared};
 use super::{Rfc2136, Zone};
-use crate::provider::{Error, Problem, Result, units};
+use crate::provider::{Error, Problem, Result, Unit, units};
 use gatepost_core::plan::Step;
 
 /// After this many single failures and no success the rest is not tried.
@@ -40,9 +40,13 @@ impl Rfc2136 {
 
     fn prepare<'a>(&self, zone: &Zone, steps: &'a [Step], results: &mut Results) -> Vec<Prepared<'a>> {
         let mut prepared = Vec::new();
-        for unit in units(steps) {
-            match message::prepare(&unit, &zone.wire, self.min_ttl).and_then(fitting) {
-                Ok(unit) => prepared.push(unit),
+        let mut waiting: Vec<Unit<'a>> = units(steps).into_iter().rev().collect();
+        while let Some(unit) = waiting.pop() {
+            match message::prepare(&unit, &zone.wire, self.min_ttl) {
+                Ok(unit) if unit.size() <= batch::ROOM => prepared.push(unit),
+                // A group that no message holds is written in two: better a name that blinks than one that never comes.
+                Ok(_) if unit.steps.len() > 1 => waiting.extend(unit.halves().into_iter().rev()),
+                Ok(unit) => results.fail(&unit, &too_large(&unit)),
                 Err(error) => results.put((unit.first, unit.steps.len()), &Err(error)),
             }
         }
@@ -146,11 +150,7 @@ impl Results {
     }
 }
 
-fn fitting(unit: Prepared<'_>) -> Result<Prepared<'_>> {
-    let size = unit.size();
-    if size <= batch::ROOM {
-        return Ok(unit);
-    }
-    let cause = format!("it takes {size} bytes, and an update holds at most {}", batch::ROOM);
-    Err(Error::new(Problem::Unwritable(cause)).record(&unit.subject))
+fn too_large(unit: &Prepared<'_>) -> Error {
+    let cause = format!("it takes {} bytes, and an update holds at most {}", unit.size(), batch::ROOM);
+    Error::new(Problem::Unwritable(cause))
 }
