@@ -1,3 +1,4 @@
 //! The providers, one file each.
 
 pub mod rfc2136;
+pub mod webhook;
