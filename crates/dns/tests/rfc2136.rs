@@ -1,5 +1,7 @@
 //! The RFC 2136 provider against real servers: BIND, Knot and PowerDNS, each started once, each test in a zone of its own.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::{Arc, OnceLock};
 
 use gatepost_testkit::servers::{Kind, Primary, Server};

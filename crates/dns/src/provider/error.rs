@@ -10,11 +10,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Error {
     /// Who was asked.
-    pub server: Option<String>,
+    pub server: Option<Box<str>>,
     /// The zone it is about.
-    pub zone: Option<String>,
+    pub zone: Option<Box<str>>,
     /// The record it is about: name and type.
-    pub record: Option<String>,
+    pub record: Option<Box<str>>,
     /// What went wrong.
     pub problem: Problem,
     /// How long the server asks to be left alone.
@@ -122,19 +122,19 @@ impl Error {
 
     /// Names the server, unless it is named already.
     pub fn at(mut self, server: impl fmt::Display) -> Error {
-        self.server.get_or_insert_with(|| server.to_string());
+        self.server.get_or_insert_with(|| server.to_string().into());
         self
     }
 
     /// Names the zone, unless it is named already.
     pub fn zone(mut self, zone: impl fmt::Display) -> Error {
-        self.zone.get_or_insert_with(|| zone.to_string());
+        self.zone.get_or_insert_with(|| zone.to_string().into());
         self
     }
 
     /// Names the record, unless it is named already.
     pub fn record(mut self, record: impl fmt::Display) -> Error {
-        self.record.get_or_insert_with(|| record.to_string());
+        self.record.get_or_insert_with(|| record.to_string().into());
         self
     }
 
