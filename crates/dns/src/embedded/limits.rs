@@ -17,10 +17,13 @@ const SLOTS: usize = 1 << 16;
 /// An answer more than this many times as large as its question amplifies.
 const AMPLIFIES: usize = 3;
 
+/// Answers up to this size do not: "there is no such name" to a short question is one of them.
+const SMALL: usize = 200;
+
 /// How many answers a source prefix gets per second over UDP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Answers more than three times as large as their questions; beyond, they are cut to their header.
+    /// Answers of more than 200 bytes and more than three times as large as their questions; beyond, they are cut to their header.
     pub amplifying: u32,
     /// All answers; beyond, they are dropped.
     pub all: u32,
@@ -60,7 +63,7 @@ impl Limiter {
 
     /// Decides about an answer of so many bytes to a question of so many, in a second.
     pub(crate) fn check(&self, source: IpAddr, question: usize, answer: usize, second: u64) -> Pass {
-        if answer > AMPLIFIES * question && self.count(source, true, second) > self.limit.amplifying {
+        if answer > SMALL.max(AMPLIFIES * question) && self.count(source, true, second) > self.limit.amplifying {
             return Pass::Truncate;
         }
         if self.limit.exempt.iter().any(|prefix| prefix.contains(source)) {
