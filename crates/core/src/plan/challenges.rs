@@ -105,8 +105,12 @@ fn draft<'a>(
         new: joined(found, wanted, &values, &others, is_same),
         wanted,
         values: Some(fingerprints),
-        because: if wanted.is_some() { "a certificate order needs it" } else { "no certificate order needs it any more" }
-            .to_owned(),
+        because: if wanted.is_some() {
+            "a certificate order needs it"
+        } else {
+            "no certificate order needs it any more"
+        }
+        .to_owned(),
     };
     let is_removal = edit.new.is_none();
     let (upserts, removals) = if is_removal { (Vec::new(), vec![edit]) } else { (vec![edit], Vec::new()) };
@@ -159,7 +163,10 @@ fn obstacle(zone: &Zone<'_>, name: &Str, wanted: &Wanted<'_>) -> Option<Held> {
         (reason::TYPE_CLASH, format!("`{name}` is a CNAME, so that no TXT record may stand there"))
     } else {
         let cut = zone.cut_above(name)?;
-        (reason::ZONE_NOT_SERVED, format!("zone `{}` hands `{cut}` over, so that `{name}` is not answered from it", zone.name))
+        (
+            reason::ZONE_NOT_SERVED,
+            format!("zone `{}` hands `{cut}` over, so that `{name}` is not answered from it", zone.name),
+        )
     };
     let verb = Some(Verb::Create);
     let new = wanted.content.values.clone();
@@ -192,7 +199,11 @@ pub(super) fn orphans<'a>(
 }
 
 /// The record that a marker of this instance is about, where there is none.
-fn orphan<'a>(zone: &Zone<'_>, marker: &'a Marker<'a>, registry: &TxtRegistry) -> Option<(Str, RecordType, &'a Marker<'a>)> {
+fn orphan<'a>(
+    zone: &Zone<'_>,
+    marker: &'a Marker<'a>,
+    registry: &TxtRegistry,
+) -> Option<(Str, RecordType, &'a Marker<'a>)> {
     let kinds = [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Txt];
     let kind = kinds.into_iter().find(|kind| Some(kind.as_str()) == marker.target.1)?;
     let names = [Some(marker.target.0.clone()), registry.layout.wildcard_of(&marker.target.0)];

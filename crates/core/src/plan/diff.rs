@@ -110,7 +110,8 @@ struct Node<'a, 't> {
     all: &'a [Wanted<'a>],
     found: Vec<Found<'a>>,
     upserts: Vec<Edit<'a>>,
-    is_blocked: bool,
+    /// Why a record set that is wanted is not made or changed.
+    blocked: Option<(Reason, String)>,
 }
 
 impl<'a> Table<'a> {
@@ -154,7 +155,7 @@ impl<'a, 't> Node<'a, 't> {
             found.push(Found { set, kind, ownership: ownership::of(zone, set, table.settings, is_wanted) });
         }
         let name = name.into();
-        Node { table, zone, name, wanted, all, found, upserts: Vec::new(), is_blocked: false }
+        Node { table, zone, name, wanted, all, found, upserts: Vec::new(), blocked: None }
     }
 
     /// Counts what is ours.
@@ -175,10 +176,15 @@ impl<'a, 't> Node<'a, 't> {
             self.wish(wanted, &removals, book);
         }
         let is_replacement = self.is_replacement(&removals);
+        if let Some((reason, message)) = self.blocked.clone().filter(|_| is_replacement) {
+            let stopped = std::mem::take(&mut self.upserts);
+            let held = stopped.iter().map(|edit| edit.held(self.zone, &self.name, reason, message.clone()));
+            book.held.extend(held);
+        }
         let mut draft = Draft {
             zone: self.zone,
             name: self.name.clone(),
-            removals: if self.is_blocked { Vec::new() } else { removals },
+            removals: if self.blocked.is_some() { Vec::new() } else { removals },
             upserts: std::mem::take(&mut self.upserts),
             purpose: if is_replacement { Purpose::Replacement } else { Purpose::Records },
             after: BTreeSet::new(),
@@ -221,11 +227,8 @@ impl<'a, 't> Node<'a, 't> {
     fn wish(&mut self, wanted: &'a Wanted<'a>, removals: &[Edit<'a>], book: &mut Book) {
         let position =
             self.found.iter().position(|f| f.kind == wanted.kind && f.set.set_identifier == wanted.set_identifier);
-        let key = RecordKey {
-            name: wanted.name.clone(),
-            kind: wanted.kind,
-            set_identifier: wanted.set_identifier.clone(),
-        };
+        let key =
+            RecordKey { name: wanted.name.clone(), kind: wanted.kind, set_identifier: wanted.set_identifier.clone() };
         let Some(found) = position.map(|index| &self.found[index]) else {
             if let Some((reason, message)) = self.obstacle(wanted, removals) {
                 self.hold(wanted, Verb::Create, reason, message, book);
@@ -255,7 +258,7 @@ impl<'a, 't> Node<'a, 't> {
 
     fn create(&mut self, wanted: &'a Wanted<'a>) {
         let because = match wanted.routes {
-            [] => "it is wanted".to_owned(),
+            [] => "a wildcard stops answering for it".to_owned(),
             [route] => format!("{route} asks for it"),
             [route, rest @ ..] => format!("{route} and {} more ask for it", rest.len()),
         };
@@ -323,7 +326,7 @@ impl<'a, 't> Node<'a, 't> {
     }
 
     fn hold(&mut self, wanted: &Wanted<'_>, verb: Verb, reason: Reason, message: String, book: &mut Book) {
-        self.is_blocked = true;
+        self.blocked.get_or_insert((reason, message.clone()));
         let present = self.zone.set(&self.name, wanted.kind, wanted.set_identifier.as_ref());
         book.held.push(Held {
             kind: Some(wanted.kind),
@@ -357,7 +360,8 @@ impl<'a, 't> Node<'a, 't> {
 
     fn kept_by_policy(&self, edit: &Edit<'_>) -> Held {
         let policy = self.table.settings.policy.as_str();
-        let message = format!("{} of `{}` stays as it is: the policy is `{policy}` ({})", edit.kind, self.name, edit.because);
+        let message =
+            format!("{} of `{}` stays as it is: the policy is `{policy}` ({})", edit.kind, self.name, edit.because);
         edit.held(self.zone, &self.name, reason::KEPT_BY_POLICY, message)
     }
 
@@ -377,7 +381,11 @@ impl<'a, 't> Node<'a, 't> {
             let goes = draft.removals.drain(..);
             kept.extend(goes.map(|edit| edit.held(self.zone, &self.name, cause.reason, cause.message(&self.name))));
         }
-        book.held.extend(kept.into_iter().map(|held| Held { cause: cause.cause, object: cause.object.clone(), ..held }));
+        book.held.extend(kept.into_iter().map(|held| Held {
+            cause: cause.cause,
+            object: cause.object.clone(),
+            ..held
+        }));
     }
 }
 

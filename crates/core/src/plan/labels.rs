@@ -124,7 +124,8 @@ mod tests {
 
     #[test]
     fn unknown_labels_are_kept_and_sorted() {
-        let labels = Labels::parse("external-dns/zz=1,heritage=external-dns,external-dns/aa=2,other=3,novalue").unwrap();
+        let labels =
+            Labels::parse("external-dns/zz=1,heritage=external-dns,external-dns/aa=2,other=3,novalue").unwrap();
         assert_eq!(labels.to_text(), "heritage=external-dns,external-dns/aa=2,external-dns/zz=1");
         assert_eq!(labels.owner(), "");
     }
@@ -132,7 +133,9 @@ mod tests {
     #[test]
     fn what_is_of_another_heritage_is_no_ownership() {
         let huge = format!("heritage=external-dns,external-dns/owner={}", "x".repeat(5000));
-        for text in ["", "v=spf1 -all", "heritage=mine,external-dns/owner=me", "external-dns/owner=me", "heritage", &huge] {
+        for text in
+            ["", "v=spf1 -all", "heritage=mine,external-dns/owner=me", "external-dns/owner=me", "heritage", &huge]
+        {
             assert_eq!(Labels::parse(text), None, "{text}");
         }
     }

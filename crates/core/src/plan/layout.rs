@@ -11,8 +11,7 @@ use crate::model::Str;
 const TEMPLATE: &str = "%{record_type}";
 
 /// The types that a marker's name may begin with.
-pub(super) const TYPES: [&str; 11] =
-    ["A", "AAAA", "CNAME", "NS", "MX", "PTR", "SRV", "NAPTR", "TXT", "DNAME", "TLSA"];
+pub(super) const TYPES: [&str; 11] = ["A", "AAAA", "CNAME", "NS", "MX", "PTR", "SRV", "NAPTR", "TXT", "DNAME", "TLSA"];
 
 /// How markers are named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -103,7 +103,8 @@ impl RecordSet {
     pub fn new<V: Into<Str>>(name: &str, kind: &str, ttl: Option<u32>, values: impl IntoIterator<Item = V>) -> Self {
         let values = values.into_iter().map(Into::into).collect();
         let set_identifier = None;
-        RecordSet { name: name.into(), kind: kind.into(), set_identifier, ttl, values, properties: Vec::new() }.canonical()
+        RecordSet { name: name.into(), kind: kind.into(), set_identifier, ttl, values, properties: Vec::new() }
+            .canonical()
     }
 
     /// The type, where it is one that is made here.

@@ -106,7 +106,8 @@ impl<'a> Watch<'_, 'a> {
     fn step(&mut self, step: &'a Step, now: &mut Answers<'a>) -> bool {
         let tops: Vec<Vec<&'a str>> = changes(step).map(|change| self.touched(change, now)).collect();
         changes(step).for_each(|change| carry_out(change, now));
-        let tops: Vec<Vec<&str>> = tops.into_iter().chain(changes(step).map(|change| self.touched(change, now))).collect();
+        let tops: Vec<Vec<&str>> =
+            tops.into_iter().chain(changes(step).map(|change| self.touched(change, now))).collect();
         for top in tops {
             self.look(&top, now);
         }

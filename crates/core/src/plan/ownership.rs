@@ -157,13 +157,7 @@ fn belonging<'z>(zone: &'z Zone<'_>, set: &RecordSet, kind: RecordType, registry
 }
 
 /// Whether a marker is about this record set, and not about one that merely shares its marker's name.
-fn is_about(
-    zone: &Zone<'_>,
-    marker: &Marker<'_>,
-    set: &RecordSet,
-    kind: RecordType,
-    registry: &TxtRegistry,
-) -> bool {
+fn is_about(zone: &Zone<'_>, marker: &Marker<'_>, set: &RecordSet, kind: RecordType, registry: &TxtRegistry) -> bool {
     match stamp_of(marker, &set.name, kind, registry) {
         Some(Stamp::Ours | Stamp::Twin(_)) => true,
         Some(Stamp::Elsewhere) => false,
@@ -201,10 +195,8 @@ pub(super) fn stamp_of<'m>(
 /// A marker under our owner id that another instance wrote: its fingerprint, and the name of the marker.
 pub(super) fn twin<'z>(zone: &'z Zone<'_>, registry: &TxtRegistry) -> Option<(&'z str, &'z str)> {
     let ours = zone.markers.iter().filter(|marker| marker.labels.owner() == &*registry.owner);
-    ours.filter(|_| !registry.replaces_twin).find_map(|marker| {
-        match stamp_of(marker, "", RecordType::A, registry) {
-            Some(Stamp::Twin(fingerprint)) => Some((fingerprint, &*marker.set.name)),
-            _ => None,
-        }
+    ours.filter(|_| !registry.replaces_twin).find_map(|marker| match stamp_of(marker, "", RecordType::A, registry) {
+        Some(Stamp::Twin(fingerprint)) => Some((fingerprint, &*marker.set.name)),
+        _ => None,
     })
 }

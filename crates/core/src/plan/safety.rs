@@ -85,7 +85,12 @@ impl<'a> Protection<'a> {
             return Some(Cause { reason: reason::KIND_NOT_VISIBLE, cause: None, object: None, why });
         }
         if let Some((reason, why)) = self.stuck.get(name) {
-            return Some(Cause { reason: reason::SOURCE_UNKNOWN, cause: Some(*reason), object: None, why: why.clone() });
+            return Some(Cause {
+                reason: reason::SOURCE_UNKNOWN,
+                cause: Some(*reason),
+                object: None,
+                why: why.clone(),
+            });
         }
         let hold = self.hold(name)?;
         Some(Cause {
@@ -141,11 +146,7 @@ pub(super) fn judge<'a>(
 }
 
 /// Holds the removals of hostnames that a rule gives a reason against.
-fn hold_where(
-    drafts: &mut [Draft<'_>],
-    book: &mut Book,
-    rule: impl Fn(&Draft<'_>, &Edit<'_>) -> Option<Held>,
-) {
+fn hold_where(drafts: &mut [Draft<'_>], book: &mut Book, rule: impl Fn(&Draft<'_>, &Edit<'_>) -> Option<Held>) {
     for draft in drafts.iter_mut().filter(|draft| draft.purpose == Purpose::Records) {
         let removals = std::mem::take(&mut draft.removals);
         for edit in removals {
@@ -168,7 +169,8 @@ fn not_known(draft: &Draft<'_>, edit: &Edit<'_>, table: &Table<'_>) -> Option<He
     if home == draft.zone.name || !is_wanted() || is_seen_in(home, &draft.name, table) {
         return None;
     }
-    let message = format!("`{}` moves to zone `{home}`, and is kept in `{}` until it is seen there", draft.name, draft.zone.name);
+    let message =
+        format!("`{}` moves to zone `{home}`, and is kept in `{}` until it is seen there", draft.name, draft.zone.name);
     Some(edit.held(draft.zone, &draft.name, reason::REPLACEMENT_PENDING, message))
 }
 
@@ -210,7 +212,10 @@ fn emptied(drafts: &[Draft<'_>], intent: &Intent<'_>, book: &Book) -> BTreeMap<O
     for kind in removed.collect::<BTreeSet<_>>() {
         let count = book.sources.get(kind).copied().unwrap_or_default();
         if count >= FEWEST_OF_KIND && !kinds.contains(kind) {
-            empty.insert(Some(kind.to_owned()), format!("no {kind} asks for records any more, and {count} were made for such"));
+            empty.insert(
+                Some(kind.to_owned()),
+                format!("no {kind} asks for records any more, and {count} were made for such"),
+            );
         }
     }
     empty
@@ -223,7 +228,8 @@ fn in_emptied(draft: &Draft<'_>, edit: &Edit<'_>, empty: &BTreeMap<Option<String
 }
 
 fn at_apex(draft: &Draft<'_>, edit: &Edit<'_>) -> Option<Held> {
-    let message = || format!("`{}` is the top of its zone; its {} records are kept until confirmed", draft.name, edit.kind);
+    let message =
+        || format!("`{}` is the top of its zone; its {} records are kept until confirmed", draft.name, edit.kind);
     (draft.name == *draft.zone.name).then(|| edit.held(draft.zone, &draft.name, reason::APEX_GUARDED, message()))
 }
 

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use super::observed::{Observed, RecordKind, ZoneState};
+use super::observed::{Observed, RecordKind, RecordSet, ZoneState};
 use super::settings::Settings;
 use super::zone::Zone;
 use super::{Content, Held, Intent, Verb, canonical, ownership};
@@ -53,6 +53,14 @@ impl<'a> Wanted<'a> {
         (&self.name, self.kind, &self.set_identifier)
     }
 
+    /// The same as a record set that is there, at another name.
+    pub(super) fn like(set: &RecordSet, name: &Str) -> Option<Self> {
+        let content =
+            Content { values: canonical::values(&set.kind, &set.values).into_iter().collect(), ..Content::of(set) };
+        let set_identifier = set.set_identifier.clone();
+        Some(Wanted { name: name.clone(), kind: set.made()?, set_identifier, content, routes: &[] })
+    }
+
     fn of(record: &'a Record, settings: &Settings) -> Self {
         let capabilities = &settings.capabilities;
         let kind = RecordKind::from(record.kind);
@@ -61,7 +69,10 @@ impl<'a> Wanted<'a> {
         Wanted {
             name: canonical::name(&record.name),
             kind: record.kind,
-            set_identifier: record.set_identifier.clone().filter(|id| capabilities.has_set_identifiers && !id.is_empty()),
+            set_identifier: record
+                .set_identifier
+                .clone()
+                .filter(|id| capabilities.has_set_identifiers && !id.is_empty()),
             content: Content {
                 ttl: record.ttl.map(|ttl| ttl.max(capabilities.min_ttl)),
                 values: canonical::values(&kind, &record.targets).into_iter().collect(),
@@ -85,7 +96,10 @@ impl<'a> Wanted<'a> {
         let name = &self.name;
         let values = &self.content.values;
         if values.is_empty() {
-            return Some((reason::LAST_ADDRESS, format!("`{name}` would have no address left, so it is kept as it is")));
+            return Some((
+                reason::LAST_ADDRESS,
+                format!("`{name}` would have no address left, so it is kept as it is"),
+            ));
         }
         if let Some(odd) = values.iter().find(|value| !canonical::is_valid(self.kind, value)) {
             return Some((reason::TARGET_INVALID, format!("`{odd}` cannot be the value of a {} record", self.kind)));
@@ -147,7 +161,8 @@ impl<'a> Wishes<'a> {
     fn admit(&mut self, wanted: &Wanted<'a>, observed: &'a Observed, settings: &Settings) -> Option<&'a str> {
         let zone = observed.zone_of(&wanted.name);
         let flaw = if !settings.managed.contains(&wanted.kind) {
-            let message = format!("`{}` would have a {} record, and that type is not managed", wanted.name, wanted.kind);
+            let message =
+                format!("`{}` would have a {} record, and that type is not managed", wanted.name, wanted.kind);
             Some((reason::TYPE_NOT_MANAGED, message))
         } else if zone.is_none() {
             let zones: Vec<_> = observed.zones().map(|(name, _)| name.to_string()).collect();
@@ -163,7 +178,17 @@ impl<'a> Wishes<'a> {
 
     /// Chooses one record set for each name, type and identifier of a zone.
     pub(super) fn choose(&mut self, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
-        let mut all = self.by_zone.remove(&**zone.name).unwrap_or_default();
+        let all = self.by_zone.remove(&**zone.name).unwrap_or_default();
+        self.settle(all, zone, settings)
+    }
+
+    /// Chooses likewise among what wildcards are to answer for.
+    pub(super) fn choose_covered(&mut self, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
+        let all = self.covered.remove(&**zone.name).unwrap_or_default();
+        self.settle(all, zone, settings)
+    }
+
+    fn settle(&mut self, mut all: Vec<Wanted<'a>>, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
         all.sort_by(|a, b| a.key().cmp(&b.key()).then_with(|| least(a, b)));
         let mut chosen: Vec<Wanted<'a>> = Vec::with_capacity(all.len());
         for candidates in all.chunk_by(|a, b| a.key() == b.key()) {
@@ -181,7 +206,8 @@ impl<'a> Wishes<'a> {
         chosen.retain(|wanted| {
             let clashes = wanted.kind == RecordType::Cname && others.contains(&wanted.name);
             if clashes {
-                let message = format!("`{}` is wanted both as a CNAME and with addresses; the addresses stay", wanted.name);
+                let message =
+                    format!("`{}` is wanted both as a CNAME and with addresses; the addresses stay", wanted.name);
                 self.held.push(wanted.held(Some(zone.name), reason::TYPE_CLASH, message));
             }
             !clashes
@@ -192,7 +218,8 @@ impl<'a> Wishes<'a> {
     fn keep_inside(&mut self, chosen: &mut Vec<Wanted<'a>>, zone: &Zone<'_>) {
         chosen.retain(|wanted| {
             let Some(cut) = zone.cut_above(&wanted.name) else { return true };
-            let message = format!("zone `{}` hands `{cut}` over, so that `{}` is not answered from it", zone.name, wanted.name);
+            let message =
+                format!("zone `{}` hands `{cut}` over, so that `{}` is not answered from it", zone.name, wanted.name);
             self.held.push(wanted.held(Some(zone.name), reason::ZONE_NOT_SERVED, message.clone()));
             self.stuck.entry(wanted.name.clone()).or_insert((reason::ZONE_NOT_SERVED, message));
             false
@@ -203,7 +230,9 @@ impl<'a> Wishes<'a> {
     pub(super) fn hold_unreadable(&mut self, zone: &'a Str, state: &ZoneState) {
         let ZoneState::Unreadable(why) = state else { return };
         let count = self.by_zone.remove(&**zone).map_or(0, |wanted| wanted.len());
-        let message = format!("zone `{zone}` could not be read ({why}), so nothing in it is changed; {count} records are wanted there");
+        let message = format!(
+            "zone `{zone}` could not be read ({why}), so nothing in it is changed; {count} records are wanted there"
+        );
         self.held.push(Held::new(Some(zone), "", reason::ZONE_UNREADABLE, message));
     }
 }

@@ -58,7 +58,10 @@ impl<'a> Zone<'a> {
         let inside = std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest));
         let mut inside = inside.take_while(|at| at.len() >= self.name.len());
         inside.find_map(|at| {
-            self.by_name.get_key_value(at).filter(|(at, sets)| sets.iter().any(|set| hands_over(set, at))).map(|(at, _)| *at)
+            self.by_name
+                .get_key_value(at)
+                .filter(|(at, sets)| sets.iter().any(|set| hands_over(set, at)))
+                .map(|(at, _)| *at)
         })
     }
 }

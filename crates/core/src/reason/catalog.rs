@@ -233,7 +233,7 @@ catalog! {
         "Give one of the two another `--txt-owner-id`, or take the records over if the other one is gone.";
     MARKER_NOT_POSSIBLE = "marker-not-possible" "GP0424" Error ("", "")
         "The TXT record that would mark a record as ours cannot stand where it should, so neither is written."
-        "Set `--txt-prefix` to a label with a dot at its end, and `--txt-wildcard-replacement` where the message names it.";
+        "Change the flag that the message names; `--txt-prefix %{record_type}-owner.` fits every name, the top of a zone included.";
     ZONE_UNREADABLE = "zone-unreadable" "GP0425" Warning ("", "")
         "A zone could not be read to its end, so nothing in it is changed."
         "Mend what the message names; the other zones are not affected.";

@@ -30,7 +30,10 @@ pub(super) fn obstacle(
     let message = message.or_else(|| shared(zone, all, wanted, registry));
     if let Some(message) = message {
         let name = &wanted.name;
-        return Some((reason::MARKER_NOT_POSSIBLE, format!("the marker of `{name}` would be `{place}`, which {message}")));
+        return Some((
+            reason::MARKER_NOT_POSSIBLE,
+            format!("the marker of `{name}` would be `{place}`, which {message}"),
+        ));
     }
     let set = zone.set(&place, RecordType::Txt, wanted.set_identifier.as_ref())?;
     taken(zone, set, wanted, registry)
@@ -64,13 +67,16 @@ pub(super) fn due(
 /// Why a name is no place for a marker of this zone.
 fn misplaced(table: &Table<'_>, zone: &Zone<'_>, place: &str) -> Option<String> {
     if let Some(label) = place.split('.').find(|label| label.len() > 63) {
-        return Some(format!("has a label of {} characters, at most 63 are possible; shorten `--txt-prefix`", label.len()));
+        return Some(format!(
+            "has a label of {} characters, at most 63 are possible; shorten `--txt-prefix`",
+            label.len()
+        ));
     }
     if !canonical::is_name(place) {
         return Some("is no possible name; change `--txt-prefix`".to_owned());
     }
     let is_outside = table.observed.zone_of(place) != Some(zone.name) || zone.cut_above(place).is_some();
-    let advice = "set `--txt-prefix` to a label with a dot at its end, such as `_owner.`";
+    let advice = "set `--txt-prefix` to one that names the type and ends with a dot, such as `%{record_type}-owner.`";
     is_outside.then(|| format!("is outside zone `{}`; {advice}", zone.name))
 }
 
@@ -102,6 +108,7 @@ fn taken(zone: &Zone<'_>, set: &RecordSet, wanted: &Wanted<'_>, registry: &TxtRe
     if markers.len() == 1 && set.values.len() == 1 && !markers.iter().any(is_elsewhere) {
         return None;
     }
-    let message = format!("the marker of `{}` would be `{}`, which has TXT records that are left alone", wanted.name, set.name);
+    let message =
+        format!("the marker of `{}` would be `{}`, which has TXT records that are left alone", wanted.name, set.name);
     Some((reason::MARKER_NOT_POSSIBLE, format!("{message}; set `--txt-prefix`")))
 }

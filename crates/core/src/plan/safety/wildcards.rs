@@ -103,7 +103,12 @@ fn overlapping(base: &str, made: &BTreeSet<&Str>) -> Vec<Str> {
 fn apply(draft: &mut Draft<'_>, verdict: &Verdict, table: &Table<'_>, book: &mut Book) {
     let name = draft.name.clone();
     let is_wildcard = name.starts_with("*.");
-    let (reason, message) = if let Some(lost) = verdict.loses.as_ref().filter(|_| is_wildcard) {
+    let (reason, message) = if verdict.loses.is_some() && !is_wildcard {
+        (
+            reason::REPLACEMENT_PENDING,
+            format!("`{name}` is kept: it is still wanted, and nothing else answers for it yet"),
+        )
+    } else if let Some(lost) = &verdict.loses {
         if table.settings.confirm_deletes {
             return;
         }
