@@ -73,5 +73,5 @@ fn primary(scenarios: &[Scenario]) -> Primary {
     let zones = shared.map(|scenario| (scenario.zone(), bed::zone_text(scenario))).collect();
     let refused = scenarios.iter().map(|scenario| format!("refused.{}", scenario.zone())).collect();
     let open = scenarios.iter().filter(|scenario| scenario.open).map(Scenario::zone).collect();
-    Primary { zones, refused, open }
+    Primary { zones, refused, open, tls: None }
 }

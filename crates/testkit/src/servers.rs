@@ -38,6 +38,8 @@ pub struct Primary {
     pub refused: Vec<String>,
     /// Zones that take updates and transfers without a key; BIND only.
     pub open: Vec<String>,
+    /// A second address that answers over TLS, with certificate and key in PEM; BIND only.
+    pub tls: Option<(SocketAddr, String, String)>,
 }
 
 /// The TSIG key that every server here knows.

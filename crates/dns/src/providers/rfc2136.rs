@@ -24,11 +24,15 @@ mod connection;
 mod key;
 mod message;
 mod signing;
+mod tls;
 mod transfer;
 mod update;
 
+use connection::Transport;
 pub use key::{KeyConfig, SecretText};
 use signing::Signer;
+pub use tls::Authority;
+use tls::Tls;
 
 /// The port of DNS.
 pub const DEFAULT_PORT: u16 = 53;
@@ -54,6 +58,8 @@ pub struct Config {
     pub insecure: bool,
     /// No record is written with a lower TTL.
     pub min_ttl: u32,
+    /// Whether to talk over TLS, and who vouches for the servers then.
+    pub tls: Option<Authority>,
     /// How long a connection, or one message of an answer, may take.
     pub timeout: Duration,
     /// The clock for signatures.
@@ -65,7 +71,7 @@ pub struct Rfc2136 {
     hosts: Vec<String>,
     zones: Vec<Zone>,
     min_ttl: u32,
-    timeout: Duration,
+    transport: Transport,
     signer: Signer,
     /// The server that answered last.
     current: AtomicUsize,
@@ -86,6 +92,7 @@ impl Default for Config {
             key: None,
             insecure: false,
             min_ttl: 0,
+            tls: None,
             timeout: Duration::from_secs(10),
             clock: Arc::new(system_time),
         }
@@ -104,8 +111,10 @@ impl Rfc2136 {
         let zones: Result<Vec<_>> = config.zones.iter().map(|zone| Zone::parse(zone)).collect();
         let hosts = config.hosts.iter().map(|host| with_port(host, config.port)).collect();
         let signer = Signer::new(config.key.as_ref(), config.insecure, config.clock)?;
-        let (min_ttl, timeout, current) = (config.min_ttl, config.timeout, AtomicUsize::new(0));
-        Ok(Rfc2136 { hosts, zones: zones?, min_ttl, timeout, signer, current })
+        let tls = config.tls.as_ref().map(Tls::new).transpose()?;
+        let transport = Transport { patience: config.timeout, tls };
+        let (min_ttl, current) = (config.min_ttl, AtomicUsize::new(0));
+        Ok(Rfc2136 { hosts, zones: zones?, min_ttl, transport, signer, current })
     }
 
     fn zone(&self, name: &str) -> Result<&Zone> {
@@ -129,7 +138,7 @@ impl Rfc2136 {
         let zone = self.zone(name)?;
         let mut failure = Error::settings("rfc2136 has no server");
         for (at, host) in self.servers() {
-            match transfer::read(host, &zone.wire, &self.signer, self.timeout).await {
+            match transfer::read(&self.transport, host, &zone.wire, &self.signer).await {
                 Ok(content) => {
                     self.answered(at);
                     return Ok(content);
@@ -185,7 +194,8 @@ impl fmt::Debug for Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Config");
         shown.field("hosts", &self.hosts).field("port", &self.port).field("zones", &self.zones).field("key", &self.key);
-        shown.field("insecure", &self.insecure).field("min_ttl", &self.min_ttl).field("timeout", &self.timeout);
+        shown.field("insecure", &self.insecure).field("min_ttl", &self.min_ttl);
+        shown.field("tls", &self.tls).field("timeout", &self.timeout);
         shown.finish_non_exhaustive()
     }
 }

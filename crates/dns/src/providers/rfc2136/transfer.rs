@@ -1,7 +1,6 @@
 //! Reading a zone by transfer (AXFR): from the first SOA to the last, every message verified, or not at all.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use domain::base::iana::{Class, Opcode, Rtype};
 use domain::base::message::Message;
@@ -11,7 +10,7 @@ use domain::rdata::ZoneRecordData;
 use tokio::time::timeout;
 
 use super::answer;
-use super::connection::Connection;
+use super::connection::Transport;
 use super::message::random_id;
 use super::signing::{Sequence, Signer};
 use crate::provider::data::{self, WireName};
@@ -31,15 +30,15 @@ const SIGNERS_OWN: [Rtype; 4] = [Rtype::RRSIG, Rtype::NSEC, Rtype::NSEC3, Rtype:
 const UNDERSTOOD: [Rtype; 6] = [Rtype::A, Rtype::AAAA, Rtype::CNAME, Rtype::TXT, Rtype::NS, Rtype::SOA];
 
 /// Reads a zone from one server.
-pub(super) async fn read(host: &str, zone: &WireName, signer: &Signer, patience: Duration) -> Result<ZoneContent> {
-    let whole = patience * MAX_PATIENCE;
+pub(super) async fn read(transport: &Transport, host: &str, zone: &WireName, signer: &Signer) -> Result<ZoneContent> {
+    let whole = transport.patience * MAX_PATIENCE;
     let late = || incomplete(format!("it took longer than {} s", whole.as_secs()));
-    timeout(whole, transfer(host, zone, signer, patience)).await.unwrap_or_else(|_| Err(late()))
+    timeout(whole, transfer(transport, host, zone, signer)).await.unwrap_or_else(|_| Err(late()))
 }
 
-async fn transfer(host: &str, zone: &WireName, signer: &Signer, patience: Duration) -> Result<ZoneContent> {
+async fn transfer(transport: &Transport, host: &str, zone: &WireName, signer: &Signer) -> Result<ZoneContent> {
     let unreachable = |cause| Error::new(Problem::Unreachable(cause));
-    let mut connection = Connection::open(host, patience).await.map_err(unreachable)?;
+    let mut connection = transport.open(host).await.map_err(unreachable)?;
     let (id, question, mut sequence) = question(zone, signer)?;
     connection.send(&question).await.map_err(unreachable)?;
     let mut reading = Reading::of(zone);

@@ -4,7 +4,6 @@ use domain::base::iana::Opcode;
 
 use super::answer::{self, Reaction};
 use super::batch;
-use super::connection::Connection;
 use super::message::{self, Prepared};
 use super::{Rfc2136, Zone};
 use crate::provider::{Error, Problem, Result, Unit, units};
@@ -106,7 +105,7 @@ impl Rfc2136 {
         let mut builder = message::compose(id, &zone.wire, units)?;
         let transaction = self.signer.ask(&mut builder)?;
         let unreachable = |cause| Error::new(Problem::Unreachable(cause));
-        let mut connection = Connection::open(host, self.timeout).await.map_err(unreachable)?;
+        let mut connection = self.transport.open(host).await.map_err(unreachable)?;
         let lost = |cause| Error::new(Problem::Lost(cause));
         connection.send(&builder.finish()).await.map_err(lost)?;
         let bytes = connection.receive().await.map_err(lost)?;
