@@ -10,6 +10,7 @@ pub mod explain;
 pub mod lint;
 pub mod model;
 pub mod names;
+pub mod plan;
 pub mod policy;
 pub mod reason;
 pub mod report;
