@@ -53,6 +53,7 @@ impl<'a> World<'a> {
         let mut all: Vec<_> = routes::hygiene(route).into_iter().collect();
         let told = |d: &Diagnostic| d.reason != reason::NO_COMMON_HOSTNAME || routes::has_valid_hostname(route);
         all.extend((0..route.parents.len()).filter_map(|i| self.parent(route, i)).filter(told));
+        all.extend(routes::repeated_parents(route));
         all.extend(routes::ignored_hostnames(self, route));
         all.extend(backends::backends(self, route));
         all

@@ -133,8 +133,10 @@ impl Ord for Key {
         if self.namespace == other.namespace {
             return self.name.cmp(&other.name);
         }
-        let text = |key: &'_ Self| key.namespace.bytes().chain([b'/']).chain(key.name.bytes()).collect::<Vec<_>>();
-        text(self).cmp(&text(other))
+        fn text(key: &Key) -> impl Iterator<Item = u8> {
+            key.namespace.bytes().chain([b'/']).chain(key.name.bytes())
+        }
+        text(self).cmp(text(other))
     }
 }
 
