@@ -7,6 +7,7 @@ pub mod case;
 pub mod fault;
 pub mod page;
 pub mod program;
+pub mod servers;
 pub mod tree;
 
 mod compact;

@@ -1,0 +1,3 @@
+//! The providers, one file each.
+
+pub mod rfc2136;

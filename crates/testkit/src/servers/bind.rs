@@ -1,0 +1,40 @@
+//! BIND 9 as a primary that takes signed updates.
+
+use std::fs;
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use super::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Primary};
+
+/// Writes zones and configuration; gives back the words of the command line.
+pub fn prepare(directory: &Path, address: SocketAddr, primary: &Primary) -> io::Result<Vec<String>> {
+    let mut config = head(directory, address);
+    for (name, text) in &primary.zones {
+        fs::write(directory.join(format!("{name}.zone")), text)?;
+        let rights = rights(primary, name);
+        config += &format!("zone \"{name}\" {{ type primary; file \"{name}.zone\"; {rights} }};\n");
+    }
+    fs::write(directory.join("named.conf"), config)?;
+    Ok(["-g", "-n", "1", "-c", "named.conf"].map(str::to_owned).to_vec())
+}
+
+fn head(directory: &Path, address: SocketAddr) -> String {
+    let directory = directory.display();
+    let (ip, port) = (address.ip(), address.port());
+    format!(
+        "key \"{KEY_NAME}\" {{ algorithm {KEY_ALGORITHM}; secret \"{KEY_SECRET}\"; }};
+options {{ directory \"{directory}\"; listen-on port {port} {{ {ip}; }}; listen-on-v6 {{ none; }}; pid-file none;
+  session-keyfile none; lock-file none; recursion no; dnssec-validation no; notify no; }};
+controls {{ }};
+"
+    )
+}
+
+fn rights(primary: &Primary, zone: &str) -> String {
+    if primary.open.iter().any(|open| open == zone) {
+        return "allow-update { any; }; allow-transfer { any; };".to_owned();
+    }
+    let refused: String = primary.refused.iter().map(|name| format!("deny {KEY_NAME} name {name} ANY; ")).collect();
+    format!("update-policy {{ {refused}grant {KEY_NAME} zonesub ANY; }}; allow-transfer {{ key {KEY_NAME}; }};")
+}
