@@ -5,12 +5,14 @@
 use std::net::IpAddr;
 
 use super::cookies::Cookies;
+use super::error::Error;
 use super::lookup::{self, Found};
 use super::name::{Name, Path};
 use super::prefix::Prefix;
 use super::record::kind;
 use super::reply::{self, Extra, Reply, Section};
 use super::rrset::HEAD;
+use super::server::{Config, random};
 use super::signing::{self, Keys, Transaction};
 use super::store::{ZoneSet, is_later};
 use super::transfer::Transfer;
@@ -68,13 +70,23 @@ pub struct Told {
 /// Answers packets from zones.
 #[derive(Clone)]
 pub struct Responder {
-    pub(crate) keys: Keys,
-    pub(crate) cookies: Cookies,
-    pub(crate) payload: u16,
-    pub(crate) may_transfer: Vec<Prefix>,
+    keys: Keys,
+    cookies: Cookies,
+    payload: u16,
+    may_transfer: Vec<Prefix>,
 }
 
 impl Responder {
+    /// One who answers as a server with this configuration would.
+    pub fn new(config: &Config) -> Result<Responder, Error> {
+        Ok(Responder {
+            keys: Keys::new(&config.keys),
+            cookies: Cookies::new(config.cookie_secret.map_or_else(random, Ok)?),
+            payload: config.udp_payload.max(PLAIN_UDP as u16),
+            may_transfer: config.may_transfer.clone(),
+        })
+    }
+
     /// Answers a packet: writes the reply, or says what else to do.
     pub fn respond(&self, zones: &ZoneSet, packet: &[u8], arrival: Arrival, out: &mut Vec<u8>) -> Act {
         match Request::read(packet) {

@@ -14,7 +14,6 @@ use arc_swap::ArcSwap;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::{mpsc, watch};
 
-use super::cookies::Cookies;
 use super::error::Error;
 use super::limits::{Limiter, RateLimit};
 use super::metrics::{Counters, Metrics, sum};
@@ -230,15 +229,9 @@ impl Drop for Server {
 
 impl Shared {
     fn new(config: &Config, zones: ZoneSet, workers: usize) -> Result<Shared, Error> {
-        let responder = Responder {
-            keys: Keys::new(&config.keys),
-            cookies: Cookies::new(config.cookie_secret.map_or_else(random, Ok)?),
-            payload: config.udp_payload.max(512),
-            may_transfer: config.may_transfer.clone(),
-        };
         Ok(Shared {
             zones: ArcSwap::from_pointee(zones),
-            responder,
+            responder: Responder::new(config)?,
             limiter: config.rate_limit.clone().map(Limiter::new),
             tcp: config.tcp,
             stopping: AtomicBool::new(false),
