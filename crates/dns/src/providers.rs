@@ -1,3 +1,4 @@
 //! The providers, one file each.
 
+pub mod embedded;
 pub mod rfc2136;

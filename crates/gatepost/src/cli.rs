@@ -17,6 +17,7 @@ mod flags;
 mod man;
 mod plan;
 mod route;
+mod serve;
 mod settings;
 mod status;
 
@@ -67,6 +68,7 @@ enum Command {
     Route(route::Route),
     Explain(explain::Explain),
     Plan(plan::Plan),
+    Serve(serve::Serve),
     Completions(completions::Completions),
     Man(man::Man),
 }
@@ -118,6 +120,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Route(command) => command.run(out),
         Command::Explain(command) => command.run(out),
         Command::Plan(command) => command.run(out),
+        Command::Serve(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
     }
