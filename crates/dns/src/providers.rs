@@ -4,6 +4,7 @@
 
 use crate::provider::{Error, Result, Shared};
 
+pub mod embedded;
 pub mod rfc2136;
 pub mod webhook;
 
