@@ -61,16 +61,19 @@ pub async fn apply(provider: &dyn Provider, plan: &Plan, mode: Mode) -> Outcome 
 
 /// Steps of one zone that do not wait for one another.
 fn batch_end(steps: &[Step], first: usize) -> usize {
-    let belongs = |i: &usize| {
-        steps[*i].zone == steps[first].zone && steps[*i].after.iter().all(|earlier| *earlier < first)
-    };
+    let belongs =
+        |i: &usize| steps[*i].zone == steps[first].zone && steps[*i].after.iter().all(|earlier| *earlier < first);
     // Steps of one group are never parted.
     let end = (first..steps.len()).take_while(belongs).last().map_or(first + 1, |last| last + 1);
-    (end..steps.len()).take_while(|i| steps[*i].group == steps[end - 1].group && steps[*i].zone == steps[first].zone).last().map_or(end, |last| last + 1)
+    (end..steps.len())
+        .take_while(|i| steps[*i].group == steps[end - 1].group && steps[*i].zone == steps[first].zone)
+        .last()
+        .map_or(end, |last| last + 1)
 }
 
 async fn write_batch(provider: &dyn Provider, plan: &Plan, range: std::ops::Range<usize>, outcome: &mut Outcome) {
-    let failed: BTreeSet<usize> = outcome.failed.iter().map(|(i, _)| *i).chain(outcome.skipped.iter().copied()).collect();
+    let failed: BTreeSet<usize> =
+        outcome.failed.iter().map(|(i, _)| *i).chain(outcome.skipped.iter().copied()).collect();
     let (blocked, mut open): (Vec<usize>, Vec<usize>) =
         range.partition(|i| plan.steps[*i].after.iter().any(|earlier| failed.contains(earlier)));
     outcome.skipped.extend(blocked);

@@ -114,7 +114,13 @@ mod tests {
 
     #[test]
     fn a_name_is_served_in_the_zone_of_its_last_two_labels() {
-        for (name, zone) in [("www.example.org", "example.org"), ("a.b.example.org", "example.org"), ("*.example.org", "example.org"), ("localhost", "localhost"), ("*.org", "org")] {
+        for (name, zone) in [
+            ("www.example.org", "example.org"),
+            ("a.b.example.org", "example.org"),
+            ("*.example.org", "example.org"),
+            ("localhost", "localhost"),
+            ("*.org", "org"),
+        ] {
             assert_eq!(&*zone_of(name), zone, "{name}");
         }
     }

@@ -87,7 +87,8 @@ impl Embedded {
 
     fn read_now(&self, zone: &str) -> Result<ZoneContent> {
         let (_, serial, sets) = self.content(zone)?;
-        let sets = sets.into_iter().map(|((name, kind), (ttl, values))| RecordSet::new(&name, &kind, Some(ttl), values));
+        let sets =
+            sets.into_iter().map(|((name, kind), (ttl, values))| RecordSet::new(&name, &kind, Some(ttl), values));
         Ok(ZoneContent::new(serial.to_string(), sets))
     }
 
@@ -111,7 +112,10 @@ impl Embedded {
 
     fn built(&self, name: &Name, serial: u32, sets: &Sets) -> Result<Zone> {
         let authority = &self.authority;
-        let soa = Soa { minimum: authority.negative_ttl, ..Soa::new(authority.server.clone(), authority.mailbox.clone(), serial) };
+        let soa = Soa {
+            minimum: authority.negative_ttl,
+            ..Soa::new(authority.server.clone(), authority.mailbox.clone(), serial)
+        };
         let records = sets.iter().map(records).collect::<Result<Vec<_>>>()?.concat();
         let is_server = |record: &Record| record.name == *name && record.data == Data::Ns(authority.server.clone());
         let records = records.into_iter().filter(|record| !is_server(record)).collect();

@@ -16,7 +16,7 @@ use gatepost_core::plan::{self, Registry, Verb};
 use gatepost_dns::embedded::{Config, Name, Server};
 use gatepost_dns::providers::embedded::{Authority, Embedded};
 use notify_debouncer_full::notify::{EventKind, RecursiveMode};
-use notify_debouncer_full::{DebounceEventResult, new_debouncer};
+use notify_debouncer_full::{DebounceEventResult, DebouncedEvent, new_debouncer};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -140,6 +140,7 @@ impl Serve {
     ) -> Result<(), Failure> {
         let objects = match Objects::read(&self.input) {
             Ok(objects) => objects,
+            Err(Failure::Unheard) => return Err(Failure::Unheard),
             Err(Failure::Unreadable(error) | Failure::Usage(error)) => {
                 writeln!(out, "! nothing changed: {}", inert(&format!("{error:#}")))?;
                 out.flush()?;
@@ -156,18 +157,26 @@ impl Serve {
     }
 
     fn watch(&self, changes: mpsc::UnboundedSender<()>) -> Result<impl Sized + use<>, Failure> {
+        // A folder that is watched for the sake of one file tells of its neighbours, too.
+        let files: Vec<PathBuf> = self.input.files.iter().filter_map(|path| path.canonicalize().ok()).collect();
+        let concerns = move |path: &PathBuf| files.iter().any(|file| path.starts_with(file));
         let tell = move |result: DebounceEventResult| {
-            let matters = |kind: &EventKind| !matches!(kind, EventKind::Access(_));
-            if result.map_or(true, |events| events.iter().any(|event| matters(&event.kind))) {
+            let matters = |event: &DebouncedEvent| {
+                !matches!(event.kind, EventKind::Access(_)) && event.paths.iter().any(&concerns)
+            };
+            if result.map_or(true, |events| events.iter().any(matters)) {
                 let _ = changes.send(());
             }
         };
         let mut watcher = new_debouncer(QUIET, None, tell).map_err(|error| Failure::usage(error.to_string()))?;
-        for path in self.input.files.iter().filter(|path| path.as_os_str() != "-") {
+        for path in self.input.files.iter().filter_map(|path| path.canonicalize().ok()) {
             let (path, mode) = if path.is_dir() {
                 (path.as_path(), RecursiveMode::Recursive)
             } else {
-                (path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(".".as_ref()), RecursiveMode::NonRecursive)
+                (
+                    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(".".as_ref()),
+                    RecursiveMode::NonRecursive,
+                )
             };
             watcher.watch(path, mode).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
         }
@@ -175,14 +184,23 @@ impl Serve {
     }
 
     /// What a newcomer sees: what is served, what is not and why, and what to try next.
-    fn greet(&self, out: &mut dyn Write, line: &Line, objects: &Objects, pass: &Pass, server: &Server) -> Result<(), Failure> {
+    fn greet(
+        &self,
+        out: &mut dyn Write,
+        line: &Line,
+        objects: &Objects,
+        pass: &Pass,
+        server: &Server,
+    ) -> Result<(), Failure> {
         super::warn_unreadable(objects);
         write_steps(out, pass)?;
         writeln!(out, "{}", text::summary(&pass.desired))?;
         let topology = objects.topology(&line.scope);
         let world = World { snapshot: objects.snapshot(), topology: &topology };
         let mut shown = std::collections::BTreeSet::new();
-        for withheld in pass.desired.withheld.iter().filter(|w| w.reason.row().severity <= gatepost_core::reason::Severity::Warning) {
+        for withheld in
+            pass.desired.withheld.iter().filter(|w| w.reason.row().severity <= gatepost_core::reason::Severity::Warning)
+        {
             let Ok(name) = Hostname::parse(&withheld.hostname) else { continue };
             if shown.len() < 5 && shown.insert(name.clone()) {
                 let mut explained = Explanation::of(world, &name);
@@ -209,7 +227,8 @@ impl Serve {
         let plan = serde_json::to_string_pretty(&PlanView::of(&pass.desired, None, Vec::new())).unwrap_or_default();
         let failed = pass.outcome.failed.first().map(|(_, error)| error.to_string());
         let metrics = metrics(pass, server);
-        *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) = web::Board { unready: failed, plan, metrics };
+        *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) =
+            web::Board { unready: failed, plan, metrics };
     }
 }
 
@@ -239,7 +258,8 @@ fn write_steps(out: &mut dyn Write, pass: &Pass) -> std::io::Result<()> {
         for change in &step.changes {
             let values = change.new.as_ref().or(change.old.as_ref()).map(|c| c.values.join(" ")).unwrap_or_default();
             let failed = pass.outcome.failed.iter().find(|(failed, _)| *failed == i);
-            let end = failed.map_or_else(|| format!("because {}", step.because), |(_, error)| format!("FAILED: {error}"));
+            let end =
+                failed.map_or_else(|| format!("because {}", step.because), |(_, error)| format!("FAILED: {error}"));
             writeln!(out, "{glyph} {}", inert(&format!("{} {} {values}  {end}", change.name, change.kind)))?;
         }
     }
@@ -252,7 +272,11 @@ fn write_steps(out: &mut dyn Write, pass: &Pass) -> std::io::Result<()> {
 
 fn authority() -> Result<Authority, Failure> {
     let name = |text| Name::parse(text).map_err(|error| Failure::usage(error.to_string()));
-    Ok(Authority { server: name("ns.gatepost.invalid")?, mailbox: name("hostmaster.gatepost.invalid")?, negative_ttl: 30 })
+    Ok(Authority {
+        server: name("ns.gatepost.invalid")?,
+        mailbox: name("hostmaster.gatepost.invalid")?,
+        negative_ttl: 30,
+    })
 }
 
 /// Ends when somebody asks the program to stop.
