@@ -17,10 +17,10 @@ fmt: setup        ## formats all code
 	cargo fmt --all
 
 bench: setup      ## every benchmark, optimized
-	cargo bench --workspace
+	cargo bench --workspace --bench '*'
 
-bless: setup      ## rewrites the expected outputs of tests/cases; read the diff
-	GATEPOST_BLESS=1 cargo test --quiet --package gatepost --test cases
+bless: setup      ## rewrites the expected outputs of tests/cases and generated files; read the diff
+	GATEPOST_BLESS=1 cargo test --quiet --package gatepost --test cases --test generated
 
 setup:            ## installs what is missing on this machine
 	@scripts/setup

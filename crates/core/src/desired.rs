@@ -49,8 +49,12 @@ pub fn build_beside(snapshot: &Snapshot, topology: &Topology, settings: &Setting
 pub struct Desired {
     /// Records, sorted by name, type, set identifier, TTL and targets.
     pub records: Vec<Record>,
+    /// Records that need not exist because a wildcard among the others answers for them, in the same order.
+    pub covered: Vec<Record>,
     /// Certificates, sorted by Secret.
     pub certificates: Vec<Certificate>,
+    /// Names that a certificate keeps if it has them, because it is not known that they ought to be gone; sorted.
+    pub kept_names: Vec<KeptName>,
     /// Hostnames that get nothing, sorted by route and hostname.
     pub withheld: Vec<Withheld>,
     /// Objects that the settings or a `controller` annotation leave out, sorted.
@@ -127,6 +131,21 @@ pub struct Certificate {
     pub policy: Option<Key>,
 }
 
+/// A name that a certificate is not to lose, though nothing asks for it at the moment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KeptName {
+    /// The Secret.
+    pub secret: Key,
+    /// The name.
+    pub hostname: Str,
+    /// The listener that names the Secret.
+    pub listener: ListenerKey,
+    /// The route that wants the name.
+    pub route: ObjectRef,
+    /// What is not known.
+    pub reason: Reason,
+}
+
 /// A hostname that gets nothing, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Withheld {
@@ -158,18 +177,23 @@ pub struct PassedOver {
 impl Withheld {
     /// Whether nothing may be deleted because of it: it is not known that the hostname ought to be gone.
     pub fn holds(&self) -> bool {
-        const UNKNOWN: [Reason; 8] = [
-            reason::KIND_NOT_VISIBLE,
-            reason::GATEWAY_CLASS_MISSING,
-            reason::STATUS_STALE,
-            reason::STATUS_MISSING,
-            reason::STATUS_REFUSED,
-            reason::STATUS_DISAGREES,
-            reason::POLICY_INVALID,
-            reason::GATEWAY_WITHOUT_ADDRESS,
-        ];
-        UNKNOWN.contains(&self.reason)
+        is_unknown(self.reason)
     }
+}
+
+/// Whether a reason says that something is not known, rather than that it ought not to be.
+pub fn is_unknown(reason: Reason) -> bool {
+    const UNKNOWN: [Reason; 8] = [
+        reason::KIND_NOT_VISIBLE,
+        reason::GATEWAY_CLASS_MISSING,
+        reason::STATUS_STALE,
+        reason::STATUS_MISSING,
+        reason::STATUS_REFUSED,
+        reason::STATUS_DISAGREES,
+        reason::POLICY_INVALID,
+        reason::GATEWAY_WITHOUT_ADDRESS,
+    ];
+    UNKNOWN.contains(&reason)
 }
 
 impl RecordType {
@@ -208,7 +232,9 @@ impl Desired {
     /// Puts every list into its order.
     pub(crate) fn sort(&mut self) {
         self.records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        self.covered.sort_by(|a, b| a.rank().cmp(&b.rank()));
         self.certificates.sort_by(|a, b| a.secret.cmp(&b.secret));
+        self.kept_names.sort();
         self.withheld.sort();
         self.passed_over.sort();
         self.policies.sort_by(|a, b| a.policy.cmp(&b.policy));

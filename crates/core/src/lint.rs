@@ -13,6 +13,7 @@ use crate::topology::*;
 mod backends;
 mod gateways;
 mod listeners;
+mod namespaces;
 mod reach;
 mod routes;
 
@@ -44,6 +45,7 @@ impl<'a> World<'a> {
             all.extend(self.route(route));
         }
         all.extend(reach::unreachable(self));
+        all.extend(namespaces::unknown(self));
         all.sort_by(|a, b| a.rank().cmp(&b.rank()));
         all
     }
@@ -53,6 +55,7 @@ impl<'a> World<'a> {
         let mut all: Vec<_> = routes::hygiene(route).into_iter().collect();
         let told = |d: &Diagnostic| d.reason != reason::NO_COMMON_HOSTNAME || routes::has_valid_hostname(route);
         all.extend((0..route.parents.len()).filter_map(|i| self.parent(route, i)).filter(told));
+        all.extend(routes::repeated_parents(route));
         all.extend(routes::ignored_hostnames(self, route));
         all.extend(backends::backends(self, route));
         all
@@ -98,8 +101,8 @@ impl<'a> World<'a> {
     fn expects(self, kind: Kind, namespace: &Str) -> bool {
         self.snapshot.origin == Origin::Cluster
             || match kind {
-                Kind::Service => self.snapshot.services.keys().any(|key| key.namespace == *namespace),
-                Kind::Secret => self.snapshot.secrets.keys().any(|key| key.namespace == *namespace),
+                Kind::Service => self.snapshot.services_in(namespace).next().is_some(),
+                Kind::Secret => self.snapshot.secrets_in(namespace).next().is_some(),
                 Kind::Gateway => !self.snapshot.gateways.is_empty(),
                 _ => true,
             }
@@ -128,9 +131,12 @@ pub fn listener_field(listener: &ListenerState, field: &str) -> FieldPath {
 
 /// The closest of several names to a misspelt one, if any is close.
 pub fn closest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    let scored = names.map(|name| (distance(wanted, name), name));
-    let (score, name) = scored.min()?;
-    (score <= 1 + wanted.len() / 4).then_some(name)
+    let most = 1 + wanted.len() / 4;
+    // Names of another length are that far away at least, and need no closer look.
+    let length = wanted.chars().count();
+    let near = names.filter(|name| name.chars().count().abs_diff(length) <= most);
+    let (score, name) = near.map(|name| (distance(wanted, name), name)).min()?;
+    (score <= most).then_some(name)
 }
 
 /// Edit distance, bounded by the lengths that names have.
@@ -164,4 +170,19 @@ fn lowered(mut diagnostic: Diagnostic, expected: bool) -> Diagnostic {
         diagnostic.severity = reason::Severity::Warning;
     }
     diagnostic
+}
+
+#[cfg(test)]
+mod tests {
+    use super::closest;
+
+    #[test]
+    fn only_a_name_that_is_near_is_suggested() {
+        let names = || ["web", "web-frontend", "store-front", "käse"].into_iter();
+        assert_eq!(closest("web-fronted", names()), Some("web-frontend"));
+        assert_eq!(closest("kase", names()), Some("käse"));
+        assert_eq!(closest("we", names()), Some("web"));
+        assert_eq!(closest("payments", names()), None);
+        assert_eq!(closest("", ["a", "ab"].into_iter()), Some("a"));
+    }
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::desired::{Record, RecordType};
+use crate::desired::RecordType;
 use crate::model::{ObjectRef, Str};
 use crate::reason::{self, Reason};
 
@@ -17,6 +17,7 @@ mod challenges;
 mod cover;
 mod diff;
 mod digest;
+pub mod intent;
 pub mod labels;
 pub mod layout;
 pub mod observed;
@@ -33,61 +34,10 @@ pub mod text;
 mod wanted;
 mod zone;
 
+pub use intent::{Hold, Intent, RecordKey, Sight, Unseen};
 pub use observed::{Observed, RecordKind, RecordSet, ZoneContent, ZoneState};
 pub use settings::{Capabilities, Policy, Registry, Settings, TxtRegistry};
 pub use stamp::Instance;
-
-/// What the planner is to bring about.
-#[derive(Clone, Copy, Debug)]
-pub struct Intent<'a> {
-    /// Records that ought to exist.
-    pub records: &'a [Record],
-    /// Records that need not exist because a wildcard among the others answers for them; made where it does not (D13).
-    pub covered: &'a [Record],
-    /// TXT values that open certificate orders need.
-    pub challenges: &'a [Record],
-    /// TXT values that the caller put there for orders that are done.
-    pub retired: &'a [Record],
-    /// Hostnames of which it is not known whether they ought to be gone.
-    pub holds: &'a [Hold],
-    /// What could not be seen at all.
-    pub unseen: &'a [Unseen],
-    /// Record sets that earlier plans called ours; see [`Plan::ours`].
-    pub remembered: &'a BTreeSet<RecordKey>,
-}
-
-/// A hostname of which it is not known whether it ought to be gone: a verdict of `Unknown`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Hold {
-    /// The hostname; a wildcard stands for everything below it, `*` for everything.
-    pub hostname: Str,
-    /// Why it is not known.
-    pub reason: Reason,
-    /// The same in words.
-    pub message: String,
-    /// The object to look at.
-    pub object: Option<ObjectRef>,
-}
-
-/// Something that could not be seen, such as a kind that could not be listed.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Unseen {
-    /// What: `HTTPRoute`.
-    pub what: Str,
-    /// Why not.
-    pub why: String,
-}
-
-/// A record set of a zone by name.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RecordKey {
-    /// The name.
-    pub name: Str,
-    /// Its type.
-    pub kind: RecordType,
-    /// Tells it from others of its name and type.
-    pub set_identifier: Option<Str>,
-}
 
 /// What to write, in order, and what is held back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

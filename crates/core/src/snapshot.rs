@@ -194,11 +194,45 @@ impl Snapshot {
         self.visibility.get(&kind).unwrap_or(&Visibility::Complete)
     }
 
+    /// The Services of a namespace.
+    pub fn services_in<'a>(&'a self, namespace: &'a Str) -> impl Iterator<Item = &'a Key> {
+        in_namespace(&self.services, namespace)
+    }
+
+    /// The Secrets of a namespace.
+    pub fn secrets_in<'a>(&'a self, namespace: &'a Str) -> impl Iterator<Item = &'a Key> {
+        in_namespace(&self.secrets, namespace)
+    }
+
     /// The value of a namespace's label. The name is a label of every namespace, also of one that is not here.
     pub fn namespace_label<'a>(&'a self, namespace: &'a Str, label: &str) -> Option<&'a Str> {
         if label == "kubernetes.io/metadata.name" {
             return Some(namespace);
         }
         self.namespaces.get(namespace)?.meta.labels.get(label)
+    }
+}
+
+/// The keys of one namespace, without a look at the others: keys are ordered as the text `namespace/name`.
+fn in_namespace<'a, T>(objects: &'a BTreeMap<Key, T>, namespace: &'a Str) -> impl Iterator<Item = &'a Key> {
+    let from = Key::new(namespace.clone(), "");
+    objects.range(from..).map(|(key, _)| key).take_while(move |key| key.namespace == *namespace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_services_of_one_namespace() {
+        let service = |namespace: &str, name: &str| {
+            Object::Service(Service { meta: Meta::named(namespace, name), ports: Vec::new() })
+        };
+        let names = [("a", "x"), ("a-b", "x"), ("a", "b"), ("a.b", "c"), ("ab", "x"), ("", "x")];
+        let snapshot = Snapshot::of(names.map(|(namespace, name)| service(namespace, name)));
+        let found = |namespace: &str| snapshot.services_in(&namespace.into()).map(Key::to_string).collect::<Vec<_>>();
+        assert_eq!(found("a"), ["a/b", "a/x"]);
+        assert_eq!(found("a-b"), ["a-b/x"]);
+        assert!(found("c").is_empty());
     }
 }

@@ -197,19 +197,26 @@ fn median(values: &[f64]) -> f64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or_default()
 }
 
-/// Seconds of processor time of a process and its children; a tick is a hundredth of a second.
+/// Seconds of processor time of a process and all that it started; a tick is a hundredth of a second.
 fn processor_time(process: u32) -> f64 {
+    let all: Vec<[u64; 3]> =
+        std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|e| stat(&e.path())).collect();
+    let mut family = vec![u64::from(process)];
     let mut ticks = 0;
-    for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Ok(text) = std::fs::read_to_string(entry.path().join("stat")) else { continue };
-        let fields: Vec<&str> = text.rsplit(") ").next().unwrap_or_default().split(' ').collect();
-        let field = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok()).unwrap_or_default();
-        let own = text.split(' ').next() == Some(&process.to_string());
-        if own || field(1) == u64::from(process) {
-            ticks += field(11) + field(12);
-        }
+    while let Some(one) = family.pop() {
+        ticks += all.iter().filter(|[id, ..]| *id == one).map(|[_, _, ticks]| ticks).sum::<u64>();
+        family.extend(all.iter().filter(|[_, parent, _]| *parent == one).map(|[id, ..]| id));
     }
     ticks as f64 / 100.0
+}
+
+/// Number, parent and ticks of a process.
+fn stat(folder: &Path) -> Option<[u64; 3]> {
+    let text = std::fs::read_to_string(folder.join("stat")).ok()?;
+    let (id, rest) = text.split_once(' ')?;
+    let fields: Vec<&str> = rest.rsplit(") ").next()?.split(' ').collect();
+    let field = |at: usize| fields.get(at).and_then(|field| field.parse::<u64>().ok());
+    Some([id.parse().ok()?, field(1)?, field(11)? + field(12)?])
 }
 
 /// From plain records to the first answer out of the new zone, while the old one is being served.

@@ -1,4 +1,6 @@
 //! The embedded server against its model, against other servers, with real secondaries, and under attack.
+// A test ends where something is not as it must be.
+#![allow(clippy::unwrap_used)]
 
 mod embedded {
     pub(crate) mod ask;

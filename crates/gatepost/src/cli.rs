@@ -12,6 +12,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 mod check;
 mod completions;
+mod crds;
 mod explain;
 mod flags;
 mod man;
@@ -36,6 +37,8 @@ pub enum Failure {
     Usage(anyhow::Error),
     /// Something could not be read.
     Unreadable(anyhow::Error),
+    /// Nobody reads the answer to its end, which is nobody's failure.
+    Unheard,
 }
 
 /// DNS and certificates for exactly the hostnames that your Gateway API objects serve.
@@ -69,6 +72,7 @@ enum Command {
     Plan(plan::Plan),
     Completions(completions::Completions),
     Man(man::Man),
+    Crds(crds::Crds),
 }
 
 /// Where objects come from.
@@ -120,11 +124,13 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Plan(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
+        Command::Crds(command) => command.run(out),
     }
 }
 
 fn report(failure: &Failure) -> ExitCode {
     let (error, code) = match failure {
+        Failure::Unheard => return ExitCode::SUCCESS,
         Failure::Usage(error) => (error, 2),
         Failure::Unreadable(error) => (error, 4),
     };
@@ -145,7 +151,10 @@ fn warn_unreadable(objects: &crate::source::Objects) {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Failure::Unreadable(error.into())
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::Unheard,
+            _ => Failure::Unreadable(error.into()),
+        }
     }
 }
 

@@ -17,14 +17,15 @@ use crate::parse::{Origin, Read, Settings, join, read};
 /// One text. Its debug output is only its size, for it may hold private keys.
 #[derive(Clone)]
 pub struct SourceText {
-    bytes: Arc<[u8]>,
+    bytes: Arc<Vec<u8>>,
+    /// In order.
     private: Vec<Range<usize>>,
     line_starts: OnceLock<Vec<usize>>,
 }
 
 impl SourceText {
-    fn new(bytes: Arc<[u8]>, private: Vec<Range<usize>>) -> Self {
-        SourceText { bytes, private, line_starts: OnceLock::new() }
+    fn new(bytes: Vec<u8>, private: Vec<Range<usize>>) -> Self {
+        SourceText { bytes: Arc::new(bytes), private, line_starts: OnceLock::new() }
     }
 
     /// The text as it was given.
@@ -39,7 +40,8 @@ impl SourceText {
         let start = *starts.get(index)?;
         let end = starts.get(index + 1).copied().unwrap_or(self.bytes.len());
         let line = String::from_utf8_lossy(&self.bytes[start..end]);
-        let is_private = self.private.iter().any(|range| range.start < end && start < range.end);
+        let next = self.private.partition_point(|range| range.end <= start);
+        let is_private = self.private.get(next).is_some_and(|range| range.start < end);
         (!is_private).then(|| match line {
             Cow::Borrowed(line) => Cow::Borrowed(line.trim_end_matches(['\n', '\r'])),
             Cow::Owned(line) => Cow::Owned(line.trim_end_matches(['\n', '\r']).to_owned()),
@@ -79,7 +81,7 @@ impl Loaded {
     /// Reads one more text.
     pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &Settings) {
         let reading = read(&name, &bytes, settings);
-        self.texts.insert(name, SourceText::new(bytes.into(), reading.private));
+        self.texts.insert(name, SourceText::new(bytes, reading.private));
         self.diagnostics.extend(reading.diagnostics);
         for (kind, count) in reading.passed_over {
             *self.passed_over.entry(kind).or_default() += count;

@@ -237,6 +237,11 @@ impl<'a> Fields<'a> {
 
     /// Tells about the fields that were never asked for.
     pub(crate) fn finish(&self) {
+        #[cfg(test)]
+        self.sink
+            .asked
+            .borrow_mut()
+            .extend(self.asked.borrow().iter().map(|key| self.path.key(key).field().to_string()));
         if self.strictness != Strictness::Full {
             return;
         }

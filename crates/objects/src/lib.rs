@@ -7,6 +7,7 @@
 mod certificates;
 mod collect;
 mod conditions;
+pub mod crds;
 mod documents;
 mod fields;
 mod gateway;

@@ -122,8 +122,13 @@ pub fn interpret(value: &Value, settings: &Settings) -> Interpreted {
             format!("a document must be a mapping, this one is {}", type_of(value)),
         );
     };
-    let (Some(version), Some(kind)) = (text_of(map, "apiVersion"), text_of(map, "kind")) else {
-        return without_type(map);
+    typed(map, text_of(map, "apiVersion"), text_of(map, "kind"), settings)
+}
+
+/// Reads one object as what it says, or its list says, that it is.
+fn typed(map: &Map<String, Value>, version: Option<&str>, kind: Option<&str>, settings: &Settings) -> Interpreted {
+    let (Some(version), Some(kind)) = (version, kind) else {
+        return without_type(kind);
     };
     let (group, version_word) = version.rsplit_once('/').unwrap_or(("", version));
     let name = format!("{}/{}", shortened(version), shortened(kind));
@@ -145,8 +150,8 @@ fn text_of<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v str> {
 }
 
 /// A mapping without `apiVersion` or `kind`: an error where it was clearly meant to be one of ours.
-fn without_type(map: &Map<String, Value>) -> Interpreted {
-    match text_of(map, "kind") {
+fn without_type(kind: Option<&str>) -> Interpreted {
+    match kind {
         Some(kind) if kinds::is_known_name(kind) => Interpreted::Unreadable(
             FieldPath::of("apiVersion"),
             format!("`apiVersion` is missing; a {kind} cannot be read without it"),
@@ -231,12 +236,10 @@ impl Reader<'_> {
             Ok(text) => text,
             Err(broken) => return self.broken(document.line + broken.line - 1, broken.column, broken.message),
         };
-        let (values, broken) = tree::grow(text);
-        if values.iter().any(|grown| holds_secret(&grown.value)) || (broken.is_some() && text.contains("Secret")) {
-            self.reading.private.push(document.bytes.clone());
-        }
         let mut at = Position { byte: 0, line: document.line, column: 1 };
-        for grown in values {
+        let mut secret = false;
+        let broken = tree::grow(text, |grown| {
+            secret |= holds_secret(&grown.value);
             at.advance(text, grown.start);
             let origin = Origin {
                 source: self.source.clone(),
@@ -246,6 +249,9 @@ impl Reader<'_> {
                 prefix: FieldPath::root(),
             };
             self.value(&grown.value, &origin, &text[grown.start..grown.end]);
+        });
+        if secret || (broken.is_some() && text.contains("Secret")) {
+            self.reading.private.push(document.bytes.clone());
         }
         if let Some(Broken { message, line, column }) = broken {
             self.broken(document.line + line - 1, column, message);
@@ -277,17 +283,24 @@ impl Reader<'_> {
         };
         for (i, item) in items.iter().enumerate() {
             let origin = Origin { prefix: origin.prefix.key("items").index(i), ..origin.clone() };
-            match with_type(item, inherited.as_ref()) {
-                Some(item) => self.item(&item, &origin, told),
+            match heir(item, inherited) {
+                Some((map, (version, kind))) => {
+                    self.keep(typed(map, version, Some(kind), self.settings), &origin, told);
+                }
                 None => self.items(item, &origin, told),
             }
         }
     }
 
     fn item(&mut self, value: &Value, origin: &Origin, told: &mut Vec<(FieldPath, Diagnostic)>) {
+        if !value.is_null() {
+            self.keep(interpret(value, self.settings), origin, told);
+        }
+    }
+
+    fn keep(&mut self, found: Interpreted, origin: &Origin, told: &mut Vec<(FieldPath, Diagnostic)>) {
         let prefix = &origin.prefix;
-        match interpret(value, self.settings) {
-            _ if value.is_null() => {}
+        match found {
             Interpreted::Object(object, diagnostics) => {
                 told.extend(diagnostics.into_iter().map(|d| (prefix.clone(), d)));
                 self.reading.objects.push(Read { object, origin: origin.clone() });
@@ -366,27 +379,22 @@ fn holds_secret(value: &Value) -> bool {
     is_secret(value) || list_items(value).is_some_and(|(items, _)| items.iter().any(holds_secret))
 }
 
-/// `apiVersion` and `kind` that the items of a typed list have without saying so.
-type Inherited = (String, String);
+/// `apiVersion`, where the list has one, and `kind` that the items of a typed list have without saying so.
+type Inherited<'v> = (Option<&'v str>, &'v str);
 
 /// The items of a List, and the type that items without one have.
-fn list_items(value: &Value) -> Option<(&Vec<Value>, Option<Inherited>)> {
+fn list_items(value: &Value) -> Option<(&Vec<Value>, Option<Inherited<'_>>)> {
     let map = value.as_object()?;
     let kind = text_of(map, "kind")?.strip_suffix("List")?;
     let items = map.get("items")?.as_array()?;
-    let inherited =
-        (!kind.is_empty()).then(|| (text_of(map, "apiVersion").unwrap_or_default().to_owned(), kind.to_owned()));
+    let inherited = (!kind.is_empty()).then(|| (text_of(map, "apiVersion"), kind));
     Some((items, inherited))
 }
 
-/// An item with the type it inherits from its list, if it has none of its own.
-fn with_type(item: &Value, inherited: Option<&Inherited>) -> Option<Value> {
-    let (version, kind) = inherited?;
+/// An item that has no type of its own, with the one it inherits from its list.
+fn heir<'v>(item: &'v Value, inherited: Option<Inherited<'v>>) -> Option<(&'v Map<String, Value>, Inherited<'v>)> {
     let map = item.as_object().filter(|map| !map.contains_key("kind"))?;
-    let mut map = map.clone();
-    map.insert("apiVersion".to_owned(), version.as_str().into());
-    map.insert("kind".to_owned(), kind.as_str().into());
-    Some(Value::Object(map))
+    Some((map, inherited?))
 }
 
 /// One path behind another.

@@ -1,6 +1,6 @@
 //! DNSPolicy and TLSPolicy of gatepost.dev.
 
-use gatepost_core::model::{GATEWAY_GROUP, PolicyTarget, Reference, Str};
+use gatepost_core::model::{GATEWAY_GROUP, PolicyTarget, Reference};
 
 use crate::fields::Fields;
 use crate::rules;
@@ -17,7 +17,7 @@ pub(crate) use tls::read as tls;
 fn target(f: &Fields<'_>) -> PolicyTarget {
     f.require("targetRef");
     let target = f.mapping("targetRef", |f| {
-        let group = f.shaped("group", Shape::Group).unwrap_or_else(|| GATEWAY_GROUP.into());
+        let group = rules::word(f, "group", &[GATEWAY_GROUP]).unwrap_or_else(|| GATEWAY_GROUP.into());
         let kind = f.required("kind", Shape::Kind);
         if !kind.is_empty() {
             rules::word(f, "kind", &["Gateway", "ListenerSet"]);
@@ -31,19 +31,13 @@ fn target(f: &Fields<'_>) -> PolicyTarget {
 /// Reads a duration such as `5m` or `2160h` as seconds.
 fn duration(f: &Fields<'_>, key: &'static str) -> Option<u64> {
     let node = f.node(key)?;
-    let found = seconds(node.text()?);
-    if found.is_none() {
-        node.invalid("is no duration; write one such as `90s`, `5m` or `2160h`");
+    let text = node.shaped(Shape::Duration)?;
+    let found = seconds(text);
+    if found == Some(0) {
+        node.invalid("is less than a second");
     }
     found
 }
 
-/// Reads a scalar as text, however it was written.
-fn plain(value: &serde_json::Value) -> Option<Str> {
-    match value {
-        serde_json::Value::String(text) => Some(text.as_str().into()),
-        serde_json::Value::Number(number) => Some(number.to_string().into()),
-        serde_json::Value::Bool(flag) => Some(flag.to_string().into()),
-        _ => None,
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -88,3 +88,34 @@ fn lines_can_be_shown_except_those_of_secrets() {
     assert_eq!(text.line(15).as_deref(), Some("apiVersion: gateway.networking.k8s.io/v1"));
     assert!(!format!("{loaded:?}").contains("private"));
 }
+
+#[test]
+fn values_that_follow_each_other_have_places() {
+    let service = |name: &str| format!(r#"{{"apiVersion":"v1","kind":"Service","metadata":{{"name":"{name}"}}}}"#);
+    let text = format!("# ä\n---\n{}{}\n\n  {}\n{}", service("a"), service("b"), service("c"), service("d"));
+    let loaded = load(&[("f", &text)]);
+    let column = u32::try_from(1 + service("a").find("\"a\"").unwrap()).unwrap();
+    let length = u32::try_from(service("a").len()).unwrap();
+    for (name, line, column) in [("a", 3, column), ("b", 3, column + length), ("c", 5, column + 2), ("d", 6, column)] {
+        let object = ObjectRef::new(Kind::Service, "default", name);
+        let place = loaded.place(&object, &FieldPath::of("metadata.name")).unwrap();
+        assert_eq!((place.line, place.column), (line, column), "{name}");
+    }
+}
+
+#[test]
+fn items_of_a_typed_list_inherit_their_type() {
+    let text = r#"{"apiVersion":"v1","kind":"ServiceList","items":[{"metadata":{"name":"a"}},{"kind":"Pod"},null]}"#;
+    let loaded = load(&[("f", text)]);
+    assert_eq!(loaded.snapshot.services.len(), 1);
+    assert_eq!(loaded.diagnostics, []);
+}
+
+#[test]
+fn lines_between_two_secrets_are_shown() {
+    let object = |kind: &str| format!("{{apiVersion: v1, kind: {kind}, metadata: {{name: a}}}}\n---\n");
+    let text = [object("Service"), object("Secret"), object("ConfigMap"), object("Secret")].concat();
+    let loaded = load(&[("f", &text)]);
+    let shown = |line: &u32| loaded.text("f").and_then(|text| text.line(*line)).is_some();
+    assert_eq!((1..=7).filter(shown).collect::<Vec<_>>(), [1, 4, 5]);
+}

@@ -663,7 +663,7 @@ fn policies() {
     invalid(&dns("ttl: 0"), "spec.ttl", "is 0");
     invalid(&dns("excludeAddresses: [10.0.0.0/33]"), "spec.excludeAddresses[0]", "10.0.0.0/8");
     invalid(&dns("healthCheck: {interval: 5}"), "spec.healthCheck.interval", "text is expected");
-    invalid(&dns("healthCheck: {interval: 5 min}"), "spec.healthCheck.interval", "`5m`");
+    invalid(&dns("healthCheck: {interval: 5 min}"), "spec.healthCheck.interval", "`10s`");
     invalid(&dns("allowWildcardHosts: maybe"), "spec.allowWildcardHosts", "true or false is expected");
     let tls = |spec: &str| policy("TLSPolicy", spec);
     sound(&tls(

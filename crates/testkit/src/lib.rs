@@ -7,8 +7,10 @@ pub mod case;
 pub mod fault;
 pub mod page;
 pub mod program;
+pub mod scratch;
 pub mod servers;
 pub mod tree;
+pub mod world;
 
 mod compact;
 mod reduce;

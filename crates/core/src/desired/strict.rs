@@ -61,6 +61,7 @@ pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, ot
     let notes = certificates::build(context, &walk.attached, &mut desired, &mut ledger);
     report_policies(&policies, ledger, &notes, &mut desired);
     desired.sort();
+    desired.kept_names.dedup();
     desired.withheld.dedup();
     desired.passed_over.dedup();
     desired.diagnostics.dedup();

@@ -294,6 +294,26 @@ pub(super) fn hygiene(route: &RouteState) -> Option<Diagnostic> {
     alone.then(|| Diagnostic::new(reason::ROUTE_WITHOUT_PARENT, &route.route.object(), field, message))
 }
 
+/// parentRefs that name one parent in different words; the schema sees only those in the same words.
+pub(super) fn repeated_parents(route: &RouteState) -> Vec<Diagnostic> {
+    let own = &route.route.meta.key.namespace;
+    let in_full = |parent: &ParentRef| {
+        let namespace = Some(parent.target.namespace_or(own).clone());
+        ParentRef { target: Reference { namespace, ..parent.target.clone() }, ..parent.clone() }
+    };
+    let parents = &route.route.parents;
+    let is_repeated = |i: &usize| {
+        let same = |earlier: &&ParentRef| in_full(earlier) == in_full(&parents[*i]);
+        parents[..*i].iter().any(|earlier| same(&earlier) && *earlier != parents[*i])
+    };
+    let told = |i: usize| {
+        let message = format!("`spec.parentRefs[{i}]` names the same parent as an earlier entry, in other words");
+        let field = FieldPath::of("spec.parentRefs").index(i);
+        Diagnostic::new(reason::PARENT_REPEATED, &route.route.object(), field, message)
+    };
+    (0..parents.len()).filter(is_repeated).map(told).collect()
+}
+
 /// Hostnames of an attached route that no listener it attaches to covers.
 pub(super) fn ignored_hostnames(world: World<'_>, route: &RouteState) -> Vec<Diagnostic> {
     let attached: Vec<_> = route.parents.iter().flat_map(|p| &p.candidates).filter(|c| c.verdict.is_ok()).collect();

@@ -126,15 +126,23 @@ impl Key {
     pub fn new(namespace: impl Into<Str>, name: impl Into<Str>) -> Self {
         Key { namespace: namespace.into(), name: name.into() }
     }
+
+    /// The bytes of `namespace/name` behind the first `skipped` ones of the namespace.
+    fn text_after(&self, skipped: usize) -> impl Iterator<Item = u8> + '_ {
+        self.namespace.bytes().skip(skipped).chain([b'/']).chain(self.name.bytes())
+    }
 }
 
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
-        if self.namespace == other.namespace {
-            return self.name.cmp(&other.name);
+        let (mine, theirs) = (self.namespace.as_bytes(), other.namespace.as_bytes());
+        let both = mine.len().min(theirs.len());
+        match mine[..both].cmp(&theirs[..both]) {
+            Ordering::Equal if mine.len() == theirs.len() => self.name.cmp(&other.name),
+            // One namespace begins with the other, so that the `/` behind the shorter one takes part.
+            Ordering::Equal => self.text_after(both).cmp(other.text_after(both)),
+            decided => decided,
         }
-        let text = |key: &'_ Self| key.namespace.bytes().chain([b'/']).chain(key.name.bytes()).collect::<Vec<_>>();
-        text(self).cmp(&text(other))
     }
 }
 
@@ -228,5 +236,20 @@ impl Meta {
     /// An annotation's value.
     pub fn annotation(&self, key: &str) -> Option<&Str> {
         self.annotations.get(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_ordered_as_their_text() {
+        let parts = ["", "a", "a-b", "a.b", "a0", "ab", "b", "a/b"];
+        let keys: Vec<Key> = parts.iter().flat_map(|ns| parts.map(|name| Key::new(*ns, name))).collect();
+        for (x, y) in keys.iter().flat_map(|x| keys.iter().map(move |y| (x, y))) {
+            let text = |key: &Key| format!("{}/{}", key.namespace, key.name);
+            assert_eq!(x.cmp(y), text(x).cmp(&text(y)), "{x:?} {y:?}");
+        }
     }
 }

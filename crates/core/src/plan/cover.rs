@@ -110,7 +110,7 @@ fn names_to_be(
         let goes = || {
             settings.policy == Policy::Sync && matches!(ownership::of(zone, set, settings, false), Ownership::Ours(_))
         };
-        !is_marker && !(covered.contains_key(&set.name) && goes())
+        !(is_marker || (covered.contains_key(&set.name) && goes()))
     };
     let mut names: BTreeSet<Str> = zone.content.sets().iter().filter(is_left).map(|set| set.name.clone()).collect();
     let marker = |name: &str, kind: RecordType| {

@@ -119,6 +119,15 @@ mod tests {
     }
 
     #[test]
+    fn what_external_dns_sealed_is_opened() {
+        let key = SealKey::parse(b"0123456789abcdef0123456789abcdef").unwrap();
+        let sealed = "5BuT8tiaLTMKccBzTjPvh2l9OrHcgo4Lw5HeE0PhreDphFfzsiEsvdDeABpIimBzx2MdXTEqzOAzr3et16PYBognWr8gJ5SBXTkzVACG\
+            Hpgg/j5EOG+t5WbKb82K0PUkXO337X/A4lhBuOlZba45UKA=";
+        let text = "heritage=external-dns,external-dns/owner=o0,external-dns/resource=www.example.com";
+        assert_eq!(key.open(sealed).as_deref(), Some(text));
+    }
+
+    #[test]
     fn a_value_is_always_sealed_to_the_same_bytes() {
         assert_eq!(key(1).seal("a", "text"), key(1).seal("a", "text"));
         assert_ne!(key(1).seal("a", "text"), key(1).seal("b", "text"));

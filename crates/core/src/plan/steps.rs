@@ -193,6 +193,6 @@ impl<'a> Place<'a> {
     fn change(self, (name, set_identifier): (Str, Option<Str>)) -> Option<SetChange> {
         let old = self.old.map(Content::of);
         let new = (!self.new.values.is_empty()).then_some(self.new);
-        (old != new).then(|| SetChange { name, kind: RecordType::Txt, set_identifier, old, new })
+        (old != new).then_some(SetChange { name, kind: RecordType::Txt, set_identifier, old, new })
     }
 }

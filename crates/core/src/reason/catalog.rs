@@ -148,9 +148,6 @@ catalog! {
     LISTENER_PROTOCOL_CONFLICT = "listener-protocol-conflict" "GP0302" Error ("Conflicted", "ProtocolConflict")
         "Two listeners claim the same port for protocols that cannot share it."
         "Move one of them to another port; across objects the older keeps the port.";
-    PRECEDENCE_UNDECIDED = "precedence-undecided" "GP0305" Info ("", "")
-        "Two routes compete, and implementations differ in which one wins."
-        "Make the hostnames of the routes differ, or use an implementation that lists GatewayRouteHostnameIntersectionPrecedence.";
     OVERLAPPING_TLS = "overlapping-tls" "GP0306" Info ("OverlappingTLSConfig", "OverlappingHostnames")
         "Two TLS listeners of one port overlap, so that a browser may reuse a connection for the wrong one."
         "Give overlapping listeners certificates that do not overlap, or answer 421 for misdirected requests.";
@@ -319,8 +316,8 @@ catalog! {
         "A label begins with `xn--` but stands for no international name."
         "Write the international name and let its ASCII form be computed.";
     NAMESPACE_NOT_IN_INPUT = "namespace-not-in-input" "GP0712" Info ("", "")
-        "A selector asks for labels of a namespace that is not among the files."
-        "Add the Namespace to the files, or its labels are taken as absent.";
+        "A selector asks for labels of a namespace that is not among the files, so they are taken as absent."
+        "Add the Namespace to the files to have its labels checked.";
     ROUTE_WITHOUT_PARENT = "route-without-parent" "GP0713" Warning ("", "")
         "A route names no parent, so nothing reaches it."
         "Add `parentRefs`.";

@@ -67,6 +67,7 @@ impl Judge<'_> {
         let own = self.listeners(topology, Owner::Gateway(gateway.clone()), home);
         state.listeners.extend(&own);
         let mut resources = vec![own.clone()];
+        let objects: Vec<_> = members.iter().map(|set| set.object()).collect();
         for set in members {
             let ids = self.listeners(topology, Owner::Set(set.clone()), home);
             state.listeners.extend(&ids);
@@ -77,7 +78,7 @@ impl Judge<'_> {
         conflicts::resolve(&mut topology.listeners, &resources);
         conflicts::find_overlaps(&mut topology.listeners, &state.listeners);
         state.refused = gateway_refusal(topology, &state, &own);
-        state.attached_sets = sets::settle(topology, &key, state.refused);
+        state.attached_sets = sets::settle(topology, &objects, state.refused);
         topology.gateways.insert(key, state);
     }
 

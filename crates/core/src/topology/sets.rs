@@ -32,10 +32,11 @@ pub fn admits(snapshot: &Snapshot, admission: &Admission, own: &Str, namespace: 
 }
 
 /// Settles which sets of a Gateway are accepted; returns how many.
-pub(super) fn settle(topology: &mut Topology, gateway: &Key, parent_refused: Option<Reason>) -> usize {
+pub(super) fn settle(topology: &mut Topology, members: &[ObjectRef], parent_refused: Option<Reason>) -> usize {
     let listeners = &topology.listeners;
     let mut accepted = 0;
-    for state in topology.sets.values_mut().filter(|s| s.gateway.as_ref() == Some(gateway)) {
+    for member in members {
+        let Some(state) = topology.sets.get_mut(member).filter(|state| state.gateway.is_some()) else { continue };
         let valid = |id: &ListenerId| is_valid_entry(&listeners[id.0 as usize]);
         state.refused = match parent_refused {
             Some(_) => Some(reason::GATEWAY_NOT_ACCEPTED),

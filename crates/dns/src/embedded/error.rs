@@ -101,6 +101,12 @@ pub enum ZoneError {
         /// How large the set is.
         bytes: usize,
     },
+    /// A zone does not fit into the memory that is foreseen for it.
+    #[error("the zone {zone} is larger than 4 GiB")]
+    TooMany {
+        /// The zone.
+        zone: Name,
+    },
     /// A zone without name servers.
     #[error("the zone {zone} has no name server")]
     NoNameServer {

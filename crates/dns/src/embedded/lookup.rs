@@ -8,18 +8,17 @@ use super::rrset::Rrset;
 use super::zone::{Node, Zone};
 
 /// What a zone says.
-#[derive(Debug)]
 pub(crate) enum Found<'z> {
     /// The records asked for.
-    Answer(&'z Rrset),
+    Answer(Rrset<'z>),
     /// The name is an alias.
-    Alias(&'z Rrset),
+    Alias(Rrset<'z>),
     /// The name exists, or a wildcard covers it, but has no such records.
     NoData,
     /// There is no such name.
     NoName,
     /// Others know: the delegation and its name servers.
-    Elsewhere(&'z Node, &'z Rrset),
+    Elsewhere(Node<'z>, Rrset<'z>),
 }
 
 /// Asks a zone for a name that lies in it.
@@ -33,25 +32,24 @@ pub(crate) fn find<'z>(zone: &'z Zone, path: &Path, kind: u16) -> Found<'z> {
 }
 
 /// Decides at the deepest existing name at or above the one asked for.
-fn at_encloser<'z>(zone: &'z Zone, node: &'z Node, exact: bool, kind: u16) -> Found<'z> {
-    if let Some(cut) = zone.cut_above(node)
+fn at_encloser<'z>(zone: &'z Zone, node: Node<'z>, exact: bool, kind: u16) -> Found<'z> {
+    if let Some(cut) = node.cut()
         && let Some(servers) = cut.set(kind::NS)
-        && !(exact && kind == kind::DS && std::ptr::eq(cut, node))
+        && !(exact && kind == kind::DS && cut.is(&node))
     {
         return Found::Elsewhere(cut, servers);
     }
     if exact {
         return at_node(zone, node, kind);
     }
-    zone.wildcard_below(node).map_or(Found::NoName, |wildcard| at_node(zone, wildcard, kind))
+    node.wildcard().map_or(Found::NoName, |wildcard| at_node(zone, wildcard, kind))
 }
 
-/// Decides at a name that exists.
-fn at_node<'z>(zone: &'z Zone, node: &'z Node, kind: u16) -> Found<'z> {
-    let set = if kind == kind::ANY { node.any() } else { zone.set(node, kind) };
-    match (set, node.set(kind::CNAME)) {
-        (Some(set), _) => Found::Answer(set),
-        (None, Some(alias)) => Found::Alias(alias),
-        (None, None) => Found::NoData,
+/// Decides at a name that exists. Any type is answered with one set, which stands for all of them (RFC 8482).
+fn at_node<'z>(zone: &'z Zone, node: Node<'z>, kind: u16) -> Found<'z> {
+    let set = if kind == kind::ANY { node.sets().next() } else { zone.set(node, kind) };
+    if let Some(set) = set {
+        return Found::Answer(set);
     }
+    node.set(kind::CNAME).map_or(Found::NoData, Found::Alias)
 }

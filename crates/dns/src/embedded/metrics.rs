@@ -86,17 +86,19 @@ counters! {
     faults,
 }
 
-/// A number that one thread counts and others read.
+/// A number that some count and others read.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
 
 impl Counter {
-    pub(crate) fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
+    /// One more, whoever else counts.
+    pub(crate) fn one(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn one(&self) {
-        self.add(1);
+    /// So many more, counted by the only thread that does.
+    pub(crate) fn alone(&self, count: u64) {
+        self.0.store(self.value().wrapping_add(count), Ordering::Relaxed);
     }
 
     fn value(&self) -> u64 {
@@ -105,17 +107,18 @@ impl Counter {
 }
 
 impl Counters {
-    /// Counts a reply by its code.
+    /// Counts a reply by its code. A worker's replies are counted by its own thread alone.
     pub(crate) fn reply(&self, code: u16, truncated: bool) {
-        match code {
-            rcode::NOERROR => self.noerror.one(),
-            rcode::NXDOMAIN => self.nxdomain.one(),
-            rcode::REFUSED => self.refused.one(),
-            rcode::FORMERR => self.formerr.one(),
-            _ => self.other_codes.one(),
-        }
+        let counter = match code {
+            rcode::NOERROR => &self.noerror,
+            rcode::NXDOMAIN => &self.nxdomain,
+            rcode::REFUSED => &self.refused,
+            rcode::FORMERR => &self.formerr,
+            _ => &self.other_codes,
+        };
+        counter.alone(1);
         if truncated {
-            self.truncated.one();
+            self.truncated.alone(1);
         }
     }
 }

@@ -122,13 +122,23 @@ impl Data {
 
     /// The data in wire format, names uncompressed.
     pub fn to_wire(&self) -> Vec<u8> {
+        let mut wire = Vec::new();
+        self.write(&mut wire);
+        wire
+    }
+
+    /// Appends the data in wire format.
+    pub(crate) fn write(&self, wire: &mut Vec<u8>) {
         match self {
-            Data::A(address) => address.octets().to_vec(),
-            Data::Aaaa(address) => address.octets().to_vec(),
-            Data::Cname(name) | Data::Ns(name) => name.as_wire().to_vec(),
-            Data::Mx(preference, host) => [&preference.to_be_bytes(), host.as_wire()].concat(),
-            Data::Txt(strings) => strings.iter().flat_map(|string| text_string(string)).collect(),
-            Data::Other(_, bytes) => bytes.clone(),
+            Data::A(address) => wire.extend_from_slice(&address.octets()),
+            Data::Aaaa(address) => wire.extend_from_slice(&address.octets()),
+            Data::Cname(name) | Data::Ns(name) => wire.extend_from_slice(name.as_wire()),
+            Data::Mx(preference, host) => {
+                wire.extend_from_slice(&preference.to_be_bytes());
+                wire.extend_from_slice(host.as_wire());
+            }
+            Data::Txt(strings) => strings.iter().for_each(|string| write_string(wire, string)),
+            Data::Other(_, bytes) => wire.extend_from_slice(bytes),
         }
     }
 
@@ -182,11 +192,11 @@ impl Soa {
     }
 }
 
-fn text_string(string: &[u8]) -> Vec<u8> {
+/// A string longer than 255 bytes is refused before it comes here.
+fn write_string(wire: &mut Vec<u8>, string: &[u8]) {
     let length = string.len().min(255);
-    let mut wire = vec![length as u8];
-    wire.extend(&string[..length]);
-    wire
+    wire.push(length as u8);
+    wire.extend_from_slice(&string[..length]);
 }
 
 fn whole_name(bytes: &[u8]) -> Option<Name> {

@@ -54,11 +54,11 @@ impl<'o> Reply<'o> {
     }
 
     /// Adds a set whose owner stands at an offset of the message, or cuts the reply.
-    pub(crate) fn push(&mut self, section: Section, set: &Rrset, owner: usize) {
+    pub(crate) fn push(&mut self, section: Section, set: Rrset<'_>, owner: usize) {
         if self.truncated {
             return;
         }
-        if self.out.len() + set.wire().len() > self.limit {
+        if self.out.len() + set.wire.len() > self.limit {
             return self.truncate();
         }
         set.append_to(self.out, pointer(owner));

@@ -275,11 +275,11 @@ fn answer(zones: &ZoneSet, request: &Request<'_>, reply: &mut Reply<'_>) -> u16 
 fn conclude(found: &Found<'_>, zone: &Zone, path: &Path, at: usize, reply: &mut Reply<'_>) -> u16 {
     let suffix = |name: &[u8]| at + path.len().saturating_sub(name.len());
     match found {
-        Found::Answer(set) | Found::Alias(set) => reply.push(Section::Answer, set, at),
+        Found::Answer(set) | Found::Alias(set) => reply.push(Section::Answer, *set, at),
         Found::NoData | Found::NoName => reply.push(Section::Authority, zone.negative(), suffix(zone.name().as_wire())),
         Found::Elsewhere(cut, servers) => {
             reply.set_authoritative(reply.count(Section::Answer) > 0);
-            reply.push(Section::Authority, servers, suffix(cut.name()));
+            reply.push(Section::Authority, *servers, suffix(cut.name()));
             reply.push_glue(cut.glue());
         }
     }

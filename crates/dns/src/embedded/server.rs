@@ -33,7 +33,8 @@ mod udp;
 /// How the server runs. Every field has a default but the address.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where to answer, over UDP and TCP; port 0 picks a free one.
+    /// Where to answer, over UDP and TCP; port 0 picks a free one. On a machine with several addresses name each of them:
+    /// the system chooses which one an answer from an unspecified address comes from.
     pub listen: Vec<SocketAddr>,
     /// How many threads answer UDP; 0 is one per core.
     pub workers: usize,
@@ -106,7 +107,8 @@ impl Config {
 pub struct Server {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
-    swapping: Mutex<()>,
+    /// Whether the disk holds what is served; held while a new set comes into service.
+    swapping: Mutex<bool>,
     changes: mpsc::UnboundedSender<Vec<Arc<Zone>>>,
     stopping: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
@@ -146,7 +148,7 @@ impl Server {
         let addresses = bound.iter().map(|one| one.address).collect();
         let (udp, tcp): (Vec<_>, Vec<_>) = bound.into_iter().map(|one| (one.udp, one.tcp)).unzip();
         let mut server =
-            Server { addresses, shared, swapping: Mutex::new(()), changes, stopping, threads: Vec::new(), restored };
+            Server { addresses, shared, swapping: Mutex::new(false), changes, stopping, threads: Vec::new(), restored };
         server.spawn_udp(udp.into_iter().flatten())?;
         let announcer = Announcer::new(targets, server.addresses.clone(), server.shared.slow_counters());
         server.threads.push(tcp::spawn(tcp, server.shared.clone(), announcer, announced, stopped)?);
@@ -178,15 +180,18 @@ impl Server {
     /// Puts a new set of zones into service, all at once. Zones that changed get a later serial than before, and
     /// secondaries are told of them.
     pub fn swap(&self, zones: ZoneSet) -> Swapped {
-        let _one_at_a_time = self.swapping.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut on_disk = self.swapping.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.zones();
         let after = Arc::new(zones.after(&before));
         self.shared.zones.store(after.clone());
         self.shared.slow_counters().swaps.one();
         let changed = after.changed_since(&before);
         let list = changed.iter().map(|zone| (zone.name().clone(), zone.soa().serial)).collect();
+        let same = changed.is_empty() && after.zones().len() == before.zones().len();
         self.announce(changed);
-        Swapped { changed: list, saved: self.shared.save(&after) }
+        let saved = if same && *on_disk { Ok(()) } else { self.shared.save(&after) };
+        *on_disk = saved.is_ok();
+        Swapped { changed: list, saved }
     }
 
     /// What happened since the start.

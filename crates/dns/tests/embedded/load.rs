@@ -1,6 +1,6 @@
 //! Swaps under load, restarts, and addresses that are taken.
 
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use gatepost_dns::embedded::{Config, Data, Server, ZoneSet, state};
 use gatepost_testkit::servers::{Scratch, free_address};
 use gatepost_testkit::{Failed, Trial};
 
-use super::ask::{Question, socket};
+use super::ask::{Answer, Question, receive_tcp, socket};
 use super::zones::{a, name, record, set, spec};
 
 pub(crate) fn trials() -> Vec<Trial> {
@@ -20,6 +20,8 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("load::a full disk does not stop the server", unwritable_state),
         Trial::test("load::a taken address is named", taken_address),
         Trial::test("load::a stopped server frees its address", freed_address),
+        Trial::test("load::several addresses, one server", several_addresses),
+        Trial::test("load::questions on one connection, whole and in pieces", one_connection),
     ]
 }
 
@@ -109,6 +111,10 @@ fn damaged_state() -> Result<(), Failed> {
     assert!(error.contains("zones.json") && error.contains("damaged"), "{error}");
     assert_eq!(Question::of("www.load.test", 1).ask(&socket(), server.address()).answer.len(), 1);
     server.swap(version(6)).saved?;
+    std::fs::remove_file(&file)?;
+    server.swap(version(6)).saved?;
+    assert!(!file.exists(), "nothing changed, so nothing is written");
+    server.swap(version(7)).saved?;
     assert!(state::load(scratch.path())?.is_some(), "the next good zones replace it");
     Ok(())
 }
@@ -148,5 +154,41 @@ fn freed_address() -> Result<(), Failed> {
     assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     let again = Server::start(Config { zones: version(2), ..Config::new(address) })?;
     assert_eq!(Question::of("www.load.test", 1).ask(&socket(), again.address()).answer.len(), 1);
+    Ok(())
+}
+
+fn several_addresses() -> Result<(), Failed> {
+    let mut settings = config(version(1));
+    settings.listen = vec!["127.0.0.1:0".parse()?, "127.0.0.2:0".parse()?];
+    // Not every machine has IPv6.
+    if UdpSocket::bind("[::1]:0").is_ok() {
+        settings.listen.push("[::1]:0".parse()?);
+    }
+    let server = Server::start(settings.clone())?;
+    assert_eq!(server.addresses().len(), settings.listen.len());
+    for address in server.addresses() {
+        let client = UdpSocket::bind(SocketAddr::new(address.ip(), 0))?;
+        client.set_read_timeout(Some(Duration::from_secs(5)))?;
+        assert_eq!(Question::of("www.load.test", 1).ask(&client, *address).answer.len(), 1);
+        assert_eq!(Question::of("www.load.test", 1).ask_tcp(*address).answer.len(), 1);
+    }
+    Ok(())
+}
+
+fn one_connection() -> Result<(), Failed> {
+    let server = Server::start(config(version(1)))?;
+    let mut stream = TcpStream::connect(server.address())?;
+    let packets: Vec<Vec<u8>> =
+        (0..50).map(|id| Question { id, ..Question::of("www.load.test", 1) }.packet()).collect();
+    let bytes: Vec<u8> = packets.iter().flat_map(|one| [&(one.len() as u16).to_be_bytes()[..], one].concat()).collect();
+    for piece in bytes.chunks(37) {
+        std::io::Write::write_all(&mut stream, piece)?;
+    }
+    for packet in &packets {
+        let reply = receive_tcp(&mut stream).expect("an answer");
+        assert_eq!(reply[..2], packet[..2], "answers come in the order of questions");
+        assert_eq!(Answer::read(&reply).answer.len(), 1);
+    }
+    assert_eq!(server.metrics().tcp_connections, 1);
     Ok(())
 }

@@ -15,12 +15,28 @@ pub(crate) struct Sink {
     diagnostics: RefCell<Vec<Diagnostic>>,
     left_out: Cell<usize>,
     pub(super) wrong_types: Cell<usize>,
+    /// Every field that was asked for.
+    #[cfg(test)]
+    pub(super) asked: RefCell<std::collections::BTreeSet<String>>,
 }
 
 impl Sink {
     /// A sink for the problems of one object.
     pub(crate) fn new(object: ObjectRef) -> Self {
-        Sink { object, diagnostics: RefCell::default(), left_out: Cell::new(0), wrong_types: Cell::new(0) }
+        Sink {
+            object,
+            diagnostics: RefCell::default(),
+            left_out: Cell::new(0),
+            wrong_types: Cell::new(0),
+            #[cfg(test)]
+            asked: RefCell::default(),
+        }
+    }
+
+    /// Every field that was asked for so far.
+    #[cfg(test)]
+    pub(crate) fn asked(&self) -> std::collections::BTreeSet<String> {
+        self.asked.borrow().clone()
     }
 
     /// The object that problems are told about.

@@ -1,13 +1,11 @@
 //! DNSPolicy.
 
-use std::net::IpAddr;
-
 use gatepost_core::model::{DnsPolicy, HealthCheck, Meta, Str};
-use gatepost_core::names::Hostname;
+use gatepost_core::policy::Exclusion;
 use gatepost_core::snapshot::Object;
 
 use super::{duration, target};
-use crate::fields::{Fields, Node, shortened};
+use crate::fields::{Fields, Node};
 use crate::references::nobody;
 use crate::rules;
 use crate::shapes::Shape;
@@ -35,6 +33,7 @@ fn spec(f: &Fields<'_>, policy: &mut DnsPolicy) {
     policy.allow_wildcards = wildcards(f);
     policy.ttl = f.number_in("ttl", "a TTL in seconds", 1, i64::from(i32::MAX)).and_then(|ttl| u32::try_from(ttl).ok());
     policy.exclude_addresses = f.list("excludeAddresses", |node| Some(excluded(node)));
+    rules::at_most(f, "excludeAddresses", policy.exclude_addresses.len(), 32);
     policy.health_check = f.mapping("healthCheck", health_check);
     policy.provider = provider(f);
 }
@@ -46,34 +45,16 @@ pub(super) fn wildcards(f: &Fields<'_>) -> Option<bool> {
 
 fn excluded(node: Node<'_>) -> Str {
     let text = node.text().unwrap_or_default();
-    if !is_address(text) {
-        node.invalid(format!(
-            "is \"{}\"; an IP address, a range such as 10.0.0.0/8, or a hostname is expected",
-            shortened(text)
-        ));
+    if let Err(clause) = Exclusion::parse(text) {
+        node.invalid(clause);
     }
     text.into()
-}
-
-fn is_address(text: &str) -> bool {
-    let Some((network, length)) = text.split_once('/') else {
-        return text.parse::<IpAddr>().is_ok() || Hostname::parse(text).is_ok();
-    };
-    let longest = match network.parse::<IpAddr>() {
-        Ok(IpAddr::V4(_)) => 32,
-        Ok(IpAddr::V6(_)) => 128,
-        Err(_) => return false,
-    };
-    length.parse::<u8>().is_ok_and(|length| length <= longest)
 }
 
 fn health_check(f: &Fields<'_>) -> HealthCheck {
     let protocol = rules::word(f, "protocol", &["HTTP", "HTTPS"]).unwrap_or_else(|| "HTTPS".into());
     let default_port = if &*protocol == "HTTP" { 80 } else { 443 };
     let interval = duration(f, "interval").and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(300);
-    if interval == 0 {
-        f.invalid("interval", "is less than a second");
-    }
     let threshold = f.number_in("failureThreshold", "a number of failures", 1, 1000);
     HealthCheck {
         port: f.port("port").unwrap_or(default_port),
@@ -85,14 +66,14 @@ fn health_check(f: &Fields<'_>) -> HealthCheck {
     }
 }
 
-/// A reference with a name, or the name alone.
+/// A reference with a name. The name alone, which a cluster refuses, is told and used.
 fn provider(f: &Fields<'_>) -> Option<Str> {
     let node = f.node("providerRef")?;
     match node.value() {
-        serde_json::Value::String(name) => Some(name.as_str().into()),
-        _ => node.mapping(|f| {
-            f.ignore(&["group", "kind"]);
-            f.required("name", Shape::ObjectName)
-        }),
+        serde_json::Value::String(name) => {
+            node.invalid("is a name alone; write `{name: …}`");
+            Some(name.as_str().into())
+        }
+        _ => node.mapping(|f| f.required("name", Shape::ObjectName)),
     }
 }

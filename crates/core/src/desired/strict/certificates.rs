@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::claims::Attached;
 use super::{Context, Ledger};
 use crate::desired::settings::Publish;
-use crate::desired::{Certificate, Desired};
+use crate::desired::{Certificate, Desired, KeptName, is_unknown};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::{listed, listener_field, listener_name};
 use crate::model::{Key, Kind, ObjectRef, Reference, Str, TlsPolicy};
@@ -61,14 +61,11 @@ pub(super) fn build(
     desired: &mut Desired,
     ledger: &mut Ledger,
 ) -> BTreeMap<Key, String> {
-    if *context.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
-        return BTreeMap::new();
-    }
     let mut maker = Maker { context, desired, ledger, drafts: BTreeMap::new(), notes: BTreeMap::new() };
     for attached in attached {
         let listener = context.topology.listener(attached.listener);
         let policy = context.policies.tls.governing(attached.listener);
-        if listener.spec().terminates_tls() && (policy.is_some() || context.settings.publish == Publish::All) {
+        if listener.spec().terminates_tls() {
             maker.pair(&Pair { attached, listener, policy });
         }
     }
@@ -89,27 +86,75 @@ struct Maker<'a, 'd> {
 
 impl Maker<'_, '_> {
     fn pair(&mut self, pair: &Pair<'_>) {
+        let obstacle = self.obstacle(pair);
+        if matches!(obstacle, Some((reason::NO_POLICY, _))) {
+            return;
+        }
+        let secrets = match (self.secrets(pair), &obstacle) {
+            (Ok(secrets), _) => secrets,
+            (Err(Some(reason)), None) => {
+                return self.tell_all(pair, HostnameState::Skipped(reason), reason.row().summary);
+            }
+            (Err(_), _) => return,
+        };
+        match obstacle {
+            Some((reason, message)) => self.keep(pair, secrets, reason, &message),
+            None => self.draft(pair, secrets),
+        }
+    }
+
+    /// Why nothing is made of a pair, if so.
+    fn obstacle(&self, pair: &Pair<'_>) -> Option<(Reason, String)> {
         let judgement = &pair.attached.judgement;
         if !judgement.for_certificates {
-            let reason = judgement.obstacle.as_ref().map_or(reason::LISTENER_REFUSED, |obstacle| obstacle.reason);
-            let message = judgement.obstacle.as_ref().map(|obstacle| obstacle.message.clone()).unwrap_or_default();
-            return self.tell_all(pair, HostnameState::Pending(reason), &message);
+            let obstacle = judgement.obstacle.as_ref();
+            return Some(obstacle.map_or((reason::LISTENER_REFUSED, String::new()), |o| (o.reason, o.message.clone())));
         }
-        let secrets = match self.secrets(pair) {
-            Ok(secrets) => secrets,
-            Err(None) => return,
-            Err(Some(reason)) => return self.tell_all(pair, HostnameState::Skipped(reason), reason.row().summary),
-        };
+        if *self.context.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
+            return Some((reason::KIND_NOT_VISIBLE, "TLSPolicies could not be listed".to_owned()));
+        }
+        if pair.policy.is_some() || self.context.settings.publish == Publish::All {
+            return None;
+        }
+        let invalid = self.context.policies.tls.invalid(pair.attached.listener).is_some();
+        Some((if invalid { reason::POLICY_INVALID } else { reason::NO_POLICY }, String::new()))
+    }
+
+    /// Names that are not known to be gone stay in their certificates.
+    fn keep(&mut self, pair: &Pair<'_>, secrets: BTreeMap<Key, FieldPath>, reason: Reason, message: &str) {
+        if !is_unknown(reason) {
+            return self.tell_all(pair, HostnameState::Skipped(reason), message);
+        }
+        for secret in secrets.into_keys() {
+            let kept = |hostname: &Hostname| KeptName {
+                secret: secret.clone(),
+                hostname: hostname.as_str().into(),
+                listener: pair.listener.key(),
+                route: pair.attached.route.route.object(),
+                reason,
+            };
+            let names = pair.attached.names.iter().map(|common| &common.hostname).filter(|name| !name.is_any());
+            self.desired.kept_names.extend(names.chain(self.wildcard(pair)).map(kept));
+        }
+        self.tell_all(pair, HostnameState::Pending(reason), message);
+    }
+
+    fn draft(&mut self, pair: &Pair<'_>, secrets: BTreeMap<Key, FieldPath>) {
         let names = self.names(pair);
         if names.is_empty() {
             return;
         }
-        let wildcard = &pair.listener.hostname;
-        let is_allowed = pair.policy.is_some_and(|policy| policy.allows_wildcards());
-        let wildcard = (wildcard.is_wildcard() && is_allowed && self.is_admitted(wildcard)).then_some(wildcard);
+        let wildcard = self.wildcard(pair);
         for (secret, field) in secrets {
             self.drafts.entry(secret).or_default().add(pair, &names, wildcard, field);
         }
+    }
+
+    /// The listener's wildcard, where a policy allows it.
+    fn wildcard<'p>(&self, pair: &Pair<'p>) -> Option<&'p Hostname> {
+        let wildcard = &pair.listener.hostname;
+        let is_allowed = pair.policy.is_some_and(|policy| policy.allows_wildcards());
+        (wildcard.is_wildcard() && is_allowed && self.is_admitted(wildcard)).then_some(wildcard)
     }
 
     /// The Secrets that a listener names and that are ours to fill, with their fields; or why there are none.

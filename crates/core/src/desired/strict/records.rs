@@ -1,7 +1,8 @@
 //! From claims to records: who shares a name, who loses it, and where a wildcard stands for it.
 //!
 //! Addresses of all claims on a name are united (D8). A CNAME stands alone: where one claim wants it and another addresses,
-//! the claim that goes first keeps the name. A name that a listener's wildcard answers for by RFC 4592, with the very same
+//! the claim that goes first keeps the name. A wildcard that only stands for other names makes no difference to those who
+//! want the wildcard itself. A name that a listener's wildcard answers for by RFC 4592, with the very same
 //! records, needs none of its own; every other name has its own (D13).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -62,13 +63,16 @@ pub(super) fn build(
     let mut held = BTreeMap::new();
     for (name, mut claims) in by_name {
         claims.sort_by(|a, b| a.rank.cmp(&b.rank).then(a.source.cmp(&b.source)));
-        let (winners, losses) = contest(claims);
+        let (wishes, stand_ins) = claims.into_iter().partition(|claim| claim.source != NameSource::ListenerWildcard);
+        let (winners, losses) = contest(wishes);
         winners.iter().for_each(|claim| tell(context, claim, HostnameState::Served, String::new(), ledger));
         losses.into_iter().for_each(|loss| withhold(context, loss, desired, ledger));
-        held.insert(name, share(context, &winners));
+        held.insert(name, hold(context, &winners, stand_ins));
     }
     let owners = owners(&held, others);
-    desired.records = held.iter().filter(|(name, _)| owners.contains(name.as_str())).flat_map(records).collect();
+    let (owning, covered): (Vec<_>, Vec<_>) = held.iter().partition(|(name, _)| owners.contains(name.as_str()));
+    desired.records = owning.into_iter().flat_map(records).collect();
+    desired.covered = covered.into_iter().flat_map(records).collect();
 }
 
 /// Tells the claims that can share a name from those that cannot; they come in order.
@@ -90,6 +94,22 @@ fn contest(claims: Vec<Claim>) -> (Vec<Claim>, Vec<Loss>) {
         }
     }
     (winners, losses)
+}
+
+/// What a name has. Who only needs a wildcard to stand for other names takes it as those have it who want the wildcard
+/// itself, or not at all.
+fn hold(context: Context<'_>, winners: &[Claim], stand_ins: Vec<Claim>) -> Held {
+    if winners.is_empty() {
+        return share(context, &contest(stand_ins).0);
+    }
+    let mut held = share(context, winners);
+    if let [set] = &mut held.sets[..] {
+        for claim in stand_ins.iter().filter(|claim| set.targets == *claim.answer.targets) {
+            set.routes.insert(claim.route.clone());
+            set.listeners.insert(context.topology.listener(claim.listener).key());
+        }
+    }
+    held
 }
 
 /// Unites claims that share a name; they come in order.
@@ -165,11 +185,8 @@ fn records((name, held): (&Hostname, &Held)) -> Vec<Record> {
     held.sets.iter().flat_map(of_set).collect()
 }
 
-/// Reports what became of a claim to its policy. That of a wildcard is nobody's wish and goes unreported.
+/// Reports what became of a claim to its policy.
 fn tell(context: Context<'_>, claim: &Claim, state: HostnameState, message: String, ledger: &mut Ledger) {
-    if claim.source == NameSource::ListenerWildcard {
-        return;
-    }
     let listener = context.topology.listener(claim.listener).key();
     let hostname = claim.name.as_str().into();
     let report = HostnameReport { hostname, listener, route: claim.route.clone(), state, message };
@@ -178,9 +195,6 @@ fn tell(context: Context<'_>, claim: &Claim, state: HostnameState, message: Stri
 
 fn withhold(context: Context<'_>, loss: Loss, desired: &mut Desired, ledger: &mut Ledger) {
     let Loss { claim, winner, reason } = loss;
-    if claim.source == NameSource::ListenerWildcard {
-        return;
-    }
     let gateway = claim.gateway();
     let message = match reason {
         reason::TYPE_CLASH => {

@@ -61,7 +61,7 @@ fn verdicts(drafts: &[Draft<'_>], zone: &Str, names: &BTreeSet<&str>, table: &Ta
     }
     let made: BTreeSet<&Str> = here.iter().filter(|draft| !draft.upserts.is_empty()).map(|draft| &draft.name).collect();
     let judge = |draft: &&Draft<'_>| (draft.name.clone(), verdict(draft, names, &before, &after, &made));
-    here.iter().filter(|draft| goes(draft)).map(|draft| judge(draft)).collect()
+    here.iter().filter(|draft| goes(draft)).map(judge).collect()
 }
 
 fn verdict(

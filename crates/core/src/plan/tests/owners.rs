@@ -7,6 +7,9 @@ use crate::plan::settings::TxtRegistry;
 use crate::plan::{Instance, Settings, text};
 use crate::reason;
 
+/// Name, type and values.
+type Sets<'a> = (&'a str, &'a str, &'a [&'a str]);
+
 fn www() -> Wish {
     Wish::of(&[record("www.example.com", &["192.0.2.1"])])
 }
@@ -14,11 +17,9 @@ fn www() -> Wish {
 #[test]
 fn what_external_dns_wrote_under_our_owner_id_is_ours_and_stays_as_it_is() {
     let marker = heritage("me");
-    for place in ["a-www.example.com"] {
-        let model = Model::of(&[("www.example.com", "A", &["192.0.2.1"]), (place, "TXT", &[&marker])]);
-        let plan = model.plan(&www(), &settings());
-        assert!(plan.steps.is_empty() && plan.held.is_empty(), "{plan:?}");
-    }
+    let model = Model::of(&[("www.example.com", "A", &["192.0.2.1"]), ("a-www.example.com", "TXT", &[&marker])]);
+    let plan = model.plan(&www(), &settings());
+    assert!(plan.steps.is_empty() && plan.held.is_empty(), "{plan:?}");
 }
 
 #[test]
@@ -196,7 +197,7 @@ fn sealed_markers_are_read_and_written_and_another_key_reads_nothing() {
 fn a_marker_that_cannot_stand_keeps_its_record_from_being_made() {
     let long = format!("{}.example.com", "x".repeat(62));
     let longer = format!("zz{}example.com", "abcdefghi.".repeat(24));
-    let table: [(&str, &[(&str, &str, &[&str])], &str); 5] = [
+    let table: [(&str, &[Sets<'_>], &str); 5] = [
         ("example.com", &[], "outside zone `example.com`"),
         (&long, &[], "has a label of 64 characters"),
         (&longer, &[], "is no possible name"),

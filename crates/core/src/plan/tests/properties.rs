@@ -15,7 +15,7 @@ use crate::plan::{
 };
 
 /// Cases of each law.
-const CASES: u32 = 2000;
+const CASES: u32 = 1000;
 
 /// Names in which wildcards, names below them, and names that look like markers meet.
 fn name() -> impl Strategy<Value = String> {

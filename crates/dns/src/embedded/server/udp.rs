@@ -59,8 +59,8 @@ impl Worker {
     }
 
     fn take(&self, zones: &ZoneSet, packet: &[u8], source: SocketAddr, reply: &mut Vec<u8>) {
-        self.counters.udp_queries.one();
-        self.counters.udp_bytes_in.add(packet.len() as u64);
+        self.counters.udp_queries.alone(1);
+        self.counters.udp_bytes_in.alone(packet.len() as u64);
         let arrival = Arrival { source: source.ip(), transport: Transport::Udp, now: now() };
         let Act::Reply(told) = self.shared.responder.respond(zones, packet, arrival, reply) else {
             return self.counters.ignored.one();
@@ -90,7 +90,7 @@ impl Worker {
 
     fn send(&self, reply: &[u8], to: SocketAddr) {
         match self.socket.send_to(reply, to) {
-            Ok(_) => self.counters.udp_bytes_out.add(reply.len() as u64),
+            Ok(_) => self.counters.udp_bytes_out.alone(reply.len() as u64),
             Err(_) => self.counters.send_failures.one(),
         }
     }

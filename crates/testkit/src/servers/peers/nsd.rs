@@ -24,6 +24,8 @@ fn write(directory: &Path, address: SocketAddr, setup: &Setup) -> io::Result<()>
   xfrdir: \"{folder}\"
   server-count: 1
   minimal-responses: yes
+  rrl-ratelimit: 0
+  rrl-whitelist-ratelimit: 0
 remote-control:
   control-enable: no
 key:

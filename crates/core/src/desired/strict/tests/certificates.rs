@@ -162,3 +162,21 @@ fn a_name_that_only_an_annotation_adds_is_told() {
     assert_eq!(certificates(&found), ["infra/edge-tls a.example.com"]);
     assert!(told(&found).contains(&"HTTPRoute/shop/web certificate-cannot-cover".to_owned()));
 }
+
+#[test]
+fn names_that_are_not_known_to_be_gone_are_kept() {
+    let kept = |found: &crate::desired::Desired| {
+        let short = |k: &crate::desired::KeptName| format!("{} {} {}", k.secret, k.hostname, k.reason);
+        found.kept_names.iter().map(short).collect::<Vec<_>>()
+    };
+    let web = || route("shop/web", "infra/edge", &["a.example.com"]);
+    let mut speaking = edge("*.example.com");
+    speaking.status.conditions = vec![Condition::new("Accepted", true, "Accepted", "")];
+    let found = plain(objects![speaking, web()]);
+    assert_eq!(kept(&found), ["infra/edge-tls a.example.com status-missing"]);
+    let bad = TlsPolicy { duration: Some(1), renew_before: Some(2), ..allowing() };
+    let found = governed(objects![edge("*.example.com"), web(), bad]);
+    assert_eq!(kept(&found), ["infra/edge-tls a.example.com policy-invalid"]);
+    let found = governed(objects![edge("*.example.com"), web()]);
+    assert!(found.kept_names.is_empty() && found.certificates.is_empty());
+}

@@ -108,6 +108,15 @@ fn a_wildcard_that_no_name_needs_is_not_published() {
 }
 
 #[test]
+fn a_wildcard_that_a_route_wants_is_answered_as_the_route_says() {
+    let own = annotated(route("shop/any", "infra/edge", &[WILD]), "target", "192.0.2.7");
+    let usual = route("shop/a", "infra/edge", &["a.example.com"]);
+    let desired = plain(objects![wild(), own, usual, allowing()]);
+    assert_eq!(records(&desired), ["*.example.com A 192.0.2.7", "a.example.com A 192.0.2.1"]);
+    assert_eq!(desired.records[0].routes.len(), 1);
+}
+
+#[test]
 fn two_gateways_with_one_wildcard_share_it_and_keep_their_own_names() {
     let other = at(gateway("infra/other", vec![http("web", WILD)]), &["192.0.2.9"]);
     let policies = [allowing(), dns("infra/second", "Gateway", "other")];

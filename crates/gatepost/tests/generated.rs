@@ -1,0 +1,31 @@
+//! Files that the program writes itself are as it would write them now; `GATEPOST_BLESS=1` rewrites them.
+
+use gatepost_testkit::program::Program;
+use gatepost_testkit::tree;
+
+fn say(words: &[&str]) -> String {
+    let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+    let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
+    let answer = program.run(&words, "").unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((answer.exit, answer.errors.as_str()), (0, ""), "{words:?}");
+    answer.output
+}
+
+#[test]
+fn the_definitions_in_the_reference_are_current() {
+    let path = tree::root().join("docs/reference/crds.yaml");
+    let said = format!("# Written by `gatepost crds`; `make bless` writes it anew.\n{}", say(&["crds"]));
+    if std::env::var_os("GATEPOST_BLESS").is_some() {
+        std::fs::write(&path, said).unwrap();
+    } else {
+        let kept = tree::text(&path).unwrap();
+        assert!(kept == said, "docs/reference/crds.yaml is not what `gatepost crds` prints; `make bless` rewrites it");
+    }
+}
+
+#[test]
+fn the_definitions_come_as_json_too() {
+    let list: serde_json::Value = serde_json::from_str(&say(&["crds", "-o", "json"])).unwrap();
+    let kinds: Vec<_> = list["items"].as_array().unwrap().iter().map(|item| &item["spec"]["names"]["kind"]).collect();
+    assert_eq!(kinds, ["DNSPolicy", "TLSPolicy"]);
+}

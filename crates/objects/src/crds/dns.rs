@@ -1,0 +1,129 @@
+//! DNSPolicy.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::definition::{Definition, column, outcome, schema_of, wide};
+use super::shared::{Span, TargetRef};
+
+/// How hostnames of the target are published.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DnsPolicySpec {
+    /// What the policy is about: a Gateway or ListenerSet in the namespace of the policy.
+    pub target_ref: TargetRef,
+    /// Whether wildcard hostnames are published. Unset means yes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allow_wildcard_hosts: Option<bool>,
+    /// How long resolvers may keep the records, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub ttl: Option<i32>,
+    /// Addresses of the Gateway that are not published: IP addresses, ranges such as 10.0.0.0/8, or hostnames.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "atomic"))]
+    pub exclude_addresses: Vec<ExcludedAddress>,
+    /// Whether and how addresses are probed. An address that fails is taken out of a hostname's records, never the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub health_check: Option<HealthCheck>,
+    /// Who publishes, where it is not the provider of the settings.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider_ref: Option<ProviderRef>,
+}
+
+/// An IP address, a range of them, or a hostname.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("x-kubernetes-validations" = [{
+    "rule": "isIP(self) || isCIDR(self) || self.matches('^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?\\\\.)*[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$')",
+    "message": "must be an IP address, a range such as 10.0.0.0/8, or a hostname",
+}]))]
+pub struct ExcludedAddress(#[schemars(length(min = 1, max = 253))] pub String);
+
+/// How addresses are probed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthCheck {
+    /// What is spoken to the address. The hostname is sent along as Host and SNI.
+    #[serde(default)]
+    pub protocol: HealthProtocol,
+    /// The port. Unset means 443 for HTTPS and 80 for HTTP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<i32>,
+    /// The path that is asked for.
+    #[serde(default = "root")]
+    #[schemars(length(min = 1, max = 1024), regex(pattern = URL_PATH))]
+    pub path: String,
+    /// The time between two probes.
+    #[serde(default = "five_minutes")]
+    pub interval: Span,
+    /// How many failures in a row take an address out.
+    #[serde(default = "five")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub failure_threshold: i32,
+    /// A Secret in the namespace of the policy whose entries are sent along as headers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub additional_headers_ref: Option<HeadersRef>,
+}
+
+/// What is spoken to an address.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[allow(missing_docs)]
+pub enum HealthProtocol {
+    Http,
+    #[default]
+    Https,
+}
+
+/// A Secret with headers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HeadersRef {
+    /// Name of the Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// A DNS provider.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderRef {
+    /// Name of the provider.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+}
+
+/// Characters of a URL path.
+const URL_PATH: &str = r"^([-A-Za-z0-9/._~!$&'()*+,;=:@]|%[0-9a-fA-F]{2})+$";
+
+/// What a cluster is told about DNSPolicies.
+pub(super) fn definition() -> Definition {
+    let mut columns = vec![
+        column("Target", "string", ".spec.targetRef.name"),
+        column("Wildcards", "boolean", ".spec.allowWildcardHosts"),
+        wide("Kind", "string", ".spec.targetRef.kind"),
+        wide("Section", "string", ".spec.targetRef.sectionName"),
+        wide("TTL", "integer", ".spec.ttl"),
+    ];
+    columns.extend(outcome());
+    Definition {
+        kind: "DNSPolicy",
+        plural: "dnspolicies",
+        short: "gdns",
+        description: "DNSPolicy says how the hostnames that routes and listeners of a Gateway have in common are published.",
+        spec: schema_of::<DnsPolicySpec>(),
+        columns,
+    }
+}
+
+fn root() -> String {
+    "/".to_owned()
+}
+
+fn five_minutes() -> Span {
+    Span("5m".to_owned())
+}
+
+fn five() -> i32 {
+    5
+}
