@@ -15,6 +15,7 @@ use gatepost_core::plan::{self, Step, ZoneContent};
 
 pub mod data;
 mod error;
+pub(crate) mod isolate;
 mod units;
 
 pub use error::{Error, Problem, Result};

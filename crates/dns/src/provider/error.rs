@@ -166,7 +166,8 @@ impl Error {
 
     /// Whether the zone must be read again before anything else is written.
     pub fn needs_read(&self) -> bool {
-        matches!(self.problem, Problem::Lost(_) | Problem::Stale(_) | Problem::Failed { .. })
+        use Problem::{Failed, Lost, NotTried, Stale};
+        matches!(self.problem, Lost(_) | Stale(_) | Failed { .. } | NotTried(_))
     }
 }
 

@@ -1,10 +1,13 @@
 //! Steps as a provider carries them out: what belongs into one transaction, and which names it touches.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use gatepost_core::model::Str;
 
 use gatepost_core::plan::{SetChange, Step};
+
+use super::isolate::Piece;
 
 /// Steps that are written together or not at all.
 #[derive(Clone, Debug)]
@@ -31,9 +34,15 @@ impl<'a> Unit<'a> {
         let (first, second) = self.steps.split_at(self.steps.len() / 2);
         [Unit { first: self.first, steps: first }, Unit { first: self.first + first.len(), steps: second }]
     }
+}
 
-    /// What it is about, for messages: name and type of the first change.
-    pub(crate) fn subject(&self) -> String {
+impl Piece for Unit<'_> {
+    fn steps(&self) -> Range<usize> {
+        self.first..self.first + self.steps.len()
+    }
+
+    /// Name and type of the first change.
+    fn subject(&self) -> String {
         self.changes().next().map(|change| format!("{} {}", change.name, change.kind)).unwrap_or_default()
     }
 }

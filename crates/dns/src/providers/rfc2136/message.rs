@@ -3,6 +3,7 @@
 //! The zone stands in the question, prerequisites in the answer section, changes in the authority section.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use domain::base::iana::{Class, Opcode, Rtype};
 use domain::base::message_builder::AdditionalBuilder;
@@ -12,6 +13,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::USUAL_TTL;
 use crate::provider::data::{self, WireName};
+use crate::provider::isolate::Piece;
 use crate::provider::{Error, Problem, Result, Unit};
 use gatepost_core::plan::{Content, Precondition, SetChange};
 
@@ -28,10 +30,7 @@ pub(super) struct Line {
 /// A unit in wire format.
 #[derive(Clone, Debug)]
 pub(super) struct Prepared<'a> {
-    /// Where its first step stands, and how many it has.
-    pub(super) steps: (usize, usize),
-    /// What it is about, for messages.
-    pub(super) subject: String,
+    unit: Unit<'a>,
     /// Names that change.
     pub(super) touched: BTreeSet<&'a Str>,
     /// Names that must be as they were read.
@@ -51,8 +50,7 @@ pub(super) fn random_id() -> Result<u16> {
 /// Puts a unit into wire format, or says why it cannot be written.
 pub(super) fn prepare<'a>(unit: &Unit<'a>, zone: &WireName, min_ttl: u32) -> Result<Prepared<'a>> {
     let mut prepared = Prepared {
-        steps: (unit.first, unit.steps.len()),
-        subject: unit.subject(),
+        unit: unit.clone(),
         touched: unit.names(),
         needed: BTreeSet::new(),
         prerequisites: Vec::new(),
@@ -69,7 +67,7 @@ pub(super) fn prepare<'a>(unit: &Unit<'a>, zone: &WireName, min_ttl: u32) -> Res
 }
 
 /// A message with these units, not signed yet.
-pub(super) fn compose(id: u16, zone: &WireName, units: &[Prepared<'_>]) -> Result<AdditionalBuilder<Vec<u8>>> {
+pub(super) fn compose(id: u16, zone: &WireName, units: &[&Prepared<'_>]) -> Result<AdditionalBuilder<Vec<u8>>> {
     let too_long = |_| Error::new(Problem::Unwritable("the update is longer than one message".into()));
     let mut builder = MessageBuilder::new_vec();
     builder.header_mut().set_id(id);
@@ -85,6 +83,16 @@ pub(super) fn compose(id: u16, zone: &WireName, units: &[Prepared<'_>]) -> Resul
         builder.push(line.record()?).map_err(too_long)?;
     }
     Ok(builder.additional())
+}
+
+impl Piece for Prepared<'_> {
+    fn steps(&self) -> Range<usize> {
+        self.unit.steps()
+    }
+
+    fn subject(&self) -> String {
+        self.unit.subject()
+    }
 }
 
 impl Prepared<'_> {

@@ -18,7 +18,7 @@ use crate::provider::{Error, Problem, Result};
 use gatepost_core::plan::{RecordSet, ZoneContent};
 
 /// A zone with more bytes on the wire is not read.
-const MAX_BYTES: usize = 1 << 30;
+const MAX_BYTES: usize = 256 << 20;
 
 /// A whole transfer may take this many times the patience for one message.
 const MAX_PATIENCE: u32 = 12;

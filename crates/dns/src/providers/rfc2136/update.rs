@@ -1,22 +1,29 @@
-//! Sending updates: batch by batch, server by server, and halving a batch until the one bad record stands alone.
+//! Sending updates: batch by batch, server by server.
 
 use domain::base::iana::Opcode;
+use gatepost_core::plan::Step;
 
 use super::answer::{self, Reaction};
 use super::batch;
 use super::message::{self, Prepared};
 use super::{Rfc2136, Zone};
+use crate::provider::isolate::{self, Courier, Results, Sent};
 use crate::provider::{Error, Problem, Result, Unit, units};
-use gatepost_core::plan::Step;
 
-/// After this many single failures and no success the rest is not tried.
-const PATIENCE: usize = 8;
+/// Carries messages to the servers of one zone.
+struct Updates<'a> {
+    provider: &'a Rfc2136,
+    zone: &'a Zone,
+}
 
-/// The results of a write, under way.
-struct Results {
-    steps: Vec<Option<Result<()>>>,
-    successes: usize,
-    failures: usize,
+impl Courier<Prepared<'_>> for Updates<'_> {
+    async fn send(&self, pieces: &[&Prepared<'_>], _: &mut Results) -> Sent {
+        match self.provider.send(self.zone, pieces).await {
+            Ok(()) => Sent::Done,
+            Err(error) if answer::may_be_one_record(&error) => Sent::Unclear(error),
+            Err(error) => Sent::Stop(error),
+        }
+    }
 }
 
 impl Rfc2136 {
@@ -26,10 +33,11 @@ impl Rfc2136 {
             Ok(zone) => zone,
             Err(error) => return steps.iter().map(|_| Err(error.clone())).collect(),
         };
-        let mut results = Results { steps: vec![None; steps.len()], successes: 0, failures: 0 };
+        let mut results = Results::new(steps.len());
         let prepared = self.prepare(zone, steps, &mut results);
+        let updates = Updates { provider: self, zone };
         for batch in batch::batches(&prepared) {
-            if let Err(stop) = self.write_batch(zone, batch, &mut results).await {
+            if let Err(stop) = isolate::write(&updates, batch, &mut results).await {
                 results.abandon(&stop);
                 break;
             }
@@ -45,38 +53,15 @@ impl Rfc2136 {
                 Ok(unit) if unit.size() <= batch::ROOM => prepared.push(unit),
                 // A group that no message holds is written in two: better a name that blinks than one that never comes.
                 Ok(_) if unit.steps.len() > 1 => waiting.extend(unit.halves().into_iter().rev()),
-                Ok(unit) => results.fail(&unit, &too_large(&unit)),
-                Err(error) => results.put((unit.first, unit.steps.len()), &Err(error)),
+                Ok(large) => results.put(&unit, Err(too_large(&large))),
+                Err(error) => results.put(&unit, Err(error)),
             }
         }
         prepared
     }
 
-    /// Writes a batch; where one record of it is at fault, finds that one. An error stops everything.
-    async fn write_batch(&self, zone: &Zone, batch: &[Prepared<'_>], results: &mut Results) -> Result<()> {
-        let mut waiting = vec![batch];
-        while let Some(part) = waiting.pop() {
-            match self.send(zone, part).await {
-                Ok(()) => part.iter().for_each(|unit| results.succeed(unit)),
-                Err(error) if !answer::may_be_one_record(&error) => {
-                    part.iter().for_each(|unit| results.fail(unit, &error));
-                    return Err(error);
-                }
-                Err(error) if part.len() == 1 => {
-                    results.fail(&part[0], &error);
-                    results.check_patience(&error)?;
-                }
-                Err(_) => {
-                    let (first, second) = part.split_at(part.len() / 2);
-                    waiting.extend([second, first]);
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Sends one message to the first server that takes it.
-    async fn send(&self, zone: &Zone, units: &[Prepared<'_>]) -> Result<()> {
+    async fn send(&self, zone: &Zone, units: &[&Prepared<'_>]) -> Result<()> {
         let mut failure = Error::settings("rfc2136 has no server");
         let mut lost: Option<Error> = None;
         for (at, host) in self.servers() {
@@ -100,7 +85,7 @@ impl Rfc2136 {
         Err(lost.unwrap_or(failure))
     }
 
-    async fn attempt(&self, host: &str, zone: &Zone, units: &[Prepared<'_>]) -> Result<()> {
+    async fn attempt(&self, host: &str, zone: &Zone, units: &[&Prepared<'_>]) -> Result<()> {
         let id = message::random_id()?;
         let mut builder = message::compose(id, &zone.wire, units)?;
         let transaction = self.signer.ask(&mut builder)?;
@@ -112,40 +97,6 @@ impl Rfc2136 {
         let mut answer = answer::parse(bytes, id, Opcode::UPDATE)?;
         transaction.verify(&mut answer)?;
         answer::update_failure(answer.header().rcode()).map_or(Ok(()), Err)
-    }
-}
-
-impl Results {
-    fn put(&mut self, (first, count): (usize, usize), result: &Result<()>) {
-        self.steps.iter_mut().skip(first).take(count).for_each(|step| *step = Some(result.clone()));
-    }
-
-    fn succeed(&mut self, unit: &Prepared<'_>) {
-        self.successes += 1;
-        self.put(unit.steps, &Ok(()));
-    }
-
-    fn fail(&mut self, unit: &Prepared<'_>, error: &Error) {
-        self.failures += 1;
-        self.put(unit.steps, &Err(error.clone().record(&unit.subject)));
-    }
-
-    /// A server that says no to everything is not asked a thousand times.
-    fn check_patience(&self, error: &Error) -> Result<()> {
-        let hopeless = self.successes == 0 && self.failures >= PATIENCE;
-        if hopeless { Err(error.clone()) } else { Ok(()) }
-    }
-
-    /// Marks what was not tried, because of this failure.
-    fn abandon(&mut self, stop: &Error) {
-        let left = Error { record: None, problem: Problem::NotTried(stop.problem.to_string()), ..stop.clone() };
-        self.steps.iter_mut().filter(|step| step.is_none()).for_each(|step| *step = Some(Err(left.clone())));
-    }
-
-    fn finish(self, zone: &str) -> Vec<Result<()>> {
-        let untried = || Err(Error::new(Problem::NotTried("no answer was recorded".into())));
-        let named = |result: Result<()>| result.map_err(|error| error.zone(zone));
-        self.steps.into_iter().map(|step| named(step.unwrap_or_else(untried))).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Sending changes: compared with a fresh reading just before, and judged by a fresh reading after a failure.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gatepost_core::plan::{Precondition, SetChange, Step, Verb};
 
@@ -8,39 +9,63 @@ use super::Webhook;
 use super::client::Body;
 use super::endpoint::{Changes, Endpoint, Key};
 use super::filter::Filter;
+use crate::provider::isolate::{self, Courier, Results, Sent};
 use crate::provider::{Error, Problem, Result, Unit, data, units};
 
 /// Units in one question.
 const BATCH: usize = 1000;
 
-/// After this many single failures and no success the rest is not tried.
-const PATIENCE: usize = 8;
-
 /// What the webhook has, by key.
 type Present = BTreeMap<Key, Endpoint>;
 
-/// The results of a write, under way.
-struct Results {
-    steps: Vec<Option<Result<()>>>,
-    successes: usize,
-    failures: usize,
+/// Carries changes of one zone to the webhook.
+struct Questions<'a> {
+    webhook: &'a Webhook,
+    zone: &'a str,
+    /// Whether something was sent that may have been carried out in part.
+    tried: AtomicBool,
 }
 
-/// How a batch went.
-enum Sent {
-    /// All of it was done.
-    Done,
-    /// One change of it may be the cause of the failure.
-    Unclear(Error),
+impl Courier<Unit<'_>> for Questions<'_> {
+    async fn send(&self, pieces: &[&Unit<'_>], results: &mut Results) -> Sent {
+        match self.try_send(pieces, results).await {
+            Ok(sent) => sent,
+            Err(error) => Sent::Stop(error),
+        }
+    }
+}
+
+impl Questions<'_> {
+    async fn try_send(&self, pieces: &[&Unit<'_>], results: &mut Results) -> Result<Sent> {
+        let tried = self.tried.load(Ordering::Relaxed);
+        let unsure = |error: Error| match tried {
+            false => error,
+            true => Error { problem: Problem::Lost(error.problem.to_string()), ..error },
+        };
+        let present = self.webhook.present(self.zone).await.map_err(unsure)?;
+        let filter = self.webhook.filter().await?;
+        let mut ready: Vec<&Unit<'_>> = Vec::new();
+        for piece in pieces {
+            match settled(piece, &present, filter, tried) {
+                Some(result) => results.put(*piece, result),
+                None => ready.push(piece),
+            }
+        }
+        if ready.is_empty() {
+            return Ok(Sent::Done);
+        }
+        self.tried.store(true, Ordering::Relaxed);
+        self.webhook.post(&ready, &present).await
+    }
 }
 
 impl Webhook {
     /// Writes steps and says for each how it went.
     pub(super) async fn write_steps(&self, zone: &str, steps: &[Step]) -> Vec<Result<()>> {
-        let mut results = Results { steps: vec![None; steps.len()], successes: 0, failures: 0 };
-        let units = units(steps);
-        for batch in units.chunks(BATCH) {
-            if let Err(stop) = self.write_batch(zone, batch, &mut results).await {
+        let mut results = Results::new(steps.len());
+        for batch in units(steps).chunks(BATCH) {
+            let questions = Questions { webhook: self, zone, tried: AtomicBool::new(false) };
+            if let Err(stop) = isolate::write(&questions, batch, &mut results).await {
                 results.abandon(&stop);
                 break;
             }
@@ -48,46 +73,14 @@ impl Webhook {
         results.finish(zone)
     }
 
-    async fn write_batch(&self, zone: &str, batch: &[Unit<'_>], results: &mut Results) -> Result<()> {
-        let mut waiting = vec![batch.to_vec()];
-        let mut tried = false;
-        while let Some(part) = waiting.pop() {
-            let present = self.present(zone).await?;
-            let filter = self.filter().await?;
-            let part: Vec<Unit<'_>> =
-                part.into_iter().filter(|unit| results.is_ready(unit, &present, filter, tried)).collect();
-            if part.is_empty() {
-                continue;
-            }
-            let sent = self.send(&part, &present).await;
-            tried = true;
-            match sent {
-                Ok(Sent::Done) => part.iter().for_each(|unit| results.put(unit, Ok(()))),
-                Ok(Sent::Unclear(error)) if part.len() == 1 => {
-                    results.put(&part[0], Err(error.clone()));
-                    results.check_patience(&error)?;
-                }
-                Ok(Sent::Unclear(_)) => {
-                    let (first, second) = part.split_at(part.len() / 2);
-                    waiting.extend([second.to_vec(), first.to_vec()]);
-                }
-                Err(error) => {
-                    part.iter().for_each(|unit| results.put(unit, Err(error.clone())));
-                    return Err(error);
-                }
-            }
-        }
-        Ok(())
-    }
-
     async fn present(&self, zone: &str) -> Result<Present> {
         let endpoints = self.endpoints_of(zone).await?;
         Ok(endpoints.into_iter().map(|endpoint| (endpoint.key(), endpoint)).collect())
     }
 
-    async fn send(&self, units: &[Unit<'_>], present: &Present) -> Result<Sent> {
+    async fn post(&self, units: &[&Unit<'_>], present: &Present) -> Result<Sent> {
         let mut changes = Changes::default();
-        units.iter().flat_map(Unit::changes).for_each(|change| add(change, present, &mut changes));
+        units.iter().flat_map(|unit| unit.changes()).for_each(|change| add(change, present, &mut changes));
         let body = serde_json::to_vec(&changes).map_err(|error| self.client.wrong(error.to_string()))?;
         let answer = self.client.ask("POST", "records", Body::Json(body)).await?;
         match answer.expect(204) {
@@ -98,46 +91,10 @@ impl Webhook {
     }
 }
 
-impl Results {
-    /// Whether a unit is still to be sent: not if it is done already, nor if something changed meanwhile.
-    fn is_ready(&mut self, unit: &Unit<'_>, present: &Present, filter: &Filter, tried: bool) -> bool {
-        let is_done = tried && unit.changes().all(|change| is_new(change, present));
-        let result = if is_done { Some(Ok(())) } else { obstacle(unit, present, filter).map(Err) };
-        match result {
-            None => true,
-            Some(result) => {
-                self.put(unit, result);
-                false
-            }
-        }
-    }
-
-    fn put(&mut self, unit: &Unit<'_>, result: Result<()>) {
-        match &result {
-            Ok(()) => self.successes += 1,
-            Err(_) => self.failures += 1,
-        }
-        let result = result.map_err(|error| error.record(unit.subject()));
-        let steps = self.steps.iter_mut().skip(unit.first).take(unit.steps.len());
-        steps.for_each(|step| *step = Some(result.clone()));
-    }
-
-    /// A server that says no to everything is not asked a thousand times.
-    fn check_patience(&self, error: &Error) -> Result<()> {
-        let hopeless = self.successes == 0 && self.failures >= PATIENCE;
-        if hopeless { Err(error.clone()) } else { Ok(()) }
-    }
-
-    fn abandon(&mut self, stop: &Error) {
-        let left = Error { record: None, problem: Problem::NotTried(stop.problem.to_string()), ..stop.clone() };
-        self.steps.iter_mut().filter(|step| step.is_none()).for_each(|step| *step = Some(Err(left.clone())));
-    }
-
-    fn finish(self, zone: &str) -> Vec<Result<()>> {
-        let untried = || Err(Error::new(Problem::NotTried("no answer was recorded".into())));
-        let named = |result: Result<()>| result.map_err(|error| error.zone(zone));
-        self.steps.into_iter().map(|step| named(step.unwrap_or_else(untried))).collect()
-    }
+/// The result of a unit that is not to be sent: it is done already, or something changed meanwhile.
+fn settled(unit: &Unit<'_>, present: &Present, filter: &Filter, tried: bool) -> Option<Result<()>> {
+    let is_done = tried && unit.changes().all(|change| is_new(change, present));
+    if is_done { Some(Ok(())) } else { obstacle(unit, present, filter).map(Err) }
 }
 
 /// Puts a change where it belongs. The old side is what the webhook itself said, labels included.

@@ -54,7 +54,8 @@ impl Client {
         let mut connector = HttpConnector::new();
         connector.set_connect_timeout(Some(patience));
         connector.set_nodelay(true);
-        let pool = Pool::builder(TokioExecutor::new()).pool_max_idle_per_host(2).build(connector);
+        // A fresh connection each time: one that was kept may be closed by the server just as a change is sent.
+        let pool = Pool::builder(TokioExecutor::new()).pool_max_idle_per_host(0).build(connector);
         Ok(Client { base: url.trim_end_matches('/').to_owned(), pool, patience })
     }
 
