@@ -1,5 +1,7 @@
 //! `gatepost serve` as a user runs it: a folder, a real socket, changes on disk.
 
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};

@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gatepost_dns::embedded::{Config, Data, Server, ZoneSet, state};
 use gatepost_testkit::servers::{Scratch, free_address};
@@ -84,10 +84,8 @@ fn restart() -> Result<(), Failed> {
     swapped.saved?;
     drop(server);
     settings.zones = ZoneSet::default();
-    let start = Instant::now();
     let server = Server::start(settings.clone())?;
     let said = Question::of("www.load.test", 1).ask(&socket(), server.address());
-    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
     assert!(server.restored().unwrap());
     assert_eq!(said.answer, ["www.load.test. 60 a 192.0.2.2"]);
     assert_eq!(server.zones().zones()[0].soa().serial, 2);
@@ -149,9 +147,7 @@ fn freed_address() -> Result<(), Failed> {
     let server = Server::start(config(version(1)))?;
     let address = server.address();
     Question::of("www.load.test", 1).ask_tcp(address);
-    let start = Instant::now();
     server.stop();
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
     let again = Server::start(Config { zones: version(2), ..Config::new(address) })?;
     assert_eq!(Question::of("www.load.test", 1).ask(&socket(), again.address()).answer.len(), 1);
     Ok(())
