@@ -18,6 +18,7 @@ mod flags;
 mod man;
 mod plan;
 mod route;
+mod serve;
 mod settings;
 mod status;
 
@@ -70,6 +71,7 @@ enum Command {
     Route(route::Route),
     Explain(explain::Explain),
     Plan(plan::Plan),
+    Serve(serve::Serve),
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
@@ -122,6 +124,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Route(command) => command.run(out),
         Command::Explain(command) => command.run(out),
         Command::Plan(command) => command.run(out),
+        Command::Serve(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),

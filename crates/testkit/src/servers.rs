@@ -9,6 +9,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -37,6 +38,8 @@ pub struct Primary {
     pub refused: Vec<String>,
     /// Zones that take updates and transfers without a key; BIND only.
     pub open: Vec<String>,
+    /// A second address that answers over TLS, with certificate and key in PEM; BIND only.
+    pub tls: Option<(SocketAddr, String, String)>,
 }
 
 /// The TSIG key that every server here knows.
@@ -55,7 +58,7 @@ pub struct Server {
     pub address: SocketAddr,
     command: (PathBuf, Vec<String>),
     zones: Vec<String>,
-    process: Option<Child>,
+    process: Mutex<Option<Child>>,
     directory: Scratch,
 }
 
@@ -113,7 +116,7 @@ impl Kind {
         };
         let zones = primary.zones.iter().map(|(name, _)| name.clone()).collect();
         let command = (program.to_owned(), words);
-        let mut server = Server { kind: self, address, command, zones, process: None, directory };
+        let server = Server { kind: self, address, command, zones, process: Mutex::default(), directory };
         server.run()?;
         Ok(server)
     }
@@ -121,8 +124,8 @@ impl Kind {
 
 impl Server {
     /// Ends it as a crash would: no signal it could catch.
-    pub fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
+    pub fn kill(&self) {
+        if let Some(mut process) = self.process().take() {
             // It may be gone already.
             let _ = process.kill();
             let _ = process.wait();
@@ -130,18 +133,18 @@ impl Server {
     }
 
     /// Starts it on its address and files, and waits until it answers.
-    pub fn run(&mut self) -> io::Result<()> {
+    pub fn run(&self) -> io::Result<()> {
         self.kill();
         let log = fs::File::create(self.directory.path().join("log"))?;
         let mut command = Command::new(&self.command.0);
         command.args(&self.command.1).current_dir(self.directory.path()).stdin(Stdio::null());
-        self.process = Some(command.stdout(log.try_clone()?).stderr(log).spawn()?);
+        *self.process() = Some(command.stdout(log.try_clone()?).stderr(log).spawn()?);
         self.wait()
     }
 
     /// Sends a signal by its name, such as `STOP`.
     pub fn signal(&self, name: &str) {
-        if let Some(process) = &self.process {
+        if let Some(process) = &*self.process() {
             let _ = Command::new("kill").args([&format!("-{name}"), &process.id().to_string()]).status();
         }
     }
@@ -151,14 +154,18 @@ impl Server {
         fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 
-    /// The whole zone as the server's own tools see it: one record per line, sorted, without SOA.
+    /// The whole zone as other tools see it: one record per line, sorted, without SOA. Names are in lower case, because
+    /// compression on the wire mixes the cases of equal names.
     pub fn dump(&self, zone: &str) -> io::Result<Vec<String>> {
         let key = format!("{KEY_ALGORITHM}:{KEY_NAME}:{KEY_SECRET}");
         let (server, port) = (format!("@{}", self.address.ip()), self.address.port().to_string());
         let words = ["-p", &port, &server, "-y", &key, "+noall", "+answer", "+onesoa", "axfr", zone];
         let text = output(Command::new("dig").args(words))?;
-        let lines = text.lines().filter(|line| !line.starts_with(';') && !line.contains("\tSOA\t"));
-        let mut lines: Vec<String> = lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let lowered = |line: String| if line.contains(" IN TXT ") { line } else { line.to_ascii_lowercase() };
+        let lines = text.lines().map(|line| lowered(words(line)));
+        let is_record = |line: &String| !line.is_empty() && !line.starts_with(';') && !line.contains(" in soa ");
+        let mut lines: Vec<String> = lines.filter(is_record).collect();
         lines.sort();
         Ok(lines)
     }
@@ -172,7 +179,11 @@ impl Server {
         output(Command::new("nsupdate").args(["-v", "-y", &key]).arg(&script)).map(drop)
     }
 
-    fn wait(&mut self) -> io::Result<()> {
+    fn process(&self) -> MutexGuard<'_, Option<Child>> {
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait(&self) -> io::Result<()> {
         let end = Instant::now() + Duration::from_secs(30);
         let mut left = self.zones.clone();
         while let Some(zone) = left.last() {
@@ -180,7 +191,7 @@ impl Server {
                 left.pop();
                 continue;
             }
-            let gone = self.process.as_mut().is_none_or(|process| !matches!(process.try_wait(), Ok(None)));
+            let gone = self.process().as_mut().is_none_or(|process| !matches!(process.try_wait(), Ok(None)));
             if gone || Instant::now() > end {
                 return Err(other(format!("{} does not serve {zone}:\n{}", self.kind.program(), self.log())));
             }

@@ -9,7 +9,8 @@ use super::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Primary};
 
 /// Writes zones and configuration; gives back the words of the command line.
 pub fn prepare(directory: &Path, address: SocketAddr, primary: &Primary) -> io::Result<Vec<String>> {
-    let mut config = head(directory, address);
+    let (keys, listen) = tls(directory, primary)?;
+    let mut config = keys + &head(directory, address, &listen);
     for (name, text) in &primary.zones {
         fs::write(directory.join(format!("{name}.zone")), text)?;
         let rights = rights(primary, name);
@@ -19,12 +20,21 @@ pub fn prepare(directory: &Path, address: SocketAddr, primary: &Primary) -> io::
     Ok(["-g", "-n", "1", "-c", "named.conf"].map(str::to_owned).to_vec())
 }
 
-fn head(directory: &Path, address: SocketAddr) -> String {
+/// Writes certificate and key; gives back the block that names them, and the statement that listens with them.
+fn tls(directory: &Path, primary: &Primary) -> io::Result<(String, String)> {
+    let Some((address, certificate, key)) = &primary.tls else { return Ok(Default::default()) };
+    fs::write(directory.join("cert.pem"), certificate)?;
+    fs::write(directory.join("key.pem"), key)?;
+    let block = "tls bed { cert-file \"cert.pem\"; key-file \"key.pem\"; };\n".to_owned();
+    Ok((block, format!("listen-on port {} tls bed {{ {}; }};", address.port(), address.ip())))
+}
+
+fn head(directory: &Path, address: SocketAddr, listen: &str) -> String {
     let directory = directory.display();
     let (ip, port) = (address.ip(), address.port());
     format!(
         "key \"{KEY_NAME}\" {{ algorithm {KEY_ALGORITHM}; secret \"{KEY_SECRET}\"; }};
-options {{ directory \"{directory}\"; listen-on port {port} {{ {ip}; }}; listen-on-v6 {{ none; }}; pid-file none;
+options {{ {listen} directory \"{directory}\"; listen-on port {port} {{ {ip}; }}; listen-on-v6 {{ none; }}; pid-file none;
   session-keyfile none; lock-file none; recursion no; dnssec-validation no; notify no; }};
 controls {{ }};
 "

@@ -55,6 +55,7 @@ fn config(directory: &Path, address: SocketAddr) -> String {
     format!(
         "launch=gsqlite3
 gsqlite3-database={directory}/pdns.db
+gsqlite3-pragma-synchronous=0
 local-address={ip}
 local-port={port}
 socket-dir={directory}
