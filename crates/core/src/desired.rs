@@ -49,6 +49,8 @@ pub fn build_beside(snapshot: &Snapshot, topology: &Topology, settings: &Setting
 pub struct Desired {
     /// Records, sorted by name, type, set identifier, TTL and targets.
     pub records: Vec<Record>,
+    /// Records that need not exist because a wildcard among the others answers for them, in the same order.
+    pub covered: Vec<Record>,
     /// Certificates, sorted by Secret.
     pub certificates: Vec<Certificate>,
     /// Names that a certificate keeps if it has them, because it is not known that they ought to be gone; sorted.
@@ -230,6 +232,7 @@ impl Desired {
     /// Puts every list into its order.
     pub(crate) fn sort(&mut self) {
         self.records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        self.covered.sort_by(|a, b| a.rank().cmp(&b.rank()));
         self.certificates.sort_by(|a, b| a.secret.cmp(&b.secret));
         self.kept_names.sort();
         self.withheld.sort();

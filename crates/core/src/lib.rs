@@ -1,6 +1,6 @@
 //! The rules of Gatepost: objects in, decisions out.
 //!
-//! One straight line: [`snapshot`] → [`topology`] → (desired → plan →) [`report`]. Each stage is a function from values to
+//! One straight line: [`snapshot`] → [`topology`] → [`desired`] → [`plan`] → [`report`]. Each stage is a function from values to
 //! values. This crate never reads a clock, a file, the environment or a socket, never prints, never serializes, and so
 //! cannot fail: broken input yields a value and diagnostics.
 
@@ -10,6 +10,7 @@ pub mod explain;
 pub mod lint;
 pub mod model;
 pub mod names;
+pub mod plan;
 pub mod policy;
 pub mod reason;
 pub mod report;

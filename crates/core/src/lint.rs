@@ -13,6 +13,7 @@ use crate::topology::*;
 mod backends;
 mod gateways;
 mod listeners;
+mod namespaces;
 mod reach;
 mod routes;
 
@@ -44,6 +45,7 @@ impl<'a> World<'a> {
             all.extend(self.route(route));
         }
         all.extend(reach::unreachable(self));
+        all.extend(namespaces::unknown(self));
         all.sort_by(|a, b| a.rank().cmp(&b.rank()));
         all
     }

@@ -18,6 +18,7 @@ mod flags;
 mod man;
 mod plan;
 mod route;
+mod serve;
 mod settings;
 mod status;
 
@@ -37,6 +38,8 @@ pub enum Failure {
     Usage(anyhow::Error),
     /// Something could not be read.
     Unreadable(anyhow::Error),
+    /// Nobody reads the answer to its end, which is nobody's failure.
+    Unheard,
 }
 
 /// DNS and certificates for exactly the hostnames that your Gateway API objects serve.
@@ -68,6 +71,7 @@ enum Command {
     Route(route::Route),
     Explain(explain::Explain),
     Plan(plan::Plan),
+    Serve(serve::Serve),
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
@@ -120,6 +124,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Route(command) => command.run(out),
         Command::Explain(command) => command.run(out),
         Command::Plan(command) => command.run(out),
+        Command::Serve(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),
@@ -128,6 +133,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
 
 fn report(failure: &Failure) -> ExitCode {
     let (error, code) = match failure {
+        Failure::Unheard => return ExitCode::SUCCESS,
         Failure::Usage(error) => (error, 2),
         Failure::Unreadable(error) => (error, 4),
     };
@@ -148,7 +154,10 @@ fn warn_unreadable(objects: &crate::source::Objects) {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Failure::Unreadable(error.into())
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Failure::Unheard,
+            _ => Failure::Unreadable(error.into()),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Everything that comes from objects is made inert before it reaches a terminal: control characters are shown, never sent.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 pub mod explanation;
@@ -25,8 +26,12 @@ pub enum Colour {
 impl Colour {
     /// Colours only on a terminal, and not with `NO_COLOR`.
     pub fn detect() -> Self {
-        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        if wanted && std::io::stdout().is_terminal() { Colour::On } else { Colour::Off }
+        Colour::choose(std::env::var_os("NO_COLOR").as_deref(), std::io::stdout().is_terminal())
+    }
+
+    fn choose(no_color: Option<&OsStr>, is_terminal: bool) -> Self {
+        let is_wanted = no_color.is_none_or(OsStr::is_empty);
+        if is_wanted && is_terminal { Colour::On } else { Colour::Off }
     }
 
     /// A text in a colour of the terminal's palette.
@@ -51,6 +56,11 @@ pub fn inert(text: &str) -> String {
     safe
 }
 
+/// The same on one line: line breaks and tabs are shown as escapes, too.
+pub fn inert_line(text: &str) -> String {
+    inert(text).replace('\n', "\\n").replace('\t', "\\t")
+}
+
 /// Marks that reverse the direction of text and so can disguise it.
 fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
@@ -61,7 +71,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn colours_need_a_terminal_and_nobody_against_them() {
+        let table = [(None, true, Colour::On), (Some(""), true, Colour::On), (Some("1"), true, Colour::Off)];
+        for (no_color, is_terminal, expected) in table {
+            assert_eq!(Colour::choose(no_color.map(OsStr::new), is_terminal), expected);
+            assert_eq!(Colour::choose(no_color.map(OsStr::new), false), Colour::Off);
+        }
+    }
+
+    #[test]
     fn escapes_are_shown_and_not_sent() {
         assert_eq!(inert("a\x1b[31mb\u{202e}c\nd"), "a\\u{1b}[31mb\\u{202e}c\nd");
+        assert_eq!(inert_line("a\r\nb\tc"), "a\\u{d}\\nb\\tc");
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::lint::World;
+use gatepost_core::policy::Policies;
 use gatepost_core::snapshot::Snapshot;
 use gatepost_core::topology::{Scope, Topology};
 use gatepost_objects::Settings;
@@ -67,6 +68,10 @@ impl Objects {
     pub fn diagnostics(&self, topology: &Topology) -> Vec<Diagnostic> {
         let mut all = self.problems().to_vec();
         all.extend(World { snapshot: self.snapshot(), topology }.diagnostics());
+        let policies = Policies::build(self.snapshot(), topology).diagnostics();
+        let is_told = |d: &Diagnostic| all.iter().any(|told| told.object == d.object && told.field == d.field);
+        let untold: Vec<_> = policies.into_iter().filter(|d| !is_told(d)).collect();
+        all.extend(untold);
         all.sort_by(|a, b| a.rank().cmp(&b.rank()));
         self.placed(all)
     }

@@ -1,8 +1,9 @@
 //! Golden cases: `tests/cases/<area>/<case>.yaml` with its expected output beside it in `<case>.out.yaml`.
 //!
 //! A case begins with a comment: the rule, and where the specification states it. Then may come a document of kind `Case`
-//! with the commands to run (`status` unless told otherwise), then the objects. Every command runs twice, the second time
-//! with the documents in another order, and must say the same. `GATEPOST_BLESS=1` rewrites what is expected.
+//! with the commands to run (`status` unless told otherwise), then the objects, then steps that change them ([`steps`]).
+//! Every command runs twice, the second time with the documents in another order, and must say the same.
+//! `GATEPOST_BLESS=1` rewrites what is expected.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,15 @@ use serde::Deserialize;
 
 use crate::compact::Node;
 use crate::program::{Program, words};
+use crate::scratch::Scratch;
 use crate::{reduce, tree};
+
+mod steps;
+
+use steps::Stage;
+
+/// The word that stands in a command for a file with the documents of the step before.
+const BEFORE: &str = "BEFORE";
 
 /// The settings of a case.
 #[derive(Debug, Deserialize)]
@@ -20,7 +29,7 @@ use crate::{reduce, tree};
 pub struct Settings {
     /// Always `Case`.
     pub kind: String,
-    /// The commands, without `-f` and `-o`.
+    /// The commands, without `-f`, and without `-o` where JSON is to be compared.
     #[serde(default = "only_status")]
     pub run: Vec<String>,
     /// Whether messages are compared too.
@@ -45,8 +54,8 @@ fn only_status() -> Vec<String> {
 #[derive(Debug)]
 pub struct Case {
     path: PathBuf,
-    text: String,
     settings: Settings,
+    stages: Vec<Stage>,
 }
 
 /// Every case below `tests/cases`, each as a test. Seeded faults are not cases.
@@ -82,24 +91,26 @@ fn no_strays(root: &Path) -> Result<(), Failed> {
 impl Case {
     /// Reads a case; one without a rule in front is refused.
     pub fn read(path: &Path) -> Result<Case, String> {
-        let text = tree::text(path)?;
+        Case::parse(path, &tree::text(path)?).map_err(|problem| format!("{}: {problem}", path.display()))
+    }
+
+    fn parse(path: &Path, text: &str) -> Result<Case, String> {
         if !text.starts_with("# ") {
-            return Err(format!("{}: begins with no comment that states the rule", path.display()));
+            return Err("begins with no comment that states the rule".into());
         }
-        let first = text.split("\n---\n").next().unwrap_or_default();
-        let settings = if first.lines().any(|line| line == "kind: Case") {
-            serde_saphyr::from_str(first).map_err(|error| format!("{}: {error}", path.display()))?
-        } else {
-            Settings::default()
-        };
-        Ok(Case { path: path.to_path_buf(), text, settings })
+        let mut documents: Vec<&str> = text.split("\n---\n").collect();
+        let is_settings = documents[0].lines().any(|line| line == "kind: Case");
+        let settings = if is_settings { steps::read(documents.remove(0))? } else { Settings::default() };
+        let stages = steps::stages(&documents)?;
+        Ok(Case { path: path.to_path_buf(), settings, stages })
     }
 
     /// Runs the case in both orders and compares, or rewrites what is expected.
     pub fn judge(&self, program: &Program, bless: bool) -> Result<(), String> {
-        let said = self.say(program, &self.text)?;
+        let said = self.say(program, Stage::text)?;
         if !self.settings.ordered {
-            let shuffled = self.say(program, &self.shuffled())?;
+            let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+            let shuffled = self.say(program, |stage| stage.shuffled(&name))?;
             same("in another order of documents", &said, &shuffled)?;
         }
         let expected = self.path.with_extension("out.yaml");
@@ -109,34 +120,54 @@ impl Case {
         same(&expected.display().to_string(), &tree::text(&expected)?, &said)
     }
 
-    /// What all commands say about these documents.
-    fn say(&self, program: &Program, text: &str) -> Result<String, String> {
+    /// What all commands say about the documents of all steps.
+    fn say(&self, program: &Program, text: impl Fn(&Stage) -> String) -> Result<String, String> {
         let mut sections = Vec::new();
-        for command in &self.settings.run {
-            let mut line = words(command);
-            line.extend(["-f", "-", "-o", "json"].map(str::to_owned));
-            let answer = program.run(&line, text)?;
-            let node = reduce::answer(command, &answer, self.settings.messages)?;
-            sections.push((command.clone(), node));
+        let mut before = String::new();
+        for stage in &self.stages {
+            let now = text(stage);
+            let said = self.say_stage(program, stage, &now, &before)?;
+            match &stage.title {
+                Some(title) => sections.push((title.clone(), Node::Map(said))),
+                None => sections.extend(said),
+            }
+            before = now;
         }
         Ok(Node::Map(sections).render())
     }
 
-    /// The documents in an order that depends on the name of the case alone.
-    fn shuffled(&self) -> String {
-        let mut documents: Vec<_> = self.text.split("\n---\n").collect();
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let mut seed = name
-            .bytes()
-            .fold(0xcbf2_9ce4_8422_2325_u64, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-        for last in (1..documents.len()).rev() {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            documents.swap(last, usize::try_from(seed >> 33).unwrap_or(0) % (last + 1));
+    fn say_stage(
+        &self,
+        program: &Program,
+        stage: &Stage,
+        now: &str,
+        before: &str,
+    ) -> Result<Vec<(String, Node)>, String> {
+        let run = stage.run.as_ref().unwrap_or(&self.settings.run);
+        let mut sections = Vec::new();
+        for command in run {
+            let mut line = words(command);
+            line.extend(["-f", "-"].map(str::to_owned));
+            if !line.iter().any(|word| word == "-o") {
+                line.extend(["-o", "json"].map(str::to_owned));
+            }
+            let scratch = Scratch::new()?;
+            for word in line.iter_mut().filter(|word| *word == BEFORE) {
+                *word = scratch.file("before.yaml", before)?;
+            }
+            let answer = program.run(&line, now)?;
+            let said = reduce::answer(command, &answer, self.settings.messages)?;
+            sections.push((command.clone(), shortened(&sections, command, said)));
         }
-        if documents.iter().eq(&self.text.split("\n---\n").collect::<Vec<_>>()) {
-            documents.reverse();
-        }
-        documents.join("\n---\n")
+        Ok(sections)
+    }
+}
+
+/// An answer, or which command gave the very same before; plans are long.
+fn shortened(before: &[(String, Node)], command: &str, said: Node) -> Node {
+    match before.iter().find(|(_, known)| command.starts_with("plan ") && *known == said) {
+        Some((command, _)) => Node::text(format!("the same as {command}")),
+        None => said,
     }
 }
 
@@ -148,22 +179,4 @@ fn same(what: &str, expected: &str, said: &str) -> Result<(), String> {
     let differs = expected.lines().zip(said.lines()).position(|(a, b)| a != b);
     let line = differs.unwrap_or_else(|| expected.lines().count().min(said.lines().count())) + 1;
     Err(format!("{what}: line {line} differs (GATEPOST_BLESS=1 rewrites)\n--- expected\n{expected}--- said\n{said}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shuffle_loses_nothing() {
-        let text = "# Rule.\na: 1\n---\nb: 2\n---\nc: 3\n---\nd: 4\n".to_owned();
-        let case = Case { path: "some-case.yaml".into(), text: text.clone(), settings: Settings::default() };
-        let mut before: Vec<_> = text.trim().split("\n---\n").collect();
-        let shuffled = case.shuffled();
-        let mut after: Vec<_> = shuffled.split("\n---\n").map(str::trim).collect();
-        assert_ne!(before, after);
-        before.sort_unstable();
-        after.sort_unstable();
-        assert_eq!(before, after);
-    }
 }

@@ -14,6 +14,10 @@ pub(crate) enum Node {
     List(Vec<Node>),
     /// Named entries.
     Map(Vec<(String, Node)>),
+    /// A text with a remark behind it, which YAML takes for a comment and a test compares all the same.
+    Noted(String, String),
+    /// Lines as they are.
+    Block(String),
 }
 
 impl Node {
@@ -25,7 +29,7 @@ impl Node {
     /// Whether there is nothing in it.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
-            Node::Text(text) => text.is_empty(),
+            Node::Text(text) | Node::Noted(text, _) | Node::Block(text) => text.is_empty(),
             Node::List(items) => items.is_empty(),
             Node::Map(entries) => entries.is_empty(),
         }
@@ -65,16 +69,39 @@ impl Node {
                     item.item(indent, out);
                 }
             }
-            Node::Text(text) => out.push_str(&format!("{margin}{}\n", scalar(text))),
+            Node::Block(text) => {
+                for line in text.lines() {
+                    out.push_str(format!("{margin}{line}").trim_end());
+                    out.push('\n');
+                }
+            }
+            Node::Text(_) | Node::Noted(..) => out.push_str(&format!("{margin}{}\n", self.flow())),
+        }
+    }
+
+    /// Whether it can stand on one line; behind a remark nothing can.
+    fn is_inline(&self) -> bool {
+        match self {
+            Node::Text(_) => true,
+            Node::Noted(..) | Node::Block(_) => false,
+            Node::List(items) => items.iter().all(Node::is_inline),
+            Node::Map(entries) => entries.iter().all(|(_, value)| value.is_inline()),
+        }
+    }
+
+    /// Whether it stands on one line of this much room.
+    fn fits(&self, room: usize) -> bool {
+        match self {
+            Node::Text(_) | Node::Noted(..) => true,
+            _ => self.is_inline() && self.flow().len() <= room,
         }
     }
 
     /// An item of a list; where it does not fit behind its dash, its first line still stands there.
     fn item(&self, indent: usize, out: &mut String) {
         let margin = " ".repeat(indent);
-        let flow = self.flow();
-        if indent + 2 + flow.len() <= WIDTH || matches!(self, Node::Text(_)) {
-            out.push_str(&format!("{margin}- {flow}\n"));
+        if self.fits(WIDTH.saturating_sub(indent + 2)) {
+            out.push_str(&format!("{margin}- {}\n", self.flow()));
             return;
         }
         let mut below = String::new();
@@ -84,10 +111,12 @@ impl Node {
 
     /// The value behind a key: on the same line if it fits there, else below.
     fn tail(&self, indent: usize, used: usize, out: &mut String) {
-        let flow = self.flow();
-        let is_text = matches!(self, Node::Text(_));
-        if is_text || self.is_empty() || (indent > 0 && indent + used + 1 + flow.len() <= WIDTH) {
-            out.push_str(&format!(" {flow}\n"));
+        let room = if indent > 0 { WIDTH.saturating_sub(indent + used + 1) } else { 0 };
+        if self.is_empty() || self.fits(room) {
+            out.push_str(&format!(" {}\n", self.flow()));
+        } else if let Node::Block(_) = self {
+            out.push_str(" |\n");
+            self.block(indent + 2, out);
         } else {
             out.push('\n');
             self.block(indent + 2, out);
@@ -96,7 +125,9 @@ impl Node {
 
     fn flow(&self) -> String {
         match self {
-            Node::Text(text) => scalar(text),
+            Node::Text(text) | Node::Block(text) => scalar(text),
+            Node::Noted(text, note) if note.is_empty() => scalar(text),
+            Node::Noted(text, note) => format!("{}  # {note}", scalar(text)),
             Node::List(items) => format!("[{}]", items.iter().map(Node::flow).collect::<Vec<_>>().join(", ")),
             Node::Map(entries) => {
                 let entry = |(key, value): &(String, Node)| format!("{}: {}", scalar(key), value.flow());
@@ -127,6 +158,17 @@ mod tests {
     fn empty_parts_are_left_out_and_short_parts_share_a_line() {
         let node = Node::of(&json!({"a": {"b": [1, 2], "c": [], "d": null}, "e": "*.x: y"}));
         assert_eq!(node.render(), "a:\n  b: [1, 2]\ne: \"*.x: y\"\n");
+    }
+
+    #[test]
+    fn remarks_end_a_line_and_blocks_keep_theirs() {
+        let noted = Node::Noted("*.a A 192.0.2.1".into(), "because".into());
+        let node = Node::Map(vec![
+            ("a".into(), Node::Map(vec![("b".into(), Node::List(vec![noted]))])),
+            ("c".into(), Node::Block("x: y\n\n| z |\n".into())),
+        ]);
+        let expected = "a:\n  b:\n    - \"*.a A 192.0.2.1\"  # because\nc: |\n  x: y\n\n  | z |\n";
+        assert_eq!(node.render(), expected);
     }
 
     #[test]

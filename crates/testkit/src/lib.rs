@@ -7,6 +7,8 @@ pub mod case;
 pub mod fault;
 pub mod page;
 pub mod program;
+pub mod scratch;
+pub mod servers;
 pub mod tree;
 pub mod world;
 

@@ -6,7 +6,10 @@ use std::process::{Command, Stdio};
 
 /// The built program.
 #[derive(Clone, Debug)]
-pub struct Program(PathBuf);
+pub struct Program {
+    path: PathBuf,
+    environment: Vec<(String, String)>,
+}
 
 /// What the program said.
 #[derive(Clone, Debug)]
@@ -22,21 +25,28 @@ pub struct Answer {
 impl Program {
     /// The program at this path.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Program(path.into())
+        Program { path: path.into(), environment: Vec::new() }
     }
 
-    /// Runs it with these words in an environment without settings, with `input` on standard input.
+    /// The same with a variable in its environment, which is empty otherwise.
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Runs it with these words, with `input` on standard input.
     pub fn run(&self, words: &[String], input: &str) -> Result<Answer, String> {
         self.run_in(Path::new("."), words, input)
     }
 
     /// The same, from another directory.
     pub fn run_in(&self, directory: &Path, words: &[String], input: &str) -> Result<Answer, String> {
-        let failed = |error| format!("{}: {error}", self.0.display());
-        let mut child = Command::new(&self.0)
+        let failed = |error| format!("{}: {error}", self.path.display());
+        let mut child = Command::new(&self.path)
             .args(words)
             .current_dir(directory)
             .env_clear()
+            .envs(self.environment.iter().cloned())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -61,17 +71,16 @@ pub fn words(line: &str) -> Vec<String> {
     let mut inside = false;
     let mut fresh = true;
     for c in line.chars() {
-        match c {
-            '\'' => inside = !inside,
-            ' ' if !inside => fresh = true,
-            _ => {
-                if std::mem::take(&mut fresh) {
-                    words.push(String::new());
-                }
-                if let Some(word) = words.last_mut() {
-                    word.push(c);
-                }
-            }
+        if c == ' ' && !inside {
+            fresh = true;
+            continue;
+        }
+        if std::mem::take(&mut fresh) {
+            words.push(String::new());
+        }
+        match words.last_mut() {
+            Some(word) if c != '\'' => word.push(c),
+            _ => inside = !inside,
         }
     }
     words
@@ -82,5 +91,6 @@ mod tests {
     #[test]
     fn quotes_keep_words_together() {
         assert_eq!(super::words("route  -H 'x-a: 1' http://a/"), ["route", "-H", "x-a: 1", "http://a/"]);
+        assert_eq!(super::words("a '' b"), ["a", "", "b"]);
     }
 }

@@ -3,10 +3,16 @@
 use serde_json::Value;
 
 use crate::compact::Node;
-use crate::program::Answer;
+use crate::program::{Answer, words};
 
-/// The short form of an answer. Anything but JSON on standard output is a failure of the program.
+mod plan;
+
+/// The short form of an answer. Where no other format was asked for, anything but JSON on standard output is a failure of
+/// the program.
 pub(crate) fn answer(command: &str, answer: &Answer, messages: bool) -> Result<Node, String> {
+    if words(command).iter().any(|word| word == "-o") {
+        return Ok(lines(answer));
+    }
     let value: Value = serde_json::from_str(&answer.output).map_err(|error| {
         format!("`{command}` ended with {} and no JSON ({error}):\n{}{}", answer.exit, answer.output, answer.errors)
     })?;
@@ -14,6 +20,7 @@ pub(crate) fn answer(command: &str, answer: &Answer, messages: bool) -> Result<N
         "status" => status(&value, messages),
         "route" => route(command, &value, messages),
         "check" => check(&value, messages),
+        "plan" => plan::plan(&value, messages),
         "explain" if value["chains"].is_array() => explain(&value, messages),
         _ => generic(&value, messages),
     };
@@ -24,6 +31,15 @@ pub(crate) fn answer(command: &str, answer: &Answer, messages: bool) -> Result<N
 }
 
 type Entries = Vec<(String, Node)>;
+
+/// An answer in another format, as it is.
+fn lines(answer: &Answer) -> Node {
+    let said = Node::Block(answer.output.clone());
+    match answer.exit {
+        0 => said,
+        exit => Node::Map(vec![("said".into(), said), ("exit".into(), Node::text(exit.to_string()))]),
+    }
+}
 
 fn status(value: &Value, messages: bool) -> Entries {
     let mut lines: Entries = list(&value["items"]).iter().flat_map(|item| object_status(item, messages)).collect();
@@ -149,15 +165,12 @@ fn backend(command: &str, value: &Value) -> Node {
 
 fn check(value: &Value, messages: bool) -> Entries {
     let lines = list(&value["diagnostics"]).iter().map(|one| diagnostic(one, messages)).collect();
-    let others = value["passedOver"].as_object().into_iter().flatten().filter(|(kind, _)| *kind != CASE);
+    let others = value["passedOver"].as_object().into_iter().flatten();
     let others = others.map(|(kind, count)| (kind.clone(), Node::text(count.to_string()))).collect();
     let mut entries = vec![("diagnostics".to_owned(), Node::List(lines)), ("passedOver".to_owned(), Node::Map(others))];
     entries.retain(|entry| !entry.1.is_empty());
     entries
 }
-
-/// What the settings of a case are counted as.
-const CASE: &str = "without apiVersion and kind";
 
 /// `error namespace-not-allowed HTTPRoute/shop/web spec.parentRefs[0]`.
 fn diagnostic(value: &Value, messages: bool) -> Node {
@@ -171,12 +184,29 @@ fn diagnostic(value: &Value, messages: bool) -> Node {
 
 /// One entry per chain: its links in one line, where it ends, or what breaks it.
 fn explain(value: &Value, messages: bool) -> Entries {
-    let mut entries: Entries = vec![("attached".into(), Node::of(&value["attached"]))];
-    entries
-        .push(("chains".into(), Node::List(list(&value["chains"]).iter().map(|one| chain(one, messages)).collect())));
+    let mut entries: Entries = ["attached", "published"].map(|key| (key.to_owned(), Node::of(&value[key]))).into();
+    let chains = list(&value["chains"]).iter().map(|one| chain(one, messages)).collect();
+    entries.push(("chains".into(), Node::List(chains)));
+    entries.push(("records".into(), plan::records(value)));
+    let certificates = list(&value["certificates"]).iter().map(|one| Node::text(certificate(one))).collect();
+    entries.push(("certificates".into(), Node::List(certificates)));
+    let withheld = list(&value["withheld"]).iter().map(|one| plan::withheld(one, messages)).collect();
+    entries.push(("withheld".into(), Node::List(withheld)));
     entries.extend(["openListeners", "similar"].map(|key| (key.to_owned(), Node::of(&value[key]))));
     entries.retain(|entry| !entry.1.is_empty());
     entries
+}
+
+/// `infra/edge-tls of Gateway/infra/edge/https: wanted, missing`.
+fn certificate(value: &Value) -> String {
+    let is = |key: &str| value[key].as_bool() == Some(true);
+    let wanted = if is("wanted") { "wanted" } else { "not wanted" };
+    let held = match text(&value["held"]) {
+        "certificate" if is("covers") => "held",
+        "certificate" => "held without the name",
+        other => other,
+    };
+    format!("{} of {}: {wanted}, {held}", text(&value["secret"]), text(&value["listener"]))
 }
 
 fn chain(value: &Value, messages: bool) -> Node {

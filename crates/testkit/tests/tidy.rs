@@ -10,6 +10,9 @@ use gatepost_testkit::{page, tree};
 /// A file has at most this many lines, tests not counted.
 const MAX_LINES: usize = 800;
 
+/// How many choices there are where the documents leave one.
+const CHOICES: usize = 26;
+
 /// Where generated or foreign files live.
 const NOT_OURS: [&str; 4] = ["target", ".git", "fuzz/target", "fuzz/corpus"];
 
@@ -116,6 +119,17 @@ fn every_reason_has_its_page() {
         assert!(both != excused, "{}.md: a firing and a quiet example, or `{}why`", row.name, page::NOT_FROM_FILES);
         assert!(page.contains("\n## What to do\n"), "{}.md does not say what to do", row.name);
     }
+}
+
+/// Where the documents leave a choice it has a number, and at least one golden case shows it.
+#[test]
+fn every_choice_has_its_case() {
+    let cases = ours().into_iter().filter(|name| name.starts_with("tests/cases/") && name.ends_with(".yaml"));
+    let rule = |name: String| read(&name).lines().take_while(|line| line.starts_with('#')).collect::<String>();
+    let rules = cases.map(rule).collect::<Vec<_>>().join(" ");
+    let words: BTreeSet<&str> = rules.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let missing: Vec<_> = (1..=CHOICES).map(|number| format!("D{number}")).filter(|d| !words.contains(&**d)).collect();
+    assert!(missing.is_empty(), "no case of tests/cases shows {missing:?}");
 }
 
 #[test]

@@ -120,6 +120,8 @@ pub struct RouteAnnotations {
     pub hostname_source: HostnameSource,
     /// Targets.
     pub targets: Vec<Str>,
+    /// The key that `target` stands under.
+    pub target_key: Option<Str>,
     /// Whose targets count.
     pub strategy: Strategy,
     /// TTL in seconds.
@@ -156,6 +158,7 @@ impl RouteAnnotations {
             hostname_key: hostname.map(|entry| entry.key.clone()),
             hostname_source: report.read("gateway-hostname-source", hostname_source).unwrap_or_default(),
             targets: annotations.targets(),
+            target_key: annotations.entry("target").map(|entry| entry.key.clone()),
             strategy: report.read("target-strategy", strategy).unwrap_or_default(),
             ttl: report.read("ttl", |text| ttl(text).map_err(|error| error.to_string())),
             set_identifier: annotations.value("set-identifier").filter(|value| !value.is_empty()).map(Str::from),
@@ -205,7 +208,7 @@ fn disagreement(object: &ObjectRef, winner: &Entry, loser: &Entry) -> Diagnostic
 }
 
 /// Whether a target can be neither an address nor a name.
-fn is_odd_target(target: &str) -> bool {
+pub(crate) fn is_odd_target(target: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.*".contains(c);
     target.is_empty() || (record_type(target) == RecordType::Cname && !target.chars().all(is_name))
 }

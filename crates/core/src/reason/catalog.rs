@@ -148,9 +148,6 @@ catalog! {
     LISTENER_PROTOCOL_CONFLICT = "listener-protocol-conflict" "GP0302" Error ("Conflicted", "ProtocolConflict")
         "Two listeners claim the same port for protocols that cannot share it."
         "Move one of them to another port; across objects the older keeps the port.";
-    PRECEDENCE_UNDECIDED = "precedence-undecided" "GP0305" Info ("", "")
-        "Two routes compete, and implementations differ in which one wins."
-        "Make the hostnames of the routes differ, or use an implementation that lists GatewayRouteHostnameIntersectionPrecedence.";
     OVERLAPPING_TLS = "overlapping-tls" "GP0306" Info ("OverlappingTLSConfig", "OverlappingHostnames")
         "Two TLS listeners of one port overlap, so that a browser may reuse a connection for the wrong one."
         "Give overlapping listeners certificates that do not overlap, or answer 421 for misdirected requests.";
@@ -177,6 +174,15 @@ catalog! {
         "Name precise hostnames on the route, or set `allowWildcardHosts: true` on the policy.";
 
     // GP04: DNS.
+    ZONE_NOT_SERVED = "zone-not-served" "GP0401" Warning ("", "")
+        "A name belongs to no zone that is served, or the zone hands it over to other servers."
+        "Add its zone to the provider's settings, or leave the name to whoever serves its zone.";
+    RECORD_OWNED_BY_OTHER = "record-owned-by-other" "GP0402" Warning ("", "")
+        "A name has records that another owner id claims, so they are left alone."
+        "Let the other owner give the name up, or take its records over with `--migrate-from-txt-owner`.";
+    RECORD_UNMANAGED = "record-unmanaged" "GP0403" Warning ("", "")
+        "A name has records that nobody claims, so they are left alone."
+        "Remove them by hand, or have them adopted.";
     TYPE_CLASH = "type-clash" "GP0404" Warning ("", "")
         "A name would have a CNAME beside other records, which DNS does not allow."
         "Give the Gateways of this name addresses of one kind, or let only one of them serve it.";
@@ -219,6 +225,50 @@ catalog! {
     ADDRESS_EXCLUDED = "address-excluded" "GP0422" Warning ("", "")
         "The policy excludes every address that a hostname would have, so it gets no record."
         "Take an address out of `excludeAddresses`, or give the Gateway another one.";
+    OWNER_TWIN = "owner-twin" "GP0423" Error ("", "")
+        "Another instance writes records under the same owner id, so nothing is written."
+        "Give one of the two another `--txt-owner-id`, or take the records over if the other one is gone.";
+    MARKER_NOT_POSSIBLE = "marker-not-possible" "GP0424" Error ("", "")
+        "The TXT record that would mark a record as ours cannot stand where it should, so neither is written."
+        "Change the flag that the message names; `--txt-prefix %{record_type}-owner.` fits every name, the top of a zone included.";
+    ZONE_UNREADABLE = "zone-unreadable" "GP0425" Warning ("", "")
+        "A zone could not be read to its end, so nothing in it is changed."
+        "Mend what the message names; the other zones are not affected.";
+    TYPE_NOT_MANAGED = "type-not-managed" "GP0426" Info ("", "")
+        "The settings leave out a type of record that a name would have."
+        "Add the type to `--managed-record-types`, or take it out of `--exclude-record-types`.";
+
+    // GP05: held by a brake.
+    TOO_MANY_DELETES = "too-many-deletes" "GP0501" Error ("", "")
+        "A plan would delete more than 30 % of our records in a zone, and at least ten, so none is deleted."
+        "Look at what would go; confirm with `--confirm-deletes` if it is meant.";
+    SOURCE_UNKNOWN = "source-unknown" "GP0502" Warning ("", "")
+        "It is not known whether a name ought to be gone, so its records are kept."
+        "Mend what the message names; the records follow as soon as it is known.";
+    SOURCE_EMPTY = "source-empty" "GP0503" Error ("", "")
+        "Nothing asks for records any more, or no object of a kind does, so none is deleted."
+        "Check filters and sources; confirm with `--confirm-deletes` if it is meant.";
+    APEX_GUARDED = "apex-guarded" "GP0504" Error ("", "")
+        "A record at the top of a zone would be deleted, so it is kept."
+        "Confirm with `--confirm-deletes` if it is meant.";
+    PLAN_STALE = "plan-stale" "GP0505" Error ("", "")
+        "The plan that was asked for is not the plan of this moment, so nothing is written."
+        "Look at the new plan and ask for its digest.";
+    WILDCARD_GUARDED = "wildcard-guarded" "GP0507" Error ("", "")
+        "A wildcard would be deleted while names that it answers for would have nothing else, so it is kept."
+        "Mend what keeps those names from being published; confirm with `--confirm-deletes` if it is meant.";
+    REPLACEMENT_PENDING = "replacement-pending" "GP0508" Info ("", "")
+        "A record is kept until what replaces it has been seen in its zone."
+        "Nothing to do; it goes in the next round.";
+    OWNERSHIP_UNPROVEN = "ownership-unproven" "GP0509" Error ("", "")
+        "A record carries our owner id but was not written by this instance, so it is not deleted."
+        "Confirm with `--confirm-deletes` if it is ours.";
+    KEPT_BY_POLICY = "kept-by-policy" "GP0510" Info ("", "")
+        "The policy of the settings does not allow a change that would otherwise be made."
+        "Set `--policy sync` to have it made.";
+    LAST_ADDRESS = "last-address" "GP0511" Warning ("", "")
+        "A name would be left without any address, so its records are kept."
+        "Give its Gateway an address, or take the hostname off the routes.";
 
     // GP06: certificates.
     CERTIFICATE_CANNOT_COVER = "certificate-cannot-cover" "GP0601" Warning ("", "")
@@ -266,8 +316,8 @@ catalog! {
         "A label begins with `xn--` but stands for no international name."
         "Write the international name and let its ASCII form be computed.";
     NAMESPACE_NOT_IN_INPUT = "namespace-not-in-input" "GP0712" Info ("", "")
-        "A selector asks for labels of a namespace that is not among the files."
-        "Add the Namespace to the files, or its labels are taken as absent.";
+        "A selector asks for labels of a namespace that is not among the files, so they are taken as absent."
+        "Add the Namespace to the files to have its labels checked.";
     ROUTE_WITHOUT_PARENT = "route-without-parent" "GP0713" Warning ("", "")
         "A route names no parent, so nothing reaches it."
         "Add `parentRefs`.";

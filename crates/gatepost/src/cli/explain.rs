@@ -75,7 +75,7 @@ impl Explain {
     }
 }
 
-fn place(objects: &Objects, explained: &mut Explanation) {
+pub(super) fn place(objects: &Objects, explained: &mut Explanation) {
     for chain in &mut explained.chains {
         chain.broken = chain.broken.take().and_then(|d| objects.placed(vec![d]).pop());
         chain.notes = objects.placed(std::mem::take(&mut chain.notes));

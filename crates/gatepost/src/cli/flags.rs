@@ -3,11 +3,14 @@
 //! Names and meaning as in external-dns wherever it has them. Values are read here, once: a bad one ends the program with
 //! exit status 2 and names its flag, before any object is looked at.
 
+use std::net::IpAddr;
+
 use clap::{Args, ValueEnum};
 use gatepost_core::desired::domains::DomainFilter;
 use gatepost_core::desired::settings::{self, Profile, Publish, Settings, StatusMode};
 use gatepost_core::desired::template::Template;
 use gatepost_core::model::{Key, RouteKind, Str};
+use gatepost_core::names::PreciseHostname;
 use gatepost_core::selector::Selector;
 use gatepost_core::topology::Scope;
 
@@ -101,6 +104,10 @@ enum StatusFlag {
 impl Publishing {
     /// The settings they amount to.
     pub(super) fn settings(&self) -> Result<Settings, Failure> {
+        if let (ProfileFlag::ExternalDns, PublishFlag::Governed) = (self.profile, self.publish) {
+            let message = "--publish governed: profile external-dns knows no policies, and would publish every name";
+            return Err(Failure::usage(message));
+        }
         let template = Template::parse(&self.fqdn_template)
             .map_err(|error| Failure::usage(format!("--fqdn-template: {error}")))?;
         let mut settings = Settings {
@@ -170,9 +177,14 @@ fn prefix(text: &str) -> Result<String, String> {
 fn address(text: &str) -> Result<(Key, Str), String> {
     let parts = text.split_once('=').and_then(|(gateway, value)| Some((gateway.split_once('/')?, value)));
     match parts {
-        Some(((namespace, name), value)) if !name.is_empty() && !value.is_empty() => {
+        Some(((namespace, name), value)) if !namespace.is_empty() && !name.is_empty() && is_address(value) => {
             Ok((Key::new(namespace, name), value.into()))
         }
-        _ => Err("write NAMESPACE/NAME=VALUE".to_owned()),
+        _ => Err("write NAMESPACE/NAME=VALUE with an IP address or a hostname as value".to_owned()),
     }
+}
+
+fn is_address(value: &str) -> bool {
+    let name = value.strip_suffix('.').unwrap_or(value);
+    value.parse::<IpAddr>().is_ok() || PreciseHostname::parse(name).is_ok()
 }

@@ -1,11 +1,13 @@
 //! `gatepost plan`: what ought to exist, and what is withheld and why.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use gatepost_core::desired::change::Change;
 use gatepost_core::desired::{self, Desired};
+use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::reason::Severity;
 
 use super::flags::Publishing;
@@ -71,7 +73,9 @@ impl Plan {
     fn desired(&self, objects: &Objects, settings: &desired::Settings) -> Desired {
         let topology = objects.topology(&self.publishing.scope());
         let mut desired = desired::build(objects.snapshot(), &topology, settings);
-        let unread = objects.problems().iter().filter(|d| d.severity <= Severity::Warning).cloned();
+        let told: BTreeSet<_> = desired.diagnostics.iter().map(|d| (d.object.clone(), d.field.to_string())).collect();
+        let is_new = |d: &&Diagnostic| !told.contains(&(d.object.clone(), d.field.to_string()));
+        let unread = objects.problems().iter().filter(|d| d.severity <= Severity::Warning).filter(is_new).cloned();
         desired.diagnostics.extend(unread);
         desired.diagnostics.sort_by(|a, b| a.rank().cmp(&b.rank()));
         desired.diagnostics = objects.placed(std::mem::take(&mut desired.diagnostics));

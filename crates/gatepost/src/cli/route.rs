@@ -8,7 +8,7 @@ use gatepost_core::routing::{Answer, Outcome, Request, Router, Scheme};
 use gatepost_core::topology::Topology;
 
 use super::{Ending, Failure, Input};
-use crate::render::{Colour, inert};
+use crate::render::{Colour, inert_line};
 use crate::source::Objects;
 use crate::view::route::RouteView;
 use crate::view::write_json;
@@ -139,7 +139,7 @@ fn write_text(out: &mut dyn Write, answer: &Answer, colour: Colour) -> std::io::
     let status = answer.status.map(|s| format!(" {s}")).unwrap_or_default();
     writeln!(out, "{mark} {}{status}", answer.outcome.as_str())?;
     let field = |out: &mut dyn Write, name: &str, value: Option<String>| match value {
-        Some(value) => writeln!(out, "  {name:<9} {}", inert(&value)),
+        Some(value) => writeln!(out, "  {name:<9} {}", inert_line(&value)),
         None => Ok(()),
     };
     field(out, "listener", answer.listener.as_ref().map(ToString::to_string))?;
@@ -161,7 +161,7 @@ fn write_text(out: &mut dyn Write, answer: &Answer, colour: Colour) -> std::io::
     field(out, "location", answer.location.clone())?;
     if !answer.because.is_empty() {
         writeln!(out, "because")?;
-        answer.because.iter().try_for_each(|line| writeln!(out, "  {}", inert(line)))?;
+        answer.because.iter().try_for_each(|line| writeln!(out, "  {}", inert_line(line)))?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use gatepost_core::lint::World;
 use gatepost_core::report::{self, Report};
 
 use super::{Ending, Failure, Input};
-use crate::render::inert;
+use crate::render::inert_line;
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
 use crate::view::status::StatusView;
@@ -72,7 +72,7 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
                     let section = parent.parent.section.as_ref().map(|s| format!("/{s}")).unwrap_or_default();
                     let own = item.object.namespace();
                     let name = format!("{}/{}/{}{section}", target.kind, target.namespace_or(own), target.name);
-                    writeln!(out, "  on {} ({})", inert(&name), inert(&parent.controller))?;
+                    writeln!(out, "  on {} ({})", inert_line(&name), inert_line(&parent.controller))?;
                     for condition in &parent.conditions {
                         writeln!(out, "    {}", line(condition))?;
                     }
@@ -85,7 +85,7 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
 
 fn write_listener(out: &mut dyn Write, listener: &report::ListenerReport) -> std::io::Result<()> {
     let kinds: Vec<_> = listener.supported_kinds.iter().map(|k| k.kind().as_str()).collect();
-    let (name, routes) = (inert(&listener.name), listener.attached_routes);
+    let (name, routes) = (inert_line(&listener.name), listener.attached_routes);
     writeln!(out, "  listener {name}: attachedRoutes {routes}, takes {}", kinds.join(", "))?;
     for condition in &listener.conditions {
         writeln!(out, "    {}", line(condition))?;
@@ -99,5 +99,5 @@ fn write_conditions(out: &mut dyn Write, conditions: &[gatepost_core::model::Con
 
 fn line(condition: &gatepost_core::model::Condition) -> String {
     let message = if condition.message.is_empty() { String::new() } else { format!(": {}", condition.message) };
-    inert(&format!("{} {} {}{message}", condition.kind, condition.status, condition.reason))
+    inert_line(&format!("{} {} {}{message}", condition.kind, condition.status, condition.reason))
 }

@@ -3,7 +3,7 @@
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Held, Link, Publication};
 
-use super::{Colour, inert};
+use super::{Colour, inert_line};
 
 /// How many chains are shown in full.
 const SHOWN: usize = 5;
@@ -31,7 +31,7 @@ fn working(explanation: &Explanation, published: &Publication, colour: Colour) -
     };
     let mut lines = vec![headline];
     if !published.is_published() {
-        lines.extend(published.withheld.first().map(|w| format!("  {}", inert(&withheld(w)))));
+        lines.extend(published.withheld.first().map(|w| format!("  {}", inert_line(&withheld(w)))));
     }
     for chain in explanation.chains.iter().filter(|c| c.works()).take(SHOWN) {
         lines.push(format!("  {}", path(chain, colour)));
@@ -39,9 +39,10 @@ fn working(explanation: &Explanation, published: &Publication, colour: Colour) -
     }
     for record in &published.records {
         let by = if *record.name == *name.as_str() { String::new() } else { format!(" (answered by {})", record.name) };
-        lines.push(inert(&format!("  DNS          {}{by}", super::plan::record_line(record))));
+        lines.push(inert_line(&format!("  DNS          {}{by}", super::plan::record_line(record))));
     }
-    lines.extend(published.certificates.iter().map(|walk| inert(&format!("  certificate  {}", certificate(walk)))));
+    lines
+        .extend(published.certificates.iter().map(|walk| inert_line(&format!("  certificate  {}", certificate(walk)))));
     lines
 }
 
@@ -100,7 +101,7 @@ fn nobody(explanation: &Explanation, colour: Colour) -> Vec<String> {
         None => lines.push("  no listener would serve it either: it needs a listener and a route".to_owned()),
     }
     if !explanation.similar.is_empty() {
-        lines.push(inert(&format!("  similar names in use: {}", explanation.similar.join(", "))));
+        lines.push(inert_line(&format!("  similar names in use: {}", explanation.similar.join(", "))));
     }
     lines
 }
@@ -109,9 +110,9 @@ fn nobody(explanation: &Explanation, colour: Colour) -> Vec<String> {
 fn said(diagnostic: &Diagnostic, colour: Colour) -> Vec<String> {
     let row = diagnostic.reason.row();
     let code = colour.paint("2", &format!("[{} {}]", row.code, row.name));
-    let mut lines = vec![format!("  {} {code}", inert(&super::snippet::headline(diagnostic)))];
+    let mut lines = vec![format!("  {} {code}", inert_line(&super::snippet::headline(diagnostic)))];
     for related in &diagnostic.related {
-        lines.push(inert(&format!(
+        lines.push(inert_line(&format!(
             "    see {} {}: {}{}",
             related.object,
             related.field,
@@ -120,13 +121,15 @@ fn said(diagnostic: &Diagnostic, colour: Colour) -> Vec<String> {
         )));
     }
     if let Some(place) = &diagnostic.place {
-        lines.push(inert(&format!("    at {}:{}:{}", place.source, place.line, place.column)));
+        lines.push(inert_line(&format!("    at {}:{}:{}", place.source, place.line, place.column)));
     }
     match (&diagnostic.fix, &diagnostic.help) {
-        (Some(fix), _) => lines.push(format!("    {} {}", colour.paint("1", "fix:"), inert(fix))),
-        (None, help) => {
-            lines.push(format!("    {} {}", colour.paint("1", "help:"), inert(help.as_deref().unwrap_or(row.help))))
-        }
+        (Some(fix), _) => lines.push(format!("    {} {}", colour.paint("1", "fix:"), inert_line(fix))),
+        (None, help) => lines.push(format!(
+            "    {} {}",
+            colour.paint("1", "help:"),
+            inert_line(help.as_deref().unwrap_or(row.help))
+        )),
     }
     lines
 }
@@ -143,13 +146,13 @@ fn path(chain: &Chain, colour: Colour) -> String {
 
 /// Colours are ours; what comes from objects is inert already where it was put in.
 fn inert_path(text: &str, colour: Colour) -> String {
-    if colour == Colour::On { text.to_owned() } else { inert(text) }
+    if colour == Colour::On { text.to_owned() } else { inert_line(text) }
 }
 
 fn shown(link: &Link, colour: Colour) -> String {
     let mark = if link.holds { colour.paint("32", "✓") } else { colour.paint("31", "✗") };
     let detail = link.detail.as_ref().map(|d| format!(" ({d})")).unwrap_or_default();
-    format!("{} {mark}", inert(&format!("{}{detail}", link.name)))
+    format!("{} {mark}", inert_line(&format!("{}{detail}", link.name)))
 }
 
 #[cfg(test)]

@@ -23,17 +23,12 @@ pub fn write(out: &mut dyn Write, desired: &Desired, change: Option<&Change>) ->
     write_withheld(out, desired)
 }
 
-/// A text as inline code, in which nothing has a meaning. An invisible space parts what could mention somebody.
+/// A text as inline code in a cell of a table. In inline code nothing has a meaning, neither mentions nor HTML, so that only
+/// its end and the end of the cell have to be kept out: a backslash before a bar must not take the bar's own away.
 pub fn code(text: &str) -> String {
-    let safe: String = super::inert(text)
-        .chars()
-        .map(|c| match c {
-            '`' => '\'',
-            '\n' | '\r' | '\t' => ' ',
-            other => other,
-        })
-        .collect();
-    format!("`{}`", safe.replace('|', "\\|"))
+    let safe = super::inert_line(text).replace('`', "'");
+    let safe = if safe.contains('|') { safe.replace('\\', "\\\\").replace('|', "\\|") } else { safe };
+    format!("`{safe}`")
 }
 
 fn write_desired(out: &mut dyn Write, desired: &Desired) -> std::io::Result<()> {
@@ -101,6 +96,8 @@ mod tests {
 
     #[test]
     fn nothing_breaks_out_of_inline_code() {
-        assert_eq!(code("a`b|c\n@team <b>"), "`a'b\\|c @team <b>`");
+        assert_eq!(code("a`b|c\n@team <b>"), r"`a'b\|c\\n@team <b>`");
+        assert_eq!(code(r"a\|b"), r"`a\\\|b`");
+        assert_eq!(code(r"a\b"), r"`a\b`");
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use gatepost_core::desired::change::{Change, Differs};
 use gatepost_core::desired::{Certificate, Desired, Record, Withheld};
 
-use super::{Colour, inert, snippet};
+use super::{Colour, inert_line, snippet};
 use crate::source::Sources;
 
 /// Writes a plan.
@@ -88,22 +88,22 @@ fn counted(count: usize, what: &str) -> String {
 
 fn write_desired(out: &mut dyn Write, desired: &Desired, colour: Colour) -> std::io::Result<()> {
     for record in &desired.records {
-        let why = colour.paint("2", &inert(&format!("because {}", because(record))));
-        writeln!(out, "  record       {}  {why}", inert(&record_line(record)))?;
+        let why = colour.paint("2", &inert_line(&format!("because {}", because(record))));
+        writeln!(out, "  record       {}  {why}", inert_line(&record_line(record)))?;
     }
     for certificate in &desired.certificates {
-        let why = colour.paint("2", &inert(&format!("because {}", some(&certificate.listeners))));
-        writeln!(out, "  certificate  {}  {why}", inert(&certificate_line(certificate)))?;
+        let why = colour.paint("2", &inert_line(&format!("because {}", some(&certificate.listeners))));
+        writeln!(out, "  certificate  {}  {why}", inert_line(&certificate_line(certificate)))?;
     }
     for withheld in &desired.withheld {
-        writeln!(out, "  {}     {}", colour.paint("33", "withheld"), inert(&withheld_line(withheld)))?;
+        writeln!(out, "  {}     {}", colour.paint("33", "withheld"), inert_line(&withheld_line(withheld)))?;
     }
     for policy in &desired.policies {
         for condition in &policy.conditions {
             let message = if condition.message.is_empty() { String::new() } else { format!(": {}", condition.message) };
             let line =
                 format!("{} {} {} {}{message}", policy.policy, condition.kind, condition.status, condition.reason);
-            writeln!(out, "  policy       {}", inert(&line))?;
+            writeln!(out, "  policy       {}", inert_line(&line))?;
         }
     }
     Ok(())
@@ -117,14 +117,14 @@ pub fn withheld_line(withheld: &Withheld) -> String {
 
 fn write_change(out: &mut dyn Write, change: &Change, colour: Colour) -> std::io::Result<()> {
     for name in &change.gained {
-        writeln!(out, "  {} {}", colour.paint("32", "+ name"), inert(name))?;
+        writeln!(out, "  {} {}", colour.paint("32", "+ name"), inert_line(name))?;
     }
     for name in &change.lost {
-        writeln!(out, "  {} {}", colour.paint("31", "- name"), inert(name))?;
+        writeln!(out, "  {} {}", colour.paint("31", "- name"), inert_line(name))?;
     }
     for moved in &change.moved {
         let line = format!("{} from {} to {}", moved.name, some(&moved.from), some(&moved.to));
-        writeln!(out, "  {} {}", colour.paint("33", "~ name"), inert(&line))?;
+        writeln!(out, "  {} {}", colour.paint("33", "~ name"), inert_line(&line))?;
     }
     for differs in &change.records {
         write_pair(out, "record", differs, record_line, colour)?;
@@ -143,10 +143,10 @@ fn write_pair<T>(
     colour: Colour,
 ) -> std::io::Result<()> {
     if let Some(old) = &pair.old {
-        writeln!(out, "  {} {}", colour.paint("31", &format!("- {what}")), inert(&line(old)))?;
+        writeln!(out, "  {} {}", colour.paint("31", &format!("- {what}")), inert_line(&line(old)))?;
     }
     if let Some(new) = &pair.new {
-        writeln!(out, "  {} {}", colour.paint("32", &format!("+ {what}")), inert(&line(new)))?;
+        writeln!(out, "  {} {}", colour.paint("32", &format!("+ {what}")), inert_line(&line(new)))?;
     }
     Ok(())
 }

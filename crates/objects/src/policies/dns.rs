@@ -1,13 +1,11 @@
 //! DNSPolicy.
 
-use std::net::IpAddr;
-
 use gatepost_core::model::{DnsPolicy, HealthCheck, Meta, Str};
-use gatepost_core::names::PreciseHostname;
+use gatepost_core::policy::Exclusion;
 use gatepost_core::snapshot::Object;
 
 use super::{duration, target};
-use crate::fields::{Fields, Node, shortened};
+use crate::fields::{Fields, Node};
 use crate::references::nobody;
 use crate::rules;
 use crate::shapes::Shape;
@@ -47,37 +45,10 @@ pub(super) fn wildcards(f: &Fields<'_>) -> Option<bool> {
 
 fn excluded(node: Node<'_>) -> Str {
     let text = node.text().unwrap_or_default();
-    if !is_address(text) {
-        node.invalid(format!(
-            "is \"{}\"; an IP address, a range such as 10.0.0.0/8, or a hostname is expected",
-            shortened(text)
-        ));
+    if let Err(clause) = Exclusion::parse(text) {
+        node.invalid(clause);
     }
     text.into()
-}
-
-fn is_address(text: &str) -> bool {
-    let Some((network, length)) = text.split_once('/') else {
-        return ip(text).is_some() || is_hostname(text);
-    };
-    let longest = match ip(network) {
-        Some(IpAddr::V4(_)) => 32,
-        Some(IpAddr::V6(_)) => 128,
-        None => return false,
-    };
-    // The text of the number must be the number: neither `+8` nor `08`.
-    length.parse::<u8>().is_ok_and(|number| number <= longest && number.to_string() == length)
-}
-
-/// An IP address as a cluster takes it: one of version 4 is not dressed up as version 6.
-fn ip(text: &str) -> Option<IpAddr> {
-    text.parse::<IpAddr>().ok().filter(|ip| ip.to_canonical() == *ip)
-}
-
-/// A name that ends in digits is an IP address gone wrong.
-fn is_hostname(text: &str) -> bool {
-    let last = text.rsplit('.').next().unwrap_or_default();
-    PreciseHostname::parse(text).is_ok() && last.starts_with(|c: char| c.is_ascii_alphabetic())
 }
 
 fn health_check(f: &Fields<'_>) -> HealthCheck {

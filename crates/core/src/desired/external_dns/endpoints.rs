@@ -58,9 +58,8 @@ impl Merger {
         for record in &mut records {
             record.targets.sort();
             record.targets.dedup();
-            record.listeners.sort();
-            record.listeners.dedup();
         }
+        tidy_listeners(&mut records);
         records
     }
 
@@ -78,6 +77,7 @@ impl Merger {
                 }
             }
         }
+        tidy_listeners(&mut kept);
         kept
     }
 
@@ -158,6 +158,13 @@ fn clash(same: &[&Record]) -> Option<Diagnostic> {
     let message =
         format!("`{}` would be a CNAME for `{}` and for `{}`", first.name, targets[0], targets[targets.len() - 1]);
     Some(Diagnostic::new(reason::SEVERAL_CNAME_TARGETS, route, FieldPath::root(), message))
+}
+
+fn tidy_listeners(records: &mut [Record]) {
+    for record in records {
+        record.listeners.sort();
+        record.listeners.dedup();
+    }
 }
 
 /// Names another record's routes and listeners on the one that was kept.

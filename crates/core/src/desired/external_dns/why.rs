@@ -40,6 +40,8 @@ struct Case<'c> {
 
 /// What stands in the way, and how far it is.
 struct Obstacle {
+    /// Whether it is at a listener that has the name; what such a listener says goes before what others say.
+    has_name: bool,
     gate: Gate,
     reason: Reason,
     message: String,
@@ -58,6 +60,12 @@ enum Gate {
     Listener(Objection),
     Hostname,
     Address,
+}
+
+impl Obstacle {
+    fn rank(&self) -> (bool, Gate) {
+        (self.has_name, self.gate)
+    }
 }
 
 impl Case<'_> {
@@ -81,7 +89,7 @@ impl Case<'_> {
         let mut furthest = self.without_status();
         for claim in self.resolver.claims(self.route) {
             let obstacle = self.at_claim(claim);
-            if furthest.as_ref().is_none_or(|known| obstacle.gate > known.gate) {
+            if furthest.as_ref().is_none_or(|known| obstacle.rank() > known.rank()) {
                 furthest = Some(obstacle);
             }
         }
@@ -213,7 +221,7 @@ impl Case<'_> {
         let mut furthest: Option<Obstacle> = None;
         for door in doors {
             let obstacle = self.at_listener(claim, parent, door);
-            if furthest.as_ref().is_none_or(|known| obstacle.gate > known.gate) {
+            if furthest.as_ref().is_none_or(|known| obstacle.rank() > known.rank()) {
                 furthest = Some(obstacle);
             }
         }
@@ -227,10 +235,19 @@ impl Case<'_> {
         }
         let applicant = self.resolver.applicant(self.route);
         let objection = admission::objection(door.spec, parent.object.namespace(), applicant, claim.parent.port);
-        if let Some(objection) = objection {
-            return self.objected(claim, parent, place, objection);
-        }
-        self.hostname_or_address(parent, place)
+        let mut obstacle = match objection {
+            Some(objection) => self.objected(claim, parent, place, objection),
+            None => self.hostname_or_address(parent, place),
+        };
+        obstacle.has_name = self.common_name(parent, place).is_some();
+        obstacle
+    }
+
+    /// What the hostname has in common with a listener's.
+    fn common_name(&self, parent: &Parent, place: usize) -> Option<Str> {
+        let host = parent.doors[place].host.as_deref()?;
+        let wanted = self.wanted.and_then(|wanted| hosts::canonical(&wanted.text)).unwrap_or_default();
+        hosts::common(host, &wanted).map(Str::from)
     }
 
     fn objected(&self, claim: Claim, parent: &Parent, place: usize, objection: Objection) -> Obstacle {
@@ -260,7 +277,8 @@ impl Case<'_> {
                 (reason::ROUTE_KIND_NOT_ALLOWED, message, parent.object.clone(), of_listener.key("kinds"))
             }
         };
-        Obstacle { gate: Gate::Listener(objection), reason, message, object, field, listener: Some(listener) }
+        let gate = Gate::Listener(objection);
+        Obstacle { has_name: false, gate, reason, message, object, field, listener: Some(listener) }
     }
 
     fn namespace_message(&self, listener: &ListenerKey, namespace: &Str) -> String {
@@ -272,13 +290,14 @@ impl Case<'_> {
 
     fn hostname_or_address(&self, parent: &Parent, place: usize) -> Obstacle {
         let listener = parent.listener_key(place);
-        let host = parent.doors[place].host.as_deref();
-        let wanted = self.wanted.and_then(|wanted| hosts::canonical(&wanted.text)).unwrap_or_default();
-        let shared = host.and_then(|host| hosts::common(host, &wanted));
-        let (gate, reason, message, object, field) = match shared {
+        let (gate, reason, message, object, field) = match self.common_name(parent, place).as_deref() {
             Some("") => {
                 let message = format!("neither the route nor {listener} names a hostname");
-                (Gate::Hostname, reason::NO_NAME, message, self.route.object(), FieldPath::of("spec.hostnames"))
+                let (object, field) = match self.route.kind.has_hostnames() {
+                    true => (self.route.object(), FieldPath::of("spec.hostnames")),
+                    false => (parent.object.clone(), FieldPath::of("spec.listeners").index(place).key("hostname")),
+                };
+                (Gate::Hostname, reason::NO_NAME, message, object, field)
             }
             Some(_) => {
                 let gateway = parent.gateway.map_or_else(|| parent.object.clone(), gateway_object);
@@ -292,7 +311,7 @@ impl Case<'_> {
                 (Gate::Hostname, reason::NO_COMMON_HOSTNAME, message, self.route.object(), field)
             }
         };
-        Obstacle { gate, reason, message, object, field, listener: Some(listener) }
+        Obstacle { has_name: false, gate, reason, message, object, field, listener: Some(listener) }
     }
 
     fn shown(&self) -> Str {
@@ -300,7 +319,8 @@ impl Case<'_> {
     }
 
     fn on_route(&self, gate: Gate, reason: Reason, message: String, field: &str) -> Obstacle {
-        Obstacle { gate, reason, message, object: self.route.object(), field: FieldPath::of(field), listener: None }
+        let (object, field) = (self.route.object(), FieldPath::of(field));
+        Obstacle { has_name: false, gate, reason, message, object, field, listener: None }
     }
 
     /// The parentRef of the spec that a claim belongs to.
@@ -316,6 +336,7 @@ impl Case<'_> {
 
 fn of_detached(gate: Gate, detached: &Detached, listener: Option<ListenerKey>) -> Obstacle {
     Obstacle {
+        has_name: false,
         gate,
         reason: detached.reason,
         message: detached.message.clone(),

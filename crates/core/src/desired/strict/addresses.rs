@@ -8,6 +8,7 @@ use super::Context;
 use super::selection::gateway_object;
 use super::why::Obstacle;
 use crate::desired::RecordType;
+use crate::desired::annotations::{annotation_field, is_odd_target};
 use crate::desired::targets::{AddressFields, gateway_addresses, without_dot};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::listed;
@@ -90,10 +91,19 @@ pub(super) fn of_gateway(context: Context<'_>, gateway: &Gateway, policy: Option
     resolved
 }
 
-/// The targets of annotations under a policy.
-pub(super) fn of_annotations(values: &[Str], policy: Option<&DnsPolicy>, route: &ObjectRef) -> Resolved {
-    let place = Place { object: route.clone(), field: FieldPath::of("metadata.annotations") };
-    of_values(values, policy, place)
+/// The targets of an object's annotation under a policy. Odd ones were told where the annotation was read.
+pub(super) fn of_annotations(
+    values: &[Str],
+    policy: Option<&DnsPolicy>,
+    object: &ObjectRef,
+    key: Option<&Str>,
+) -> Resolved {
+    let field = key.map_or_else(|| FieldPath::of("metadata.annotations"), annotation_field);
+    let mut resolved = of_values(values, policy, Place { object: object.clone(), field });
+    if values.iter().any(|value| is_odd_target(value)) {
+        resolved.diagnostics.retain(|diagnostic| diagnostic.reason != reason::TARGET_INVALID);
+    }
+    resolved
 }
 
 fn of_values(values: &[Str], policy: Option<&DnsPolicy>, place: Place) -> Resolved {

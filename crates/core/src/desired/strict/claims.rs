@@ -14,6 +14,7 @@ use super::verdicts::{self, Judgement};
 use super::why::{self, Obstacle};
 use super::{Context, Ledger};
 use crate::desired::annotations::{Annotations, RouteAnnotations};
+use crate::desired::hostnames::Origin;
 use crate::desired::settings::Publish;
 use crate::desired::targets::Strategy;
 use crate::desired::{Desired, NameSource, PassedOver};
@@ -243,21 +244,27 @@ impl<'a> Walker<'a, '_> {
     }
 
     fn name_gate(&self, post: &Post<'_>, name: &Name<'_>) -> Result<(), Obstacle> {
-        let hostname = &name.hostname;
-        let on_route = |reason, message| {
-            Err(Obstacle { reason, message, object: post.route.route.object(), field: name.wanted.field() })
+        let (route, hostname) = (&post.route.route, &name.hostname);
+        let listener = self.context.topology.listener(post.listener);
+        let refused = |reason, message| {
+            let is_silent = name.wanted.origin == Origin::Listener && !route.kind.has_hostnames();
+            let (object, field) = match is_silent {
+                true => (listener.owner.object(), listener_field(listener, "hostname")),
+                false => (route.object(), name.wanted.field()),
+            };
+            Err(Obstacle { reason, message, object, field })
         };
         if hostname.is_any() {
-            let listener = listener_name(self.context.topology.listener(post.listener));
-            return on_route(reason::NO_NAME, format!("neither the route nor {listener} names a hostname"));
+            let listener = listener_name(listener);
+            return refused(reason::NO_NAME, format!("neither the route nor {listener} names a hostname"));
         }
         if let Some(policy) = post.policy.filter(|policy| hostname.is_wildcard() && !policy.allows_wildcards()) {
             let message = format!("`{hostname}` is a wildcard, and {} does not allow wildcards", policy.object());
-            return on_route(reason::WILDCARD_NOT_ALLOWED, message);
+            return refused(reason::WILDCARD_NOT_ALLOWED, message);
         }
         if !self.context.settings.domains.admits(hostname.as_str()) {
             let message = format!("`--domain-filter` or `--exclude-domains` leaves `{hostname}` out");
-            return on_route(reason::DOMAIN_NOT_SELECTED, message);
+            return refused(reason::DOMAIN_NOT_SELECTED, message);
         }
         Ok(())
     }
@@ -283,8 +290,10 @@ impl<'a> Walker<'a, '_> {
         if chosen.is_empty() {
             return self.gateway_addresses(&post.gateway.gateway, policy);
         }
-        let place = if own.is_empty() { listener.owner.object() } else { post.route.route.object() };
-        let resolved = addresses::of_annotations(&chosen, policy, &place);
+        let is_own = chosen.iter().any(|target| own.contains(target));
+        let place = if is_own { post.route.route.object() } else { self.selection.teller(listener) };
+        let key = if is_own { post.told.target_key.as_ref() } else { self.selection.target_key(&place) };
+        let resolved = addresses::of_annotations(&chosen, policy, &place, key);
         self.desired.diagnostics.extend(resolved.diagnostics);
         resolved.targets
     }

@@ -70,7 +70,9 @@ pub(super) fn build(
         held.insert(name, hold(context, &winners, stand_ins));
     }
     let owners = owners(&held, others);
-    desired.records = held.iter().filter(|(name, _)| owners.contains(name.as_str())).flat_map(records).collect();
+    let (owning, covered): (Vec<_>, Vec<_>) = held.iter().partition(|(name, _)| owners.contains(name.as_str()));
+    desired.records = owning.into_iter().flat_map(records).collect();
+    desired.covered = covered.into_iter().flat_map(records).collect();
 }
 
 /// Tells the claims that can share a name from those that cannot; they come in order.

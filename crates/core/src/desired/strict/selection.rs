@@ -14,7 +14,13 @@ const SOLVER_LABEL: &str = "acme.cert-manager.io/http01-solver";
 /// What the settings leave out, and the targets that Gateways and ListenerSets name.
 pub(super) struct Selection {
     passed_over: BTreeMap<ObjectRef, String>,
-    targets: BTreeMap<ObjectRef, Vec<Str>>,
+    targets: BTreeMap<ObjectRef, Told>,
+}
+
+/// The targets that an annotation names, and its key.
+struct Told {
+    targets: Vec<Str>,
+    key: Option<Str>,
 }
 
 impl Selection {
@@ -50,11 +56,24 @@ impl Selection {
 
     /// The targets that a listener's owner names: a ListenerSet's own, else its Gateway's.
     pub(super) fn targets(&self, listener: &ListenerState) -> &[Str] {
-        let own = |object: &ObjectRef| self.targets.get(object).map(|targets| &targets[..]).unwrap_or_default();
+        self.targets_of(&self.teller(listener))
+    }
+
+    /// Who names them.
+    pub(super) fn teller(&self, listener: &ListenerState) -> ObjectRef {
         match (&listener.owner, &listener.gateway) {
-            (Owner::Set(set), Some(gateway)) if own(&set.object()).is_empty() => own(&gateway_object(gateway)),
-            (owner, _) => own(&owner.object()),
+            (Owner::Set(set), Some(gateway)) if self.targets_of(&set.object()).is_empty() => gateway_object(gateway),
+            (owner, _) => owner.object(),
         }
+    }
+
+    /// The annotation in which an object names targets.
+    pub(super) fn target_key(&self, object: &ObjectRef) -> Option<&Str> {
+        self.targets.get(object)?.key.as_ref()
+    }
+
+    fn targets_of(&self, object: &ObjectRef) -> &[Str] {
+        self.targets.get(object).map(|told| &told.targets[..]).unwrap_or_default()
     }
 
     fn add(&mut self, object: ObjectRef, annotations: &Annotations, refusal: Option<String>, desired: &mut Desired) {
@@ -65,7 +84,8 @@ impl Selection {
             }
             None => {
                 annotations.report(&object, &mut desired.diagnostics);
-                self.targets.insert(object, annotations.targets());
+                let key = annotations.entry("target").map(|entry| entry.key.clone());
+                self.targets.insert(object, Told { targets: annotations.targets(), key });
             }
         }
     }

@@ -1,0 +1,54 @@
+//! Selectors that ask about namespaces which are not among the files. A cluster always has the namespace of an object.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::selector::Selector;
+
+/// Which object has a selector, and where.
+type Asker = (ObjectRef, FieldPath);
+
+/// One note for every selector that asks for labels which are not known.
+pub(super) fn unknown(world: World<'_>) -> Vec<Diagnostic> {
+    if world.snapshot.origin == Origin::Cluster {
+        return Vec::new();
+    }
+    let mut asked: BTreeMap<Asker, BTreeSet<&Str>> = BTreeMap::new();
+    for route in world.topology.routes.values().filter(|route| is_unknown(world, &route.route.meta)) {
+        for candidate in route.parents.iter().flat_map(|parent| &parent.candidates) {
+            let listener = world.topology.listener(candidate.listener);
+            if asks_labels(&listener.spec().allowed_routes.namespaces) {
+                let field = listener_field(listener, "allowedRoutes.namespaces.selector");
+                asked.entry((listener.owner.object(), field)).or_default().insert(&route.route.meta.key.namespace);
+            }
+        }
+    }
+    for set in world.snapshot.listener_sets.values().filter(|set| is_unknown(world, &set.meta)) {
+        let own = &set.meta.key.namespace;
+        let key = Key::new(set.parent.namespace_or(own).clone(), set.parent.name.clone());
+        if world.snapshot.gateways.get(&key).is_some_and(|gateway| asks_labels(&gateway.allowed_listeners)) {
+            let gateway = ObjectRef { kind: Kind::Gateway, key };
+            let field = FieldPath::of("spec.allowedListeners.namespaces.selector");
+            asked.entry((gateway, field)).or_default().insert(own);
+        }
+    }
+    asked.into_iter().map(|((object, field), namespaces)| told(&object, field, &namespaces)).collect()
+}
+
+fn is_unknown(world: World<'_>, meta: &Meta) -> bool {
+    !world.snapshot.namespaces.contains_key(&meta.key.namespace)
+}
+
+/// Whether an admission goes by labels that only the Namespace itself tells; its name is known anyway.
+fn asks_labels(admission: &Admission) -> bool {
+    let asks = |selector: &Selector| selector.requirements.iter().any(|r| &*r.key != "kubernetes.io/metadata.name");
+    matches!(admission, Admission::Selector(Some(selector)) if asks(selector))
+}
+
+fn told(object: &ObjectRef, field: FieldPath, namespaces: &BTreeSet<&Str>) -> Diagnostic {
+    let names = listed(namespaces.iter().map(|name| &***name));
+    let (namespace, is) = if namespaces.len() == 1 { ("namespace", "is") } else { ("namespaces", "are") };
+    let message =
+        format!("{namespace} {names} {is} not among the files, so that labels it asks for are taken as absent");
+    Diagnostic::new(reason::NAMESPACE_NOT_IN_INPUT, object, field, message)
+}

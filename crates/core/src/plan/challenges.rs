@@ -1,0 +1,232 @@
+//! TXT values that come and go: those of certificate orders, and markers whose record is gone.
+//!
+//! A TXT record set may hold values of several authors, so only ours are added and taken away; the marker remembers which
+//! those are, and every other value is written back as it was read. No hostname hangs on any of this, so neither
+//! the policy nor a brake holds it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ring::digest;
+
+use super::diff::{Book, Draft, Edit, Purpose, Table};
+use super::observed::RecordSet;
+use super::ownership::{self, Marker, Ours};
+use super::settings::{Policy, Registry, Settings, TxtRegistry};
+use super::stamp::{Stamp, hex};
+use super::wanted::Wanted;
+use super::zone::Zone;
+use super::{Content, Held, Verb, canonical};
+use crate::desired::RecordType;
+use crate::model::Str;
+use crate::reason;
+
+/// The values of challenges by zone and name.
+pub(super) type Challenges<'a> = BTreeMap<&'a str, BTreeMap<Str, Wanted<'a>>>;
+
+/// Whether a TXT record set is a marker, or holds values of challenges, so that it is nobody's record.
+pub(super) fn is_special(zone: &Zone<'_>, set: &RecordSet, settings: &Settings) -> bool {
+    let Some(registry) = settings.txt() else { return true };
+    let is_marker = zone.markers.at(&set.name).any(|marker| marker.set.key() == set.key());
+    is_marker || value_marker(zone, &set.name, registry).is_some()
+}
+
+/// The edits that challenges need.
+pub(super) fn drafts<'a>(
+    zone: &'a Zone<'a>,
+    table: &Table<'a>,
+    wanted: &'a Challenges<'a>,
+    retired: &Challenges<'_>,
+    book: &mut Book,
+) -> Vec<Draft<'a>> {
+    let none = BTreeMap::new();
+    let retired = retired.get(&**zone.name).unwrap_or(&none);
+    let wanted = wanted.get(&**zone.name);
+    let mut names: BTreeSet<Str> = wanted.into_iter().flat_map(BTreeMap::keys).chain(retired.keys()).cloned().collect();
+    names.extend(known_names(zone, table.settings));
+    let find = |name: &Str| wanted.and_then(|wanted| wanted.get(name));
+    let drafts = names.iter().filter_map(|name| draft(zone, table, name, find(name), retired.get(name), book));
+    drafts.collect()
+}
+
+/// The names whose TXT values are ours by what the zone says.
+fn known_names(zone: &Zone<'_>, settings: &Settings) -> Vec<Str> {
+    match &settings.registry {
+        Registry::Txt(registry) => {
+            let marked = zone.markers.iter().filter(|marker| is_value_marker(marker, registry));
+            marked.map(|marker| marker.target.0.as_str().into()).collect()
+        }
+        Registry::WholeZone => zone.names().filter(|name| zone.has(name, RecordType::Txt)).map(Str::from).collect(),
+        Registry::Noop => Vec::new(),
+    }
+}
+
+/// Whether a marker lists values of a TXT record set, and this instance wrote it there.
+fn is_value_marker(marker: &Marker<'_>, registry: &TxtRegistry) -> bool {
+    let name = &marker.target.0;
+    marker.target.1 == Some(RecordType::Txt.as_str())
+        && marker.labels.values().is_some()
+        && ownership::stamp_of(marker, name, RecordType::Txt, registry) == Some(Stamp::Ours)
+}
+
+fn value_marker<'z>(zone: &'z Zone<'_>, name: &str, registry: &TxtRegistry) -> Option<&'z Marker<'z>> {
+    let place = registry.layout.marker_of(name, RecordType::Txt.as_str());
+    zone.markers.at(&place).find(|marker| is_value_marker(marker, registry))
+}
+
+fn draft<'a>(
+    zone: &'a Zone<'a>,
+    table: &Table<'a>,
+    name: &Str,
+    wanted: Option<&'a Wanted<'a>>,
+    retired: Option<&Wanted<'_>>,
+    book: &mut Book,
+) -> Option<Draft<'a>> {
+    let found = zone.set(name, RecordType::Txt, None);
+    let marker = table.settings.txt().and_then(|registry| value_marker(zone, name, registry));
+    let (ours, others) = divide(found, marker, retired, table.settings);
+    if let Some(held) = wanted.and_then(|wanted| obstacle(zone, name, wanted)) {
+        book.held.push(held);
+        return None;
+    }
+    let values = wanted.map(|wanted| wanted.content.values.clone()).unwrap_or_default();
+    let fingerprints: Vec<String> = values.iter().map(|value| fingerprint(value)).collect();
+    let is_marked = table.settings.txt().is_none()
+        || marker.map(|marker| marker.labels.values().into_iter().flatten().collect::<Vec<_>>())
+            == wanted.map(|_| fingerprints.iter().map(String::as_str).collect());
+    let is_same = ours == values.iter().cloned().collect();
+    if is_same && is_marked {
+        return None;
+    }
+    let edit = Edit {
+        kind: RecordType::Txt,
+        set_identifier: None,
+        found,
+        ours: Ours { markers: marker.into_iter().collect(), is_proven: true },
+        new: joined(found, wanted, &values, &others, is_same),
+        wanted,
+        values: Some(fingerprints),
+        because: if wanted.is_some() {
+            "a certificate order needs it"
+        } else {
+            "no certificate order needs it any more"
+        }
+        .to_owned(),
+    };
+    let is_removal = edit.new.is_none();
+    let (upserts, removals) = if is_removal { (Vec::new(), vec![edit]) } else { (vec![edit], Vec::new()) };
+    Some(Draft { zone, name: name.clone(), upserts, removals, purpose: Purpose::Upkeep, after: BTreeSet::new() })
+}
+
+/// What a TXT record set is to hold: the values of others as they were read, and ours.
+fn joined(
+    found: Option<&RecordSet>,
+    wanted: Option<&Wanted<'_>>,
+    values: &[Str],
+    others: &BTreeSet<Str>,
+    is_same: bool,
+) -> Option<Content> {
+    if is_same && let Some(found) = found {
+        return Some(Content::of(found));
+    }
+    let all: BTreeSet<Str> = others.iter().cloned().chain(values.iter().cloned()).collect();
+    let ttl = found.and_then(|set| set.ttl).or_else(|| wanted.and_then(|wanted| wanted.content.ttl));
+    let properties = found.map(|set| set.properties.clone()).unwrap_or_default();
+    (!all.is_empty()).then(|| Content { ttl, values: all.into_iter().collect(), properties })
+}
+
+/// Our values of a TXT record set in canonical form, and those of others as they were read.
+fn divide(
+    found: Option<&RecordSet>,
+    marker: Option<&Marker<'_>>,
+    retired: Option<&Wanted<'_>>,
+    settings: &Settings,
+) -> (BTreeSet<Str>, BTreeSet<Str>) {
+    let marked: BTreeSet<&str> = marker.and_then(|marker| marker.labels.values()).into_iter().flatten().collect();
+    let (mut ours, mut others) = (BTreeSet::new(), BTreeSet::new());
+    let Some(set) = found else { return (ours, others) };
+    for value in &set.values {
+        let canonical = canonical::value(&set.kind, value);
+        let is_retired = retired.is_some_and(|retired| retired.content.values.contains(&canonical));
+        let is_whole = matches!(settings.registry, Registry::WholeZone);
+        if is_whole || is_retired || marked.contains(fingerprint(&canonical).as_str()) {
+            ours.insert(canonical);
+        } else {
+            others.insert(value.clone());
+        }
+    }
+    (ours, others)
+}
+
+/// What keeps the value of a challenge from being published.
+fn obstacle(zone: &Zone<'_>, name: &Str, wanted: &Wanted<'_>) -> Option<Held> {
+    let (reason, message) = if zone.has(name, RecordType::Cname) {
+        (reason::TYPE_CLASH, format!("`{name}` is a CNAME, so that no TXT record may stand there"))
+    } else {
+        let cut = zone.cut_above(name)?;
+        (
+            reason::ZONE_NOT_SERVED,
+            format!("zone `{}` hands `{cut}` over, so that `{name}` is not answered from it", zone.name),
+        )
+    };
+    let verb = Some(Verb::Create);
+    let new = wanted.content.values.clone();
+    Some(Held { kind: Some(RecordType::Txt), verb, new, ..Held::new(Some(zone.name), name, reason, message) })
+}
+
+/// What a marker remembers of a value.
+fn fingerprint(value: &str) -> String {
+    hex(&digest::digest(&digest::SHA256, value.as_bytes()).as_ref()[..6])
+}
+
+/// Markers that this instance wrote and whose record is gone, such as a crash leaves behind.
+pub(super) fn orphans<'a>(
+    zone: &'a Zone<'a>,
+    table: &Table<'_>,
+    wanted: &[Wanted<'_>],
+    challenges: &Challenges<'_>,
+) -> Vec<Draft<'a>> {
+    let Some(registry) = table.settings.txt().filter(|_| table.settings.policy == Policy::Sync) else {
+        return Vec::new();
+    };
+    let keys: BTreeSet<_> = wanted.iter().map(|wanted| (&*wanted.name, wanted.kind)).collect();
+    let challenges = challenges.get(&**zone.name);
+    let is_wanted = |name: &str, kind: RecordType| {
+        keys.contains(&(name, kind)) || challenges.is_some_and(|names| names.contains_key(name))
+    };
+    let orphans = zone.markers.iter().filter_map(|marker| orphan(zone, marker, registry));
+    let swept = orphans.filter(|(name, kind, _)| !is_wanted(name, *kind));
+    swept.map(|(name, kind, marker)| sweep(zone, name, kind, marker)).collect()
+}
+
+/// The record that a marker of this instance is about, where there is none.
+fn orphan<'a>(
+    zone: &Zone<'_>,
+    marker: &'a Marker<'a>,
+    registry: &TxtRegistry,
+) -> Option<(Str, RecordType, &'a Marker<'a>)> {
+    let kinds = [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Txt];
+    let kind = kinds.into_iter().find(|kind| Some(kind.as_str()) == marker.target.1)?;
+    let names = [Some(marker.target.0.clone()), registry.layout.wildcard_of(&marker.target.0)];
+    let is_about = |name: &String| {
+        marker.labels.owner() == &*registry.owner
+            && ownership::stamp_of(marker, name, kind, registry) == Some(Stamp::Ours)
+    };
+    let name = names.into_iter().flatten().find(is_about)?;
+    let is_gone = zone.set(&name, kind, marker.set.set_identifier.as_ref()).is_none();
+    is_gone.then(|| (name.into(), kind, marker))
+}
+
+fn sweep<'a>(zone: &'a Zone<'a>, name: Str, kind: RecordType, marker: &'a Marker<'a>) -> Draft<'a> {
+    let edit = Edit {
+        kind,
+        set_identifier: marker.set.set_identifier.clone(),
+        found: None,
+        ours: Ours { markers: vec![marker], is_proven: true },
+        new: None,
+        wanted: None,
+        values: None,
+        because: "its record is gone".to_owned(),
+    };
+    let purpose = Purpose::Upkeep;
+    Draft { zone, name, upserts: Vec::new(), removals: vec![edit], purpose, after: BTreeSet::new() }
+}

@@ -1,0 +1,493 @@
+//! Name by name: what is wanted against what is there, as edits of record sets.
+//!
+//! All record sets of a name are edited together, so that a CNAME can take the place of addresses in one move and a
+//! name never has half of its records. Whatever is not ours stands as it is: it enters no edit, and what it makes
+//! impossible is held.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::observed::{Observed, RecordKind, RecordSet};
+use super::ownership::{self, Ours, Ownership};
+use super::safety::Protection;
+use super::settings::{Policy, Registry, Settings};
+use super::wanted::Wanted;
+use super::zone::Zone;
+use super::{Content, Held, Intent, RecordKey, Verb, canonical};
+use crate::desired::RecordType;
+use crate::model::Str;
+use crate::reason::{self, Reason};
+
+mod markers;
+
+/// What every comparison looks at.
+#[derive(Clone, Copy)]
+pub(super) struct Table<'a> {
+    /// What is to be brought about.
+    pub(super) intent: &'a Intent<'a>,
+    /// What exists.
+    pub(super) observed: &'a Observed,
+    /// Settings.
+    pub(super) settings: &'a Settings,
+    /// What must not shrink.
+    pub(super) protection: &'a Protection<'a>,
+}
+
+/// What the comparisons find beside edits.
+#[derive(Default)]
+pub(super) struct Book {
+    /// What is not done.
+    pub(super) held: Vec<Held>,
+    /// Record sets that are wanted and ours.
+    pub(super) ours: BTreeSet<RecordKey>,
+    /// How many record sets are ours, by zone.
+    pub(super) owned: BTreeMap<Str, usize>,
+    /// How many record sets are ours, by the kind of object they were made for: `httproute`.
+    pub(super) sources: BTreeMap<String, usize>,
+}
+
+/// The edits of one name.
+pub(super) struct Draft<'a> {
+    /// The zone.
+    pub(super) zone: &'a Zone<'a>,
+    /// The name.
+    pub(super) name: Str,
+    /// What is made or changed.
+    pub(super) upserts: Vec<Edit<'a>>,
+    /// What goes.
+    pub(super) removals: Vec<Edit<'a>>,
+    /// What the edits are for.
+    pub(super) purpose: Purpose,
+    /// Names that must have been written before.
+    pub(super) after: BTreeSet<Str>,
+}
+
+/// What edits are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Records of hostnames.
+    Records,
+    /// The same, and what goes makes room for what comes.
+    Replacement,
+    /// Challenges, and markers without a record: no hostname hangs on them.
+    Upkeep,
+}
+
+/// The edit of one record set.
+#[derive(Clone)]
+pub(super) struct Edit<'a> {
+    /// Type.
+    pub(super) kind: RecordType,
+    /// Tells it from others of its name and type.
+    pub(super) set_identifier: Option<Str>,
+    /// What is there.
+    pub(super) found: Option<&'a RecordSet>,
+    /// How it is known to be ours.
+    pub(super) ours: Ours<'a>,
+    /// What is to be there.
+    pub(super) new: Option<Content>,
+    /// What is wanted.
+    pub(super) wanted: Option<&'a Wanted<'a>>,
+    /// Our values in a TXT record set that may hold others.
+    pub(super) values: Option<Vec<String>>,
+    /// Why.
+    pub(super) because: String,
+}
+
+/// A record set that is there, and whose it is.
+struct Found<'a> {
+    set: &'a RecordSet,
+    kind: RecordType,
+    ownership: Ownership<'a>,
+}
+
+/// The record sets of one name, being compared.
+struct Node<'a, 't> {
+    table: &'t Table<'a>,
+    zone: &'a Zone<'a>,
+    name: Str,
+    wanted: &'a [Wanted<'a>],
+    /// Everything wanted in the zone, sorted by name.
+    all: &'a [Wanted<'a>],
+    found: Vec<Found<'a>>,
+    upserts: Vec<Edit<'a>>,
+    /// Why a record set that is wanted is not made or changed.
+    blocked: Option<(Reason, String)>,
+}
+
+impl<'a> Table<'a> {
+    /// The edits of all names of a zone. `wanted` is sorted by name.
+    pub(super) fn zone(&self, zone: &'a Zone<'a>, wanted: &'a [Wanted<'a>], book: &mut Book) -> Vec<Draft<'a>> {
+        let names = zone.names().filter(|name| self.is_candidate(zone, name));
+        let names: BTreeSet<&str> = names.chain(wanted.iter().map(|wanted| &*wanted.name)).collect();
+        let mut drafts = Vec::new();
+        for name in names {
+            let from = wanted.partition_point(|wanted| &*wanted.name < name);
+            let to = wanted.partition_point(|wanted| &*wanted.name <= name);
+            let node = Node::new(self, zone, name, &wanted[from..to], wanted);
+            drafts.extend(node.compare(book));
+        }
+        drafts
+    }
+
+    fn is_candidate(&self, zone: &Zone<'_>, name: &str) -> bool {
+        !matches!(self.settings.registry, Registry::Noop) && zone.at(name).iter().any(|set| self.is_managed(zone, set))
+    }
+
+    /// Whether a record set is of a managed type and no marker or challenge.
+    fn is_managed(&self, zone: &Zone<'_>, set: &RecordSet) -> bool {
+        let Some(kind) = set.made().filter(|kind| self.settings.managed.contains(kind)) else { return false };
+        kind != RecordType::Txt || !super::challenges::is_special(zone, set, self.settings)
+    }
+}
+
+impl<'a, 't> Node<'a, 't> {
+    fn new(
+        table: &'t Table<'a>,
+        zone: &'a Zone<'a>,
+        name: &str,
+        wanted: &'a [Wanted<'a>],
+        all: &'a [Wanted<'a>],
+    ) -> Self {
+        let mut found = Vec::new();
+        for set in zone.at(name).iter().filter(|set| table.is_managed(zone, set)) {
+            let Some(kind) = set.made() else { continue };
+            let is_wanted = wanted.iter().any(|w| w.kind == kind && w.set_identifier == set.set_identifier);
+            found.push(Found { set, kind, ownership: ownership::of(zone, set, table.settings, is_wanted) });
+        }
+        let name = name.into();
+        Node { table, zone, name, wanted, all, found, upserts: Vec::new(), blocked: None }
+    }
+
+    /// Counts what is ours.
+    fn count(&self, book: &mut Book) {
+        for found in &self.found {
+            let Ownership::Ours(ours) = &found.ownership else { continue };
+            *book.owned.entry(self.zone.name.clone()).or_default() += 1;
+            if let Some(kind) = ours.source() {
+                *book.sources.entry(kind.to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    fn compare(mut self, book: &mut Book) -> Option<Draft<'a>> {
+        self.count(book);
+        let removals = self.removals();
+        for wanted in self.wanted {
+            self.wish(wanted, &removals, book);
+        }
+        let is_replacement = self.is_replacement(&removals);
+        if let Some((reason, message)) = self.blocked.clone().filter(|_| is_replacement) {
+            let stopped = std::mem::take(&mut self.upserts);
+            let held = stopped.iter().map(|edit| edit.held(self.zone, &self.name, reason, message.clone()));
+            book.held.extend(held);
+        }
+        let mut draft = Draft {
+            zone: self.zone,
+            name: self.name.clone(),
+            removals: if self.blocked.is_some() { Vec::new() } else { removals },
+            upserts: std::mem::take(&mut self.upserts),
+            purpose: if is_replacement { Purpose::Replacement } else { Purpose::Records },
+            after: BTreeSet::new(),
+        };
+        self.obey_policy(&mut draft, book);
+        self.keep_protected(&mut draft, book);
+        (!draft.upserts.is_empty() || !draft.removals.is_empty()).then_some(draft)
+    }
+
+    /// Whether what goes makes room for what comes: a CNAME stands alone.
+    fn is_replacement(&self, removals: &[Edit<'_>]) -> bool {
+        let makes = |kind: RecordType| self.upserts.iter().any(|edit| edit.kind == kind && edit.found.is_none());
+        let cname_goes = removals.iter().any(|edit| edit.kind == RecordType::Cname);
+        !removals.is_empty() && (makes(RecordType::Cname) || (cname_goes && !self.upserts.is_empty()))
+    }
+
+    /// What is ours and no longer wanted.
+    fn removals(&self) -> Vec<Edit<'a>> {
+        let is_wanted = |found: &Found<'_>| {
+            self.wanted.iter().any(|w| w.kind == found.kind && w.set_identifier == found.set.set_identifier)
+        };
+        let gone = self.found.iter().filter(|found| !is_wanted(found));
+        gone.filter_map(|found| match &found.ownership {
+            Ownership::Ours(ours) => Some(Edit {
+                kind: found.kind,
+                set_identifier: found.set.set_identifier.clone(),
+                found: Some(found.set),
+                ours: ours.clone(),
+                new: None,
+                wanted: None,
+                values: None,
+                because: "nothing asks for it any more".to_owned(),
+            }),
+            _ => None,
+        })
+        .collect()
+    }
+
+    /// One record set that is wanted.
+    fn wish(&mut self, wanted: &'a Wanted<'a>, removals: &[Edit<'a>], book: &mut Book) {
+        let position =
+            self.found.iter().position(|f| f.kind == wanted.kind && f.set.set_identifier == wanted.set_identifier);
+        let key =
+            RecordKey { name: wanted.name.clone(), kind: wanted.kind, set_identifier: wanted.set_identifier.clone() };
+        let Some(found) = position.map(|index| &self.found[index]) else {
+            if let Some((reason, message)) = self.obstacle(wanted, removals) {
+                self.hold(wanted, Verb::Create, reason, message, book);
+            } else {
+                self.create(wanted);
+                book.ours.insert(key);
+            }
+            return;
+        };
+        let set = found.set;
+        match found.ownership.clone() {
+            Ownership::Ours(ours) => {
+                book.ours.insert(key);
+                self.update(wanted, set, ours);
+            }
+            Ownership::Unmanaged if self.is_adopted() => self.adopt(wanted, set, book),
+            foreign => {
+                let (reason, message) = foreign_reason(&self.name, wanted.kind, &foreign);
+                self.hold(wanted, Verb::Update, reason, message, book);
+            }
+        }
+    }
+
+    fn is_adopted(&self) -> bool {
+        self.table.settings.adopt.contains(&self.name)
+    }
+
+    fn create(&mut self, wanted: &'a Wanted<'a>) {
+        let because = match wanted.routes {
+            [] => "a wildcard stops answering for it".to_owned(),
+            [route] => format!("{route} asks for it"),
+            [route, rest @ ..] => format!("{route} and {} more ask for it", rest.len()),
+        };
+        self.upserts.push(edit(wanted, None, Ours::default(), wanted.content.clone(), because));
+    }
+
+    /// Takes over a record set that nobody claims, because it was asked for.
+    fn adopt(&mut self, wanted: &'a Wanted<'a>, set: &'a RecordSet, book: &mut Book) {
+        if let Some((reason, message)) = markers::obstacle(self.table, self.zone, self.all, wanted) {
+            return self.hold(wanted, Verb::Update, reason, message, book);
+        }
+        let new = merged(wanted, set, self.table.settings);
+        self.upserts.push(edit(wanted, Some(set), Ours::default(), new, "it is to be adopted".to_owned()));
+    }
+
+    /// A record set of ours that is wanted otherwise, or whose marker is not what it should be.
+    fn update(&mut self, wanted: &'a Wanted<'a>, set: &'a RecordSet, ours: Ours<'a>) {
+        let settings = self.table.settings;
+        let new = merged(wanted, set, settings);
+        let mut because = differences(set, &new, settings);
+        because.extend(markers::due(self.table, self.zone, self.all, wanted, &ours));
+        if !because.is_empty() {
+            self.upserts.push(edit(wanted, Some(set), ours, new, because.join("; ")));
+        }
+    }
+
+    /// What keeps a record set from being made.
+    fn obstacle(&self, wanted: &Wanted<'_>, removals: &[Edit<'_>]) -> Option<(Reason, String)> {
+        let blocks = |found: &&Found<'_>| {
+            found.set.set_identifier == wanted.set_identifier && !matches!(found.ownership, Ownership::Ours(_))
+        };
+        if let Some(foreign) = self.found.iter().filter(|_| !self.is_adopted()).find(blocks) {
+            return Some(foreign_reason(&self.name, foreign.kind, &foreign.ownership));
+        }
+        let standing = self.zone.at(&self.name).iter().filter(|set| !is_cleared(set, removals));
+        if wanted.kind == RecordType::Cname {
+            if let Some(reason) = self.cname_obstacle(standing) {
+                return Some(reason);
+            }
+        } else if standing.into_iter().any(|set| set.made() == Some(RecordType::Cname)) {
+            return Some((
+                reason::TYPE_CLASH,
+                format!("`{}` is a CNAME that is left alone, and nothing may stand beside it", self.name),
+            ));
+        }
+        markers::obstacle(self.table, self.zone, self.all, wanted)
+    }
+
+    /// What keeps a CNAME from standing alone at its name.
+    fn cname_obstacle<'s>(&self, standing: impl Iterator<Item = &'s RecordSet>) -> Option<(Reason, String)> {
+        if self.table.settings.capabilities.has_aliases {
+            return None;
+        }
+        let beside = standing.filter(|set| set.made() != Some(RecordType::Cname)).map(|set| set.kind.to_string());
+        let beside: BTreeSet<String> = beside.collect();
+        if self.name == *self.zone.name {
+            return Some((
+                reason::CNAME_NOT_POSSIBLE,
+                format!("`{}` is the top of its zone, where no CNAME may stand", self.name),
+            ));
+        }
+        let kinds = beside.iter().cloned().collect::<Vec<_>>().join(", ");
+        let message = || format!("`{}` has {kinds} records that are left alone, and a CNAME stands alone", self.name);
+        (!beside.is_empty()).then(|| (reason::CNAME_NOT_POSSIBLE, message()))
+    }
+
+    fn hold(&mut self, wanted: &Wanted<'_>, verb: Verb, reason: Reason, message: String, book: &mut Book) {
+        self.blocked.get_or_insert((reason, message.clone()));
+        let present = self.zone.set(&self.name, wanted.kind, wanted.set_identifier.as_ref());
+        book.held.push(Held {
+            kind: Some(wanted.kind),
+            verb: Some(verb),
+            old: present.map(|set| set.values.clone()).unwrap_or_default(),
+            new: wanted.content.values.clone(),
+            object: wanted.routes.first().cloned(),
+            ..Held::new(Some(self.zone.name), &self.name, reason, message)
+        });
+    }
+
+    /// Takes out what the policy does not allow. A replacement is an update of its name.
+    fn obey_policy(&self, draft: &mut Draft<'a>, book: &mut Book) {
+        let policy = self.table.settings.policy;
+        let keeps_removals = match policy {
+            Policy::Sync => false,
+            Policy::UpsertOnly => draft.purpose != Purpose::Replacement,
+            Policy::CreateOnly => true,
+        };
+        if policy == Policy::CreateOnly {
+            let is_replacement = draft.purpose == Purpose::Replacement;
+            let (kept, rest): (Vec<_>, Vec<_>) =
+                draft.upserts.drain(..).partition(|edit| is_replacement || edit.found.is_some());
+            draft.upserts = rest;
+            book.held.extend(kept.iter().map(|edit| self.kept_by_policy(edit)));
+        }
+        if keeps_removals {
+            book.held.extend(draft.removals.drain(..).map(|edit| self.kept_by_policy(&edit)));
+        }
+    }
+
+    fn kept_by_policy(&self, edit: &Edit<'_>) -> Held {
+        let policy = self.table.settings.policy.as_str();
+        let message =
+            format!("{} of `{}` stays as it is: the policy is `{policy}` ({})", edit.kind, self.name, edit.because);
+        edit.held(self.zone, &self.name, reason::KEPT_BY_POLICY, message)
+    }
+
+    /// Lets nothing shrink of which it is not known whether it should: addresses are added, none is taken away.
+    fn keep_protected(&self, draft: &mut Draft<'a>, book: &mut Book) {
+        let Some(cause) = self.table.protection.of(&self.name) else { return };
+        let is_replacement = draft.purpose == Purpose::Replacement;
+        let mut kept = Vec::new();
+        draft.upserts.retain_mut(|edit| {
+            let shrinks = is_replacement || edit.shrinks();
+            if shrinks {
+                kept.push(edit.held(self.zone, &self.name, cause.reason, cause.message(&self.name)));
+            }
+            !shrinks || (!is_replacement && edit.widen())
+        });
+        if is_replacement {
+            let goes = draft.removals.drain(..);
+            kept.extend(goes.map(|edit| edit.held(self.zone, &self.name, cause.reason, cause.message(&self.name))));
+        }
+        book.held.extend(kept.into_iter().map(|held| Held {
+            cause: cause.cause,
+            object: cause.object.clone(),
+            ..held
+        }));
+    }
+}
+
+impl<'a> Edit<'a> {
+    /// What becomes of the record set.
+    pub(super) fn verb(&self) -> Verb {
+        match (self.found, &self.new) {
+            (None, Some(_)) => Verb::Create,
+            (Some(_), Some(_)) => Verb::Update,
+            (_, None) => Verb::Delete,
+        }
+    }
+
+    /// This edit, not done.
+    pub(super) fn held(&self, zone: &Zone<'_>, name: &str, reason: Reason, message: String) -> Held {
+        Held {
+            kind: Some(self.kind),
+            verb: Some(self.verb()),
+            old: self.found.map(|set| set.values.clone()).unwrap_or_default(),
+            new: self.new.as_ref().map(|content| content.values.clone()).unwrap_or_default(),
+            object: self.wanted.and_then(|wanted| wanted.routes.first().cloned()),
+            ..Held::new(Some(zone.name), name, reason, message)
+        }
+    }
+
+    /// Whether a value that is there would be gone.
+    fn shrinks(&self) -> bool {
+        let Some(set) = self.found else { return false };
+        let kind = RecordKind::from(self.kind);
+        let new = self.new.as_ref().map(|content| canonical::values(&kind, &content.values)).unwrap_or_default();
+        !canonical::values(&kind, &set.values).is_subset(&new)
+    }
+
+    /// Adds what is there to what is to be there; false where that changes nothing or cannot be.
+    fn widen(&mut self) -> bool {
+        let (Some(set), Some(new)) = (self.found, self.new.as_mut()) else { return false };
+        if self.kind == RecordType::Cname {
+            return false;
+        }
+        let old = canonical::values(&set.kind, &set.values);
+        let all: BTreeSet<Str> = old.iter().cloned().chain(new.values.iter().cloned()).collect();
+        new.values = all.iter().cloned().collect();
+        all != old
+    }
+}
+
+fn edit<'a>(
+    wanted: &'a Wanted<'a>,
+    found: Option<&'a RecordSet>,
+    ours: Ours<'a>,
+    new: Content,
+    because: String,
+) -> Edit<'a> {
+    let set_identifier = wanted.set_identifier.clone();
+    Edit { kind: wanted.kind, set_identifier, found, ours, new: Some(new), wanted: Some(wanted), values: None, because }
+}
+
+/// Whether a record set will be gone when the removals are done: it goes itself, or is the marker of what goes.
+fn is_cleared(set: &RecordSet, removals: &[Edit<'_>]) -> bool {
+    let goes = |edit: &Edit<'_>| edit.found.is_some_and(|found| found.key() == set.key());
+    let markers = removals.iter().flat_map(|edit| &edit.ours.markers).filter(|marker| marker.set.key() == set.key());
+    let values: BTreeSet<&Str> = markers.map(|marker| marker.value).collect();
+    removals.iter().any(goes) || (!values.is_empty() && values.len() == set.values.len())
+}
+
+/// What a record set of ours is to hold: as wanted, and as it is where nothing is asked for or nothing differs.
+fn merged(wanted: &Wanted<'_>, set: &RecordSet, settings: &Settings) -> Content {
+    let is_same = canonical::values(&set.kind, &set.values) == wanted.content.values.iter().cloned().collect();
+    let properties = if settings.capabilities.has_properties { &wanted.content.properties } else { &set.properties };
+    Content {
+        ttl: wanted.content.ttl.or(set.ttl),
+        values: if is_same { set.values.clone() } else { wanted.content.values.clone() },
+        properties: properties.clone(),
+    }
+}
+
+/// What differs between a record set and what it is to hold, in words.
+fn differences(set: &RecordSet, new: &Content, settings: &Settings) -> Vec<String> {
+    let mut told = Vec::new();
+    if set.values != new.values {
+        told.push(format!("{} becomes {}", set.values.join(", "), new.values.join(", ")));
+    }
+    if set.ttl != new.ttl {
+        let seconds = |ttl: Option<u32>| ttl.map_or_else(|| "unset".to_owned(), |ttl| ttl.to_string());
+        told.push(format!("TTL {} becomes {}", seconds(set.ttl), seconds(new.ttl)));
+    }
+    if settings.capabilities.has_properties && set.properties != new.properties {
+        told.push("its properties change".to_owned());
+    }
+    told
+}
+
+/// Why a record set that is not ours is left alone.
+fn foreign_reason(name: &str, kind: RecordType, ownership: &Ownership<'_>) -> (Reason, String) {
+    match ownership {
+        Ownership::Other(owner) => (
+            reason::RECORD_OWNED_BY_OTHER,
+            format!("the {kind} records of `{name}` belong to the owner id `{owner}` and are left alone"),
+        ),
+        _ => (
+            reason::RECORD_UNMANAGED,
+            format!("`{name}` has {kind} records that no marker claims for this owner id; they are left alone"),
+        ),
+    }
+}

@@ -1,0 +1,166 @@
+//! What the planner is to bring about, and how much of the world that wish was made from.
+//!
+//! "Not there" and "could not see" are different values here: a hostname may be wanted, not wanted, or unknown, and what is
+//! unknown is listed, so that nothing is deleted because it was not seen.
+
+use std::collections::BTreeSet;
+
+use crate::desired::{Desired, Record, RecordType, Withheld};
+use crate::diagnostic::Diagnostic;
+use crate::model::{Kind, ObjectRef, Str};
+use crate::reason::{self, Reason};
+use crate::snapshot::{Snapshot, Visibility};
+
+/// What the planner is to bring about.
+#[derive(Clone, Copy, Debug)]
+pub struct Intent<'a> {
+    /// Records that ought to exist.
+    pub records: &'a [Record],
+    /// Records that need not exist because a wildcard among the others answers for them; made where it does not (D13).
+    pub covered: &'a [Record],
+    /// TXT values that open certificate orders need.
+    pub challenges: &'a [Record],
+    /// TXT values that the caller put there for orders that are done.
+    pub retired: &'a [Record],
+    /// Hostnames of which it is not known whether they ought to be gone.
+    pub holds: &'a [Hold],
+    /// What could not be seen at all.
+    pub unseen: &'a [Unseen],
+    /// Record sets that earlier plans called ours; see [`super::Plan::ours`].
+    pub remembered: &'a BTreeSet<RecordKey>,
+}
+
+/// A hostname of which it is not known whether it ought to be gone: a verdict of `Unknown`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hold {
+    /// The hostname; a wildcard stands for everything below it, `*` for everything.
+    pub hostname: Str,
+    /// Why it is not known.
+    pub reason: Reason,
+    /// The same in words.
+    pub message: String,
+    /// The object to look at.
+    pub object: Option<ObjectRef>,
+}
+
+/// Something that could not be seen, such as a kind that could not be listed.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unseen {
+    /// What: `HTTPRoute`.
+    pub what: Str,
+    /// Why not.
+    pub why: String,
+}
+
+/// A record set of a zone by name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordKey {
+    /// The name.
+    pub name: Str,
+    /// Its type.
+    pub kind: RecordType,
+    /// Tells it from others of its name and type.
+    pub set_identifier: Option<Str>,
+}
+
+/// What could not be seen or is not known, gathered from what led to the wish.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sight {
+    /// Hostnames of which it is not known whether they ought to be gone.
+    pub holds: Vec<Hold>,
+    /// What could not be seen at all.
+    pub unseen: Vec<Unseen>,
+}
+
+impl Sight {
+    /// Gathers hidden kinds, hostnames whose verdict is unknown, and objects that could not be read: those may ask for any
+    /// hostname.
+    pub fn of(snapshot: &Snapshot, desired: &Desired, problems: &[Diagnostic]) -> Self {
+        let unseen = Kind::ALL.into_iter().filter(|kind| decides(*kind)).filter_map(|kind| Unseen::of(snapshot, kind));
+        let unreadable = problems.iter().filter_map(Hold::of_problem);
+        let mut holds: Vec<Hold> = desired.withheld.iter().filter_map(Hold::of).chain(unreadable).collect();
+        holds.sort();
+        holds.dedup();
+        Sight { holds, unseen: unseen.collect() }
+    }
+}
+
+impl Hold {
+    /// The hold of a hostname that gets nothing; none where it is known that it ought to be gone.
+    pub fn of(withheld: &Withheld) -> Option<Self> {
+        withheld.holds().then(|| Hold {
+            hostname: withheld.hostname.clone(),
+            reason: withheld.reason,
+            message: withheld.message.clone(),
+            object: Some(withheld.object.clone()),
+        })
+    }
+
+    /// The hold of an object that could not be read.
+    fn of_problem(problem: &Diagnostic) -> Option<Self> {
+        let is_unread = [reason::OBJECT_UNREADABLE, reason::SYNTAX_ERROR].contains(&problem.reason);
+        let decides = problem.object.as_ref().is_none_or(|object| decides(object.kind));
+        (is_unread && decides).then(|| Hold {
+            hostname: "*".into(),
+            reason: problem.reason,
+            message: problem.message.clone(),
+            object: problem.object.clone(),
+        })
+    }
+}
+
+impl Unseen {
+    fn of(snapshot: &Snapshot, kind: Kind) -> Option<Self> {
+        match snapshot.visibility(kind) {
+            Visibility::Complete => None,
+            Visibility::NotVisible(why) => Some(Unseen { what: kind.as_str().into(), why: why.to_string() }),
+        }
+    }
+}
+
+/// Whether objects of a kind decide which hostnames are published.
+fn decides(kind: Kind) -> bool {
+    !matches!(kind, Kind::Service | Kind::Secret | Kind::ConfigMap | Kind::TlsPolicy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnostic::FieldPath;
+
+    fn withheld(reason: Reason) -> Withheld {
+        let route = ObjectRef::new(Kind::HttpRoute, "shop", "web");
+        Withheld {
+            route: route.clone(),
+            hostname: "www.example.com".into(),
+            listener: None,
+            reason,
+            message: "so".to_owned(),
+            object: route,
+            field: FieldPath::root(),
+        }
+    }
+
+    #[test]
+    fn what_is_unknown_is_gathered_and_what_is_known_is_not() {
+        let reasons = [reason::STATUS_MISSING, reason::NO_COMMON_HOSTNAME, reason::GATEWAY_WITHOUT_ADDRESS];
+        let desired = Desired { withheld: reasons.map(withheld).to_vec(), ..Desired::default() };
+        let mut snapshot = Snapshot::default();
+        snapshot.set_visibility(Kind::GrpcRoute, Visibility::NotVisible("forbidden".into()));
+        snapshot.set_visibility(Kind::Secret, Visibility::NotVisible("forbidden".into()));
+        let problem = |kind: Kind| {
+            Diagnostic::new(reason::OBJECT_UNREADABLE, &ObjectRef::new(kind, "shop", "x"), FieldPath::root(), "bad")
+        };
+        let sight = Sight::of(&snapshot, &desired, &[problem(Kind::HttpRoute), problem(Kind::ConfigMap)]);
+        let holds: Vec<_> = sight.holds.iter().map(|hold| (&*hold.hostname, hold.reason.name())).collect();
+        assert_eq!(
+            holds,
+            [
+                ("*", "object-unreadable"),
+                ("www.example.com", "status-missing"),
+                ("www.example.com", "gateway-without-address")
+            ]
+        );
+        assert_eq!(sight.unseen.iter().map(|unseen| &*unseen.what).collect::<Vec<_>>(), ["GRPCRoute"]);
+    }
+}

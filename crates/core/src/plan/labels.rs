@@ -1,0 +1,151 @@
+//! What an ownership value says: `heritage=external-dns,external-dns/owner=…,external-dns/resource=…`.
+//!
+//! The format is that of external-dns, label for label, so that both read what the other wrote. Labels that are unknown
+//! here are kept. A text that does not name this heritage is somebody else's and yields nothing.
+
+use std::collections::BTreeMap;
+
+use crate::model::Str;
+
+/// Who wrote values of this format first.
+const HERITAGE: &str = "external-dns";
+
+/// Whose record it is.
+const OWNER: &str = "owner";
+
+/// Which object asked for it.
+const RESOURCE: &str = "resource";
+
+/// Which instance of Gatepost wrote it; external-dns reads over it.
+const STAMP: &str = "gatepost";
+
+/// Which values of a shared TXT record set are ours; external-dns reads over it.
+const VALUES: &str = "gatepost-values";
+
+/// A text longer than this is no ownership value.
+const LONGEST: usize = 4096;
+
+/// The labels of an ownership value, without its heritage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Labels(BTreeMap<Str, Str>);
+
+impl Labels {
+    /// Reads the text of an ownership value; quotes at its ends are read over.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.len() > LONGEST {
+            return None;
+        }
+        let mut labels = BTreeMap::new();
+        let mut has_heritage = false;
+        for (key, value) in text.trim_matches('"').split(',').filter_map(|token| token.split_once('=')) {
+            match key {
+                "heritage" if value != HERITAGE => return None,
+                "heritage" => has_heritage = true,
+                key if key.starts_with(HERITAGE) => {
+                    labels.insert(label_name(key).into(), value.into());
+                }
+                _ => {}
+            }
+        }
+        has_heritage.then_some(Labels(labels))
+    }
+
+    /// The labels of a record that is made for the first time.
+    pub fn new(owner: &str) -> Self {
+        let mut labels = Labels::default();
+        labels.set_owner(owner);
+        labels
+    }
+
+    /// The text of the value, labels sorted.
+    pub fn to_text(&self) -> String {
+        let labels = self.0.iter().map(|(key, value)| format!(",{HERITAGE}/{key}={value}"));
+        format!("heritage={HERITAGE}{}", labels.collect::<String>())
+    }
+
+    /// Whose record it is; empty where that is not said.
+    pub fn owner(&self) -> &str {
+        self.0.get(OWNER).map_or("", |owner| owner)
+    }
+
+    /// The object that asked for it: `httproute/shop/web`.
+    pub fn resource(&self) -> Option<&str> {
+        self.0.get(RESOURCE).map(|resource| &**resource)
+    }
+
+    /// The stamp of the instance that wrote it.
+    pub fn stamp(&self) -> Option<&str> {
+        self.0.get(STAMP).map(|stamp| &**stamp)
+    }
+
+    /// The fingerprints of our values in a TXT record set that may hold others; nothing where the whole set is meant.
+    pub fn values(&self) -> Option<impl Iterator<Item = &str>> {
+        self.0.get(VALUES).map(|list| list.split('.').filter(|item| !item.is_empty()))
+    }
+
+    /// Says whose it is.
+    pub fn set_owner(&mut self, owner: &str) {
+        self.0.insert(OWNER.into(), owner.into());
+    }
+
+    /// Says which object asked for it.
+    pub fn set_resource(&mut self, resource: &str) {
+        self.0.insert(RESOURCE.into(), resource.into());
+    }
+
+    /// Says which instance wrote it.
+    pub fn set_stamp(&mut self, stamp: &str) {
+        self.0.insert(STAMP.into(), stamp.into());
+    }
+
+    /// Says which values are ours.
+    pub fn set_values(&mut self, values: &[String]) {
+        self.0.insert(VALUES.into(), values.join(".").into());
+    }
+}
+
+/// A label's name: what stands behind the slash, or the whole key where there is none.
+fn label_name(key: &str) -> &str {
+    key.strip_prefix(HERITAGE).and_then(|rest| rest.strip_prefix('/')).unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_value_of_external_dns_is_read_and_written_back() {
+        let text = "heritage=external-dns,external-dns/owner=me,external-dns/resource=httproute/shop/web";
+        let labels = Labels::parse(&format!("\"{text}\"")).unwrap();
+        assert_eq!((labels.owner(), labels.resource(), labels.stamp()), ("me", Some("httproute/shop/web"), None));
+        assert_eq!(labels.to_text(), text);
+    }
+
+    #[test]
+    fn unknown_labels_are_kept_and_sorted() {
+        let labels =
+            Labels::parse("external-dns/zz=1,heritage=external-dns,external-dns/aa=2,other=3,novalue").unwrap();
+        assert_eq!(labels.to_text(), "heritage=external-dns,external-dns/aa=2,external-dns/zz=1");
+        assert_eq!(labels.owner(), "");
+    }
+
+    #[test]
+    fn what_is_of_another_heritage_is_no_ownership() {
+        let huge = format!("heritage=external-dns,external-dns/owner={}", "x".repeat(5000));
+        for text in
+            ["", "v=spf1 -all", "heritage=mine,external-dns/owner=me", "external-dns/owner=me", "heritage", &huge]
+        {
+            assert_eq!(Labels::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reading_what_was_written_changes_nothing(text in "(heritage=external-dns,)?([a-z/=,-]|external-dns/){0,30}") {
+            if let Some(labels) = Labels::parse(&text) {
+                prop_assert_eq!(Labels::parse(&labels.to_text()), Some(labels));
+            }
+        }
+    }
+}

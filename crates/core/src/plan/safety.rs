@@ -1,0 +1,269 @@
+//! The brakes: what must not be deleted, or not yet, or not without somebody's word.
+//!
+//! A delete needs a computed "no" over everything that could be seen. What is not known is kept and cannot be released; what
+//! is known but looks like a mistake — a third of a zone, an empty source, an apex, a wildcard that names hang on, a
+//! record that this instance never wrote — is kept until it is confirmed. Nothing here adds an edit.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::answers::Answers;
+use super::diff::{Book, Draft, Edit, Purpose, Table};
+use super::ownership;
+use super::settings::Settings;
+use super::wanted::{Wanted, Wishes};
+use super::zone::Zone;
+use super::{Held, Hold, Intent, RecordKey, Unseen};
+use crate::model::{ObjectRef, Str};
+use crate::names::is_below;
+use crate::reason::{self, Reason};
+
+mod wildcards;
+
+/// A plan that deletes more than this many of a hundred record sets of ours is held.
+const PERCENT: usize = 30;
+
+/// Fewer deletes than this are never too many.
+const FEWEST: usize = 10;
+
+/// Fewer records than this that were made for one kind of object do not make the kind a source that went empty.
+const FEWEST_OF_KIND: usize = 2;
+
+/// Names that must not lose anything, and why.
+pub(super) struct Protection<'a> {
+    unseen: &'a [Unseen],
+    holds: &'a [Hold],
+    exact: BTreeMap<&'a str, &'a Hold>,
+    below: BTreeMap<&'a str, &'a Hold>,
+    all: Option<&'a Hold>,
+    stuck: BTreeMap<Str, (Reason, String)>,
+}
+
+/// Why a name must not lose anything.
+pub(super) struct Cause {
+    /// Which row of the catalog.
+    pub(super) reason: Reason,
+    /// The reason behind it.
+    pub(super) cause: Option<Reason>,
+    /// The object to look at.
+    pub(super) object: Option<ObjectRef>,
+    why: String,
+}
+
+impl Cause {
+    /// What is so, about a name.
+    pub(super) fn message(&self, name: &str) -> String {
+        format!("`{name}` is kept as it is: {}", self.why)
+    }
+}
+
+impl<'a> Protection<'a> {
+    /// What the intent does not know, and what is wanted but cannot be published.
+    pub(super) fn new(intent: &Intent<'a>, wishes: &Wishes<'_>) -> Self {
+        let mut protection = Protection {
+            unseen: intent.unseen,
+            holds: intent.holds,
+            exact: BTreeMap::new(),
+            below: BTreeMap::new(),
+            all: intent.holds.iter().filter(|hold| &*hold.hostname == "*").min(),
+            stuck: wishes.stuck.clone(),
+        };
+        let mut holds: Vec<&Hold> = intent.holds.iter().collect();
+        holds.sort();
+        for hold in holds {
+            protection.exact.entry(&hold.hostname).or_insert(hold);
+            if let Some(base) = hold.hostname.strip_prefix("*.") {
+                protection.below.entry(base).or_insert(hold);
+            }
+        }
+        protection
+    }
+
+    /// Why a name must not lose anything; nothing where it may.
+    pub(super) fn of(&self, name: &str) -> Option<Cause> {
+        if let Some(unseen) = self.unseen.iter().min() {
+            let why = format!("{} could not be seen ({})", unseen.what, unseen.why);
+            return Some(Cause { reason: reason::KIND_NOT_VISIBLE, cause: None, object: None, why });
+        }
+        if let Some((reason, why)) = self.stuck.get(name) {
+            return Some(Cause {
+                reason: reason::SOURCE_UNKNOWN,
+                cause: Some(*reason),
+                object: None,
+                why: why.clone(),
+            });
+        }
+        let hold = self.hold(name)?;
+        Some(Cause {
+            reason: reason::SOURCE_UNKNOWN,
+            cause: Some(hold.reason),
+            object: hold.object.clone(),
+            why: hold.message.clone(),
+        })
+    }
+
+    /// The hold that a record of this name falls under: its own, one above it, or one below a wildcard.
+    fn hold(&self, name: &str) -> Option<&'a Hold> {
+        let above = || super::answers::at_and_above(name).skip(1).find_map(|base| self.below.get(base).copied());
+        let answered = || {
+            let base = name.strip_prefix("*.")?;
+            self.holds.iter().filter(|hold| is_below(&hold.hostname, base)).min()
+        };
+        self.exact.get(name).copied().or_else(above).or_else(answered).or(self.all)
+    }
+}
+
+/// Says so where another instance uses our owner id: then nothing is provably ours.
+pub(super) fn twin(zones: &[Zone<'_>], settings: &Settings) -> Option<Held> {
+    let registry = settings.txt()?;
+    let (zone, (fingerprint, marker)) =
+        zones.iter().find_map(|zone| ownership::twin(zone, registry).map(|twin| (zone, twin)))?;
+    let (owner, ours) = (&registry.owner, registry.instance.fingerprint());
+    let message = format!(
+        "`{marker}` was written by instance `{fingerprint}` under the owner id `{owner}`, and this is instance `{ours}`; nothing is written"
+    );
+    Some(Held::new(Some(zone.name), "", reason::OWNER_TWIN, message))
+}
+
+/// Takes out of the drafts what must not be deleted.
+pub(super) fn judge<'a>(
+    mut drafts: Vec<Draft<'a>>,
+    table: &Table<'a>,
+    chosen: &[Vec<Wanted<'_>>],
+    book: &mut Book,
+) -> Vec<Draft<'a>> {
+    hold_where(&mut drafts, book, |draft, edit| not_known(draft, edit, table));
+    if !table.settings.confirm_deletes {
+        hold_where(&mut drafts, book, |draft, edit| unproven(draft, edit, table));
+        let empty = emptied(&drafts, table.intent, book);
+        hold_where(&mut drafts, book, |draft, edit| in_emptied(draft, edit, &empty));
+        hold_where(&mut drafts, book, at_apex);
+        let crowded = crowded(&drafts, table.settings, book);
+        hold_where(&mut drafts, book, |draft, _| crowded.get(&**draft.zone.name).map(|why| too_many(draft, why)));
+    }
+    wildcards::guard(&mut drafts, table, chosen, book);
+    drafts.retain(|draft| !draft.upserts.is_empty() || !draft.removals.is_empty());
+    drafts
+}
+
+/// Holds the removals of hostnames that a rule gives a reason against.
+fn hold_where(drafts: &mut [Draft<'_>], book: &mut Book, rule: impl Fn(&Draft<'_>, &Edit<'_>) -> Option<Held>) {
+    for draft in drafts.iter_mut().filter(|draft| draft.purpose == Purpose::Records) {
+        let removals = std::mem::take(&mut draft.removals);
+        for edit in removals {
+            match rule(draft, &edit) {
+                Some(held) => book.held.push(held),
+                None => draft.removals.push(edit),
+            }
+        }
+    }
+}
+
+/// What is not known is kept, whatever is confirmed.
+fn not_known(draft: &Draft<'_>, edit: &Edit<'_>, table: &Table<'_>) -> Option<Held> {
+    if let Some(cause) = table.protection.of(&draft.name) {
+        let held = edit.held(draft.zone, &draft.name, cause.reason, cause.message(&draft.name));
+        return Some(Held { cause: cause.cause, object: cause.object, ..held });
+    }
+    let home = table.observed.zone_of(&draft.name)?;
+    let is_wanted = || table.intent.records.iter().any(|record| super::canonical::name(&record.name) == draft.name);
+    if home == draft.zone.name || !is_wanted() || is_seen_in(home, &draft.name, table) {
+        return None;
+    }
+    let message =
+        format!("`{}` moves to zone `{home}`, and is kept in `{}` until it is seen there", draft.name, draft.zone.name);
+    Some(edit.held(draft.zone, &draft.name, reason::REPLACEMENT_PENDING, message))
+}
+
+/// Whether a zone was read and has address records of a name.
+fn is_seen_in(zone: &Str, name: &str, table: &Table<'_>) -> bool {
+    match table.observed.zone(zone) {
+        Some(super::ZoneState::Read(content)) => {
+            let from = content.sets().partition_point(|set| &*set.name < name);
+            content.sets()[from..].iter().take_while(|set| &*set.name == name).any(|set| set.made().is_some())
+        }
+        _ => false,
+    }
+}
+
+/// Whether only the owner id says that a record is ours.
+fn unproven(draft: &Draft<'_>, edit: &Edit<'_>, table: &Table<'_>) -> Option<Held> {
+    let key = RecordKey { name: draft.name.clone(), kind: edit.kind, set_identifier: edit.set_identifier.clone() };
+    if edit.ours.is_proven || table.settings.trust_unstamped || table.intent.remembered.contains(&key) {
+        return None;
+    }
+    let message = format!(
+        "the marker of `{}` has our owner id, but this instance did not write it and never wanted the name; it is kept until confirmed",
+        draft.name
+    );
+    Some(edit.held(draft.zone, &draft.name, reason::OWNERSHIP_UNPROVEN, message))
+}
+
+/// The sources that ask for nothing any more; `None` stands for all of them.
+fn emptied(drafts: &[Draft<'_>], intent: &Intent<'_>, book: &Book) -> BTreeMap<Option<String>, String> {
+    let mut empty = BTreeMap::new();
+    if intent.records.is_empty() && intent.covered.is_empty() {
+        let count: usize = book.owned.values().sum();
+        empty.insert(None, format!("nothing asks for records any more, and {count} are ours"));
+        return empty;
+    }
+    let routes = intent.records.iter().chain(intent.covered).flat_map(|record| &record.routes);
+    let kinds: BTreeSet<String> = routes.map(|route| route.kind.as_str().to_ascii_lowercase()).collect();
+    let removed = drafts.iter().flat_map(|draft| &draft.removals).filter_map(|edit| edit.ours.source());
+    for kind in removed.collect::<BTreeSet<_>>() {
+        let count = book.sources.get(kind).copied().unwrap_or_default();
+        if count >= FEWEST_OF_KIND && !kinds.contains(kind) {
+            empty.insert(
+                Some(kind.to_owned()),
+                format!("no {kind} asks for records any more, and {count} were made for such"),
+            );
+        }
+    }
+    empty
+}
+
+fn in_emptied(draft: &Draft<'_>, edit: &Edit<'_>, empty: &BTreeMap<Option<String>, String>) -> Option<Held> {
+    let why = empty.get(&None).or_else(|| empty.get(&edit.ours.source().map(str::to_owned)))?;
+    let message = format!("`{}` is kept until confirmed: {why}", draft.name);
+    Some(edit.held(draft.zone, &draft.name, reason::SOURCE_EMPTY, message))
+}
+
+fn at_apex(draft: &Draft<'_>, edit: &Edit<'_>) -> Option<Held> {
+    let message =
+        || format!("`{}` is the top of its zone; its {} records are kept until confirmed", draft.name, edit.kind);
+    (draft.name == *draft.zone.name).then(|| edit.held(draft.zone, &draft.name, reason::APEX_GUARDED, message()))
+}
+
+/// The zones in which too much would go, with the numbers. All zones together count as one more.
+fn crowded(drafts: &[Draft<'_>], settings: &Settings, book: &Book) -> BTreeMap<Str, String> {
+    let mut deletes: BTreeMap<Str, usize> = BTreeMap::new();
+    for draft in drafts.iter().filter(|draft| draft.purpose == Purpose::Records) {
+        *deletes.entry(draft.zone.name.clone()).or_default() += draft.removals.len();
+    }
+    let lately = |zone: &Str| settings.recent_deletes.get(zone).copied().unwrap_or_default();
+    let owned = |zone: &Str| book.owned.get(zone).copied().unwrap_or_default();
+    let is_crowd = |goes: usize, of: usize| goes >= FEWEST && goes * 100 > of * PERCENT;
+    let goes: usize = deletes.iter().map(|(zone, count)| count + lately(zone)).sum();
+    let of: usize = deletes.keys().map(|zone| owned(zone) + lately(zone)).sum::<usize>()
+        + book.owned.iter().filter(|(zone, _)| !deletes.contains_key(*zone)).map(|(_, count)| count).sum::<usize>();
+    let everywhere = is_crowd(goes, of).then(|| format!("{goes} of our {of} records in all zones would go"));
+    let mut crowded = BTreeMap::new();
+    for (zone, count) in deletes {
+        let (goes, of) = (count + lately(&zone), owned(&zone) + lately(&zone));
+        let here = is_crowd(goes, of).then(|| format!("{goes} of our {of} records in `{zone}` would go"));
+        crowded.extend(here.or_else(|| everywhere.clone()).map(|why| (zone, why)));
+    }
+    crowded
+}
+
+fn too_many(draft: &Draft<'_>, why: &str) -> Held {
+    let message = format!("`{}` is kept until confirmed: {why}", draft.name);
+    let held = Held::new(Some(draft.zone.name), &draft.name, reason::TOO_MANY_DELETES, message);
+    Held { verb: Some(super::Verb::Delete), ..held }
+}
+
+/// The answers of a zone before anything is written.
+fn before<'a>(zone: &'a Zone<'_>) -> Answers<'a> {
+    let mut answers = Answers::default();
+    zone.content.sets().iter().for_each(|set| answers.add(&set.name, &set.kind));
+    answers
+}

@@ -1,0 +1,126 @@
+//! Names that are answered by something that goes: they keep it until what answers instead is there (D10).
+//!
+//! Mostly a wildcard and the names below it, and also the other way round: a name whose records go because a new wildcard
+//! answers for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Answers, Book, Draft, Held, Purpose, Table, Wanted, before};
+use crate::model::Str;
+use crate::names::is_below;
+use crate::plan::observed::RecordKind;
+use crate::plan::steps;
+use crate::plan::zone::Zone;
+use crate::reason;
+
+/// Holds what names still need, and notes what must be written before the rest goes.
+pub(super) fn guard(drafts: &mut [Draft<'_>], table: &Table<'_>, chosen: &[Vec<Wanted<'_>>], book: &mut Book) {
+    let zones: BTreeSet<Str> = drafts.iter().filter(|d| goes(d)).map(|draft| draft.zone.name.clone()).collect();
+    for zone in zones {
+        let names: BTreeSet<&str> = attached(&zone, table, chosen);
+        let verdicts = verdicts(drafts, &zone, &names, table);
+        for draft in drafts.iter_mut().filter(|draft| *draft.zone.name == zone && goes(draft)) {
+            let Some(verdict) = verdicts.get(&draft.name) else { continue };
+            apply(draft, verdict, table, book);
+        }
+    }
+}
+
+/// What is to be said about a draft whose record sets go.
+#[derive(Default)]
+struct Verdict {
+    /// A name that would have nothing.
+    loses: Option<Str>,
+    /// Names that answer instead and are made by this plan.
+    after: BTreeSet<Str>,
+}
+
+fn goes(draft: &Draft<'_>) -> bool {
+    draft.purpose == Purpose::Records && draft.upserts.is_empty() && !draft.removals.is_empty()
+}
+
+/// The names that routes are attached under, in the zone.
+fn attached<'a>(zone: &str, table: &Table<'a>, chosen: &'a [Vec<Wanted<'_>>]) -> BTreeSet<&'a str> {
+    let wanted = chosen.iter().flatten().map(|wanted| &*wanted.name);
+    let others = table.intent.records.iter().chain(table.intent.covered).map(|record| &*record.name);
+    wanted.chain(others).filter(|name| table.observed.zone_of(name).is_some_and(|home| &**home == zone)).collect()
+}
+
+fn verdicts(drafts: &[Draft<'_>], zone: &Str, names: &BTreeSet<&str>, table: &Table<'_>) -> BTreeMap<Str, Verdict> {
+    let here: Vec<&Draft<'_>> = drafts.iter().filter(|draft| draft.zone.name == zone).collect();
+    let Some(first) = here.first() else { return BTreeMap::new() };
+    let before = before(first.zone);
+    let planned: Vec<_> = here.iter().filter_map(|draft| steps::build(draft, table.settings)).collect();
+    let mut after = before.clone();
+    for change in planned.iter().flat_map(|step| step.changes.iter().chain(&step.markers)) {
+        match (&change.old, &change.new) {
+            (None, Some(_)) => after.add(&change.name, &RecordKind::from(change.kind)),
+            (Some(_), None) => after.remove(&change.name, &RecordKind::from(change.kind)),
+            _ => {}
+        }
+    }
+    let made: BTreeSet<&Str> = here.iter().filter(|draft| !draft.upserts.is_empty()).map(|draft| &draft.name).collect();
+    let judge = |draft: &&Draft<'_>| (draft.name.clone(), verdict(draft, names, &before, &after, &made));
+    here.iter().filter(|draft| goes(draft)).map(judge).collect()
+}
+
+fn verdict(
+    draft: &Draft<'_>,
+    names: &BTreeSet<&str>,
+    before: &Answers<'_>,
+    after: &Answers<'_>,
+    made: &BTreeSet<&Str>,
+) -> Verdict {
+    let mut verdict = Verdict::default();
+    let mut look = |name: &str| {
+        let owner = after.owner(name).filter(|_| after.mask(name) != 0);
+        if let Some(owner) = owner {
+            verdict.after.extend(made.get(&Str::from(owner)).map(|name| (*name).clone()));
+        } else if verdict.loses.is_none() && names.contains(name) {
+            verdict.loses = Some(name.into());
+        }
+    };
+    match draft.name.strip_prefix("*.") {
+        None => look(&draft.name),
+        Some(base) => {
+            let answered = names.iter().filter(|name| is_below(name, base) && before.owner(name) == Some(&*draft.name));
+            answered.for_each(|name| look(name));
+            verdict.after.extend(overlapping(base, made));
+        }
+    }
+    verdict
+}
+
+/// The wildcards that are made and answer for names of one that goes.
+fn overlapping(base: &str, made: &BTreeSet<&Str>) -> Vec<Str> {
+    let is_overlapping = |name: &Str| {
+        let other = name.strip_prefix("*.");
+        other.is_some_and(|other| is_below(other, base) || is_below(base, other))
+    };
+    made.iter().filter(|name| is_overlapping(name)).map(|name| (**name).clone()).collect()
+}
+
+fn apply(draft: &mut Draft<'_>, verdict: &Verdict, table: &Table<'_>, book: &mut Book) {
+    let name = draft.name.clone();
+    let is_wildcard = name.starts_with("*.");
+    let (reason, message) = if verdict.loses.is_some() && !is_wildcard {
+        (
+            reason::REPLACEMENT_PENDING,
+            format!("`{name}` is kept: it is still wanted, and nothing else answers for it yet"),
+        )
+    } else if let Some(lost) = &verdict.loses {
+        if table.settings.confirm_deletes {
+            return;
+        }
+        (reason::WILDCARD_GUARDED, format!("`{name}` is kept: `{lost}` is still wanted and would have nothing else"))
+    } else if !table.settings.capabilities.is_atomic && !verdict.after.is_empty() {
+        let awaited: Vec<&str> = verdict.after.iter().map(|name| &**name).collect();
+        (reason::REPLACEMENT_PENDING, format!("`{name}` is kept until `{}` is seen in the zone", awaited.join("`, `")))
+    } else {
+        draft.after = verdict.after.clone();
+        return;
+    };
+    let zone: &Zone<'_> = draft.zone;
+    let held = |edit: super::Edit<'_>| -> Held { edit.held(zone, &name, reason, message.clone()) };
+    book.held.extend(draft.removals.drain(..).map(held));
+}

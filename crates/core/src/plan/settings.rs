@@ -1,0 +1,174 @@
+//! What the planner is told beside desired and observed: policy, registry, what the provider can, and what was confirmed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::layout::Layout;
+use super::seal::SealKey;
+use super::stamp::Instance;
+use crate::desired::RecordType;
+use crate::model::Str;
+
+/// The settings of a plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What may be written at all.
+    pub policy: Policy,
+    /// How ownership is known.
+    pub registry: Registry,
+    /// Types that are looked after; all others are left alone.
+    pub managed: BTreeSet<RecordType>,
+    /// What the provider can.
+    pub capabilities: Capabilities,
+    /// Whether somebody has confirmed the deletes that a brake holds.
+    pub confirm_deletes: bool,
+    /// Whether the owner id alone proves enough to delete a record that this instance never wrote nor wanted.
+    pub trust_unstamped: bool,
+    /// Names whose unmanaged records are to be taken over.
+    pub adopt: BTreeSet<Str>,
+    /// Record sets deleted a short while ago, by zone: the brake counts them too.
+    pub recent_deletes: BTreeMap<Str, usize>,
+}
+
+/// What may be written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Policy {
+    /// Everything.
+    #[default]
+    Sync,
+    /// No deletes.
+    UpsertOnly,
+    /// No deletes and no updates.
+    CreateOnly,
+}
+
+/// How it is known which records are ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Registry {
+    /// By TXT records beside them, as external-dns has it. Boxed, because the other two hold nothing.
+    Txt(Box<TxtRegistry>),
+    /// Not at all: what is wanted is written, and nothing is ever deleted.
+    Noop,
+    /// The zone has no other author: every record of a managed type is ours.
+    WholeZone,
+}
+
+/// The TXT registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TxtRegistry {
+    /// Our owner id.
+    pub owner: Str,
+    /// Where markers stand.
+    pub layout: Layout,
+    /// The key for sealed values.
+    pub key: Option<SealKey>,
+    /// Whether values are sealed when written; reading needs the key only.
+    pub is_sealing: bool,
+    /// Which instance we are.
+    pub instance: Instance,
+    /// The owner id whose records are taken over.
+    pub migrate_from: Option<Str>,
+    /// Whether records that another instance wrote under our owner id are taken over.
+    pub replaces_twin: bool,
+}
+
+/// What a provider can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Whether all steps of a zone can be written in one transaction.
+    pub is_atomic: bool,
+    /// Whether a name may be an alias for another where no CNAME may stand.
+    pub has_aliases: bool,
+    /// Whether properties of records are kept.
+    pub has_properties: bool,
+    /// Whether several record sets of one name and type are told apart by identifiers.
+    pub has_set_identifiers: bool,
+    /// The lowest TTL that is kept as it is written.
+    pub min_ttl: u32,
+}
+
+impl Settings {
+    /// The usual settings with a registry.
+    pub fn new(registry: Registry) -> Self {
+        Settings {
+            policy: Policy::Sync,
+            registry,
+            managed: [RecordType::A, RecordType::Aaaa, RecordType::Cname].into(),
+            capabilities: Capabilities::default(),
+            confirm_deletes: false,
+            trust_unstamped: false,
+            adopt: BTreeSet::new(),
+            recent_deletes: BTreeMap::new(),
+        }
+    }
+
+    /// The TXT registry, where that is how ownership is known.
+    pub(super) fn txt(&self) -> Option<&TxtRegistry> {
+        match &self.registry {
+            Registry::Txt(registry) => Some(registry),
+            _ => None,
+        }
+    }
+}
+
+impl TxtRegistry {
+    /// A registry with plain values in the usual places. `owner` has neither comma nor quote, see [`TxtRegistry::is_owner`].
+    pub fn new(owner: &str, instance: Instance) -> Self {
+        TxtRegistry {
+            owner: owner.into(),
+            layout: Layout::default(),
+            key: None,
+            is_sealing: false,
+            instance,
+            migrate_from: None,
+            replaces_twin: false,
+        }
+    }
+
+    /// Whether a text can be an owner id: it comes back from the value it is written into.
+    pub fn is_owner(text: &str) -> bool {
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b',' | b'"' | b'\\'));
+        is_plain && (1..=128).contains(&text.len())
+    }
+}
+
+impl Policy {
+    /// Reads the value of `--policy`.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Policy::Sync, Policy::UpsertOnly, Policy::CreateOnly].into_iter().find(|policy| policy.as_str() == text)
+    }
+
+    /// The value of `--policy`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Policy::Sync => "sync",
+            Policy::UpsertOnly => "upsert-only",
+            Policy::CreateOnly => "create-only",
+        }
+    }
+}
+
+impl Default for Capabilities {
+    /// What the plainest provider can: single changes, no properties, no identifiers.
+    fn default() -> Self {
+        Capabilities {
+            is_atomic: false,
+            has_aliases: false,
+            has_properties: false,
+            has_set_identifiers: false,
+            min_ttl: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_id_survives_the_value_it_stands_in() {
+        assert!(TxtRegistry::is_owner("cluster-1"));
+        for text in ["", "a,b", "a\"b", "a b", &"x".repeat(200)] {
+            assert!(!TxtRegistry::is_owner(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The planner as a whole: tables of cases, and properties over random zones.
+
+mod basics;
+mod brakes;
+mod challenges;
+mod model;
+mod ordering;
+mod owners;
+mod properties;

@@ -1,0 +1,204 @@
+//! What must not be deleted: unknown, unseen, empty, too many, apex, wildcards.
+
+use super::model::*;
+use crate::model::Kind;
+use crate::plan::{Settings, Unseen};
+use crate::reason;
+
+fn many(count: usize) -> Vec<crate::desired::Record> {
+    (0..count).map(|n| record(&format!("n{n}.example.com"), &["192.0.2.1"])).collect()
+}
+
+fn filled(count: usize) -> Model {
+    let mut model = Model::of(&[]);
+    model.settle(&Wish::of(&many(count)), &settings());
+    model
+}
+
+fn confirmed() -> Settings {
+    Settings { confirm_deletes: true, ..settings() }
+}
+
+#[test]
+fn more_than_a_third_and_at_least_ten_is_too_many() {
+    let table = [(100, 70, 30), (100, 69, 0), (12, 3, 9), (12, 2, 0), (30, 20, 0), (34, 24, 10), (33, 23, 0)];
+    for (have, want, deletes) in table {
+        let model = filled(have);
+        let wish = Wish::of(&many(want));
+        let plan = model.plan(&wish, &settings());
+        assert_eq!(plan.steps.len(), deletes, "{have} to {want}");
+        assert_eq!(plan.is_braked(), deletes == 0);
+        let held = plan.held.iter().filter(|held| held.reason == reason::TOO_MANY_DELETES).count();
+        assert_eq!(held, if deletes == 0 { have - want } else { 0 });
+        assert_eq!(model.plan(&wish, &confirmed()).steps.len(), have - want);
+    }
+}
+
+#[test]
+fn what_went_a_short_while_ago_counts_too() {
+    let model = filled(80);
+    let wish = Wish::of(&many(65));
+    assert_eq!(model.plan(&wish, &settings()).steps.len(), 15);
+    let lately = Settings { recent_deletes: [("example.com".into(), 20)].into(), ..settings() };
+    assert_eq!(model.plan(&wish, &lately).steps.len(), 0);
+}
+
+#[test]
+fn an_empty_source_deletes_nothing() {
+    let model = filled(3);
+    let plan = model.plan(&Wish::default(), &settings());
+    assert!(plan.steps.is_empty() && plan.is_braked());
+    assert!(plan.held.iter().all(|held| held.reason == reason::SOURCE_EMPTY));
+    assert_eq!(model.plan(&Wish::default(), &confirmed()).steps.len(), 3);
+}
+
+#[test]
+fn a_kind_that_asks_for_nothing_any_more_deletes_nothing() {
+    let mut model = filled(3);
+    let grpc = record_of(Kind::GrpcRoute, "g.example.com", &["192.0.2.1"]);
+    let all = Wish::of(&[many(3), vec![grpc.clone()]].concat());
+    model.settle(&all, &settings());
+    let plan = model.plan(&Wish::of(std::slice::from_ref(&grpc)), &settings());
+    assert!(plan.steps.is_empty());
+    assert!(plan.held.iter().all(|held| held.reason == reason::SOURCE_EMPTY));
+    assert_eq!(model.plan(&Wish::of(&many(3)), &settings()).steps.len(), 1, "one alone is no source");
+    assert_eq!(model.plan(&Wish::of(&[many(1), vec![grpc]].concat()), &settings()).steps.len(), 2);
+}
+
+#[test]
+fn the_apex_is_guarded() {
+    use crate::plan::layout::Layout;
+    use crate::plan::settings::TxtRegistry;
+    let settings = with(TxtRegistry { layout: Layout::new("%{record_type}-own.", "", "").unwrap(), ..registry() });
+    let mut model = Model::of(&[]);
+    let www = record("www.example.com", &["192.0.2.1"]);
+    model.settle(&Wish::of(&[record("example.com", &["192.0.2.1"]), www.clone()]), &settings);
+    let wish = Wish::of(&[www]);
+    assert_eq!(held(&model.plan(&wish, &settings)), ["example.com apex-guarded"]);
+    let confirmed = Settings { confirm_deletes: true, ..settings };
+    assert_eq!(verbs(&model.plan(&wish, &confirmed)), ["delete example.com"]);
+}
+
+#[test]
+fn what_is_not_known_is_kept_whatever_is_confirmed() {
+    let mut model = Model::of(&[]);
+    let names = ["a.example.com", "b.sub.example.com", "*.wild.example.com", "z.example.com"];
+    model.settle(&Wish::of(&names.map(|name| record(name, &["192.0.2.1"]))), &settings());
+    let table: [(&str, &[&str]); 5] = [
+        ("a.example.com", &["b.sub.example.com", "*.wild.example.com"]),
+        ("*.sub.example.com", &["a.example.com", "*.wild.example.com"]),
+        ("x.wild.example.com", &["b.sub.example.com", "a.example.com"]),
+        ("*.example.com", &[]),
+        ("*", &[]),
+    ];
+    for (unknown, gone) in table {
+        let wish = Wish { holds: vec![hold(unknown)], ..Wish::of(&[record("z.example.com", &["192.0.2.1"])]) };
+        let plan = model.plan(&wish, &confirmed());
+        assert_eq!(verbs(&plan), gone.iter().map(|name| format!("delete {name}")).collect::<Vec<_>>(), "{unknown}");
+        assert!(plan.held.iter().all(|held| held.reason == reason::SOURCE_UNKNOWN));
+        assert!(plan.held.iter().all(|held| held.cause == Some(reason::STATUS_MISSING)));
+        assert!(!plan.is_braked());
+    }
+}
+
+#[test]
+fn while_a_kind_is_not_visible_nothing_shrinks() {
+    let mut model = filled(3);
+    let unseen = vec![Unseen { what: "GRPCRoute".into(), why: "forbidden".to_owned() }];
+    let wish = Wish {
+        unseen,
+        ..Wish::of(&[record("n0.example.com", &["192.0.2.2"]), record("x.example.com", &["192.0.2.1"])])
+    };
+    let plan = model.plan(&wish, &confirmed());
+    assert_eq!(verbs(&plan), ["create x.example.com", "update n0.example.com"]);
+    assert!(plan.held.iter().all(|held| held.reason == reason::KIND_NOT_VISIBLE));
+    model.settle(&wish, &confirmed());
+    assert_eq!(
+        model.values("n0.example.com", "A"),
+        ["192.0.2.1", "192.0.2.2"],
+        "addresses are added, none is taken away"
+    );
+    assert_eq!(model.values("n1.example.com", "A"), ["192.0.2.1"]);
+}
+
+#[test]
+fn a_name_that_is_not_known_does_not_change_its_type() {
+    let mut model = filled(1);
+    let wish =
+        Wish { holds: vec![hold("n0.example.com")], ..Wish::of(&[record("n0.example.com", &["edge.example.net"])]) };
+    assert!(model.settle(&wish, &confirmed()).held.iter().all(|held| held.reason == reason::SOURCE_UNKNOWN));
+    assert_eq!(model.values("n0.example.com", "A"), ["192.0.2.1"]);
+}
+
+#[test]
+fn a_wildcard_goes_after_its_replacements_are_seen() {
+    let mut model = Model::of(&[]);
+    let wild = record("*.example.com", &["192.0.2.1"]);
+    model.settle(&Wish::of(std::slice::from_ref(&wild)), &settings());
+    let wish = Wish::of(&[record("a.example.com", &["192.0.2.1"]), record("b.example.com", &["192.0.2.1"])]);
+    let plan = model.plan(&wish, &settings());
+    assert_eq!(verbs(&plan), ["create a.example.com", "create b.example.com"]);
+    assert_eq!(held(&plan), ["*.example.com replacement-pending"]);
+    let mut atomic = settings();
+    atomic.capabilities.is_atomic = true;
+    let plan = model.plan(&wish, &atomic);
+    assert_eq!(verbs(&plan), ["create a.example.com", "create b.example.com", "delete *.example.com"]);
+    assert_eq!(plan.steps[2].after, [0, 1]);
+    model.settle(&wish, &settings());
+    assert_eq!(model.values("*.example.com", "A"), [""; 0]);
+}
+
+#[test]
+fn a_wildcard_without_replacements_goes_at_once() {
+    let mut model = Model::of(&[]);
+    let other = record("a.other.example.com", &["192.0.2.1"]);
+    model.settle(&Wish::of(&[record("*.wild.example.com", &["192.0.2.1"]), other.clone()]), &settings());
+    assert_eq!(verbs(&model.plan(&Wish::of(&[other]), &settings())), ["delete *.wild.example.com"]);
+}
+
+#[test]
+fn a_wildcard_that_names_hang_on_is_guarded() {
+    let mut model = Model::of(&[]);
+    model.settle(&Wish::of(&[record("*.example.com", &["192.0.2.1"])]), &settings());
+    // The replacement cannot be made, because its marker cannot.
+    let long = format!("{}.example.com", "x".repeat(63));
+    let wish = Wish::of(&[record(&long, &["192.0.2.1"])]);
+    let plan = model.plan(&wish, &settings());
+    assert!(plan.steps.is_empty() && plan.is_braked());
+    assert!(held(&plan).contains(&"*.example.com wildcard-guarded".to_owned()), "{:?}", held(&plan));
+    assert_eq!(verbs(&model.plan(&wish, &confirmed())), ["delete *.example.com"]);
+}
+
+#[test]
+fn a_name_goes_after_the_wildcard_that_covers_it_is_seen() {
+    let mut model = Model::of(&[]);
+    let www = record("www.example.com", &["192.0.2.1"]);
+    model.settle(&Wish::of(std::slice::from_ref(&www)), &settings());
+    let wish = Wish { covered: vec![www], ..Wish::of(&[record("*.example.com", &["192.0.2.1"])]) };
+    let plan = model.plan(&wish, &settings());
+    assert_eq!(verbs(&plan), ["create *.example.com"]);
+    assert_eq!(held(&plan), ["www.example.com replacement-pending"]);
+    model.settle(&wish, &settings());
+    assert_eq!(model.values("www.example.com", "A"), [""; 0]);
+}
+
+#[test]
+fn a_stale_digest_is_refused() {
+    let model = filled(2);
+    let plan = model.plan(&Wish::of(&many(3)), &settings());
+    assert_eq!(plan.check(&plan.digest), Ok(()));
+    assert_eq!(plan.check(&plan.digest[..8]), Ok(()));
+    assert!(plan.check(&plan.digest[..4]).is_err());
+    let other = model.plan(&Wish::of(&many(4)), &settings());
+    assert_eq!(other.check(&plan.digest).unwrap_err().found, other.digest);
+}
+
+#[test]
+fn what_others_do_elsewhere_leaves_the_digest_alone() {
+    let mut model = filled(2);
+    let digest = model.plan(&Wish::of(&many(3)), &settings()).digest;
+    model.put("hand.example.com", "A", &["192.0.2.9"]);
+    assert_eq!(model.plan(&Wish::of(&many(3)), &settings()).digest, digest);
+    model.put("n2.example.com", "A", &["192.0.2.9"]);
+    assert_ne!(model.plan(&Wish::of(&many(3)), &settings()).digest, digest);
+}

@@ -1,0 +1,280 @@
+//! What is wanted, sorted into zones: one record set per name, type and identifier, in canonical form.
+//!
+//! Where several objects want the same set the choice is that of external-dns: the object that the present record was
+//! made for, else the least. What cannot be published is held here with its reason, and keeps its name from being deleted.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use super::observed::{Observed, RecordKind, RecordSet, ZoneState};
+use super::settings::Settings;
+use super::zone::Zone;
+use super::{Content, Held, Intent, Verb, canonical, ownership};
+use crate::desired::{Record, RecordType};
+use crate::model::{ObjectRef, Str};
+use crate::reason::{self, Reason};
+
+/// A record set that is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Wanted<'a> {
+    /// Canonical name.
+    pub(super) name: Str,
+    /// Type.
+    pub(super) kind: RecordType,
+    /// Tells it from others of its name and type.
+    pub(super) set_identifier: Option<Str>,
+    /// Canonical values, TTL where one is asked for, properties that the provider keeps.
+    pub(super) content: Content,
+    /// Routes that ask for it.
+    pub(super) routes: &'a [ObjectRef],
+}
+
+/// Everything wanted, by zone.
+#[derive(Default)]
+pub(super) struct Wishes<'a> {
+    /// Sorted by name, type and identifier.
+    pub(super) by_zone: BTreeMap<&'a str, Vec<Wanted<'a>>>,
+    /// What a wildcard is to answer for, by zone.
+    pub(super) covered: BTreeMap<&'a str, Vec<Wanted<'a>>>,
+    /// Names that are wanted and that nothing can be published for; what is there is kept.
+    pub(super) stuck: BTreeMap<Str, (Reason, String)>,
+    /// Why.
+    pub(super) held: Vec<Held>,
+}
+
+impl<'a> Wanted<'a> {
+    /// The object that its marker names: `httproute/shop/web`.
+    pub(super) fn resource(&self) -> Option<String> {
+        self.routes.first().map(resource_of)
+    }
+
+    pub(super) fn key(&self) -> (&Str, RecordType, &Option<Str>) {
+        (&self.name, self.kind, &self.set_identifier)
+    }
+
+    /// The same as a record set that is there, at another name.
+    pub(super) fn like(set: &RecordSet, name: &Str) -> Option<Self> {
+        let content =
+            Content { values: canonical::values(&set.kind, &set.values).into_iter().collect(), ..Content::of(set) };
+        let set_identifier = set.set_identifier.clone();
+        Some(Wanted { name: name.clone(), kind: set.made()?, set_identifier, content, routes: &[] })
+    }
+
+    fn of(record: &'a Record, settings: &Settings) -> Self {
+        let capabilities = &settings.capabilities;
+        let kind = RecordKind::from(record.kind);
+        let mut properties = if capabilities.has_properties { record.provider_specific.clone() } else { Vec::new() };
+        properties.sort();
+        Wanted {
+            name: canonical::name(&record.name),
+            kind: record.kind,
+            set_identifier: record
+                .set_identifier
+                .clone()
+                .filter(|id| capabilities.has_set_identifiers && !id.is_empty()),
+            content: Content {
+                ttl: record.ttl.map(|ttl| ttl.max(capabilities.min_ttl)),
+                values: canonical::values(&kind, &record.targets).into_iter().collect(),
+                properties,
+            },
+            routes: &record.routes,
+        }
+    }
+
+    fn held(&self, zone: Option<&Str>, reason: Reason, message: String) -> Held {
+        let mut held = Held::new(zone, &self.name, reason, message);
+        held.kind = Some(self.kind);
+        held.verb = Some(Verb::Create);
+        held.new = self.content.values.clone();
+        held.object = self.routes.first().cloned();
+        held
+    }
+
+    /// What keeps it from ever being a record set.
+    fn flaw(&self) -> Option<(Reason, String)> {
+        let name = &self.name;
+        let values = &self.content.values;
+        if values.is_empty() {
+            return Some((
+                reason::LAST_ADDRESS,
+                format!("`{name}` would have no address left, so it is kept as it is"),
+            ));
+        }
+        if let Some(odd) = values.iter().find(|value| !canonical::is_valid(self.kind, value)) {
+            return Some((reason::TARGET_INVALID, format!("`{odd}` cannot be the value of a {} record", self.kind)));
+        }
+        if self.kind == RecordType::Cname && values.len() > 1 {
+            let all = values.join("`, `");
+            return Some((reason::SEVERAL_CNAME_TARGETS, format!("`{name}` would be a CNAME for `{all}` at once")));
+        }
+        None
+    }
+}
+
+/// The object that a marker names.
+fn resource_of(route: &ObjectRef) -> String {
+    format!("{}/{}/{}", route.kind.as_str().to_ascii_lowercase(), route.key.namespace, route.key.name)
+}
+
+/// Sorts what is wanted into the zones that are served.
+pub(super) fn sort_out<'a>(intent: &Intent<'a>, observed: &'a Observed, settings: &Settings) -> Wishes<'a> {
+    let mut wishes = Wishes::default();
+    for record in intent.records {
+        let wanted = Wanted::of(record, settings);
+        if let Some(zone) = wishes.admit(&wanted, observed, settings) {
+            wishes.by_zone.entry(zone).or_default().push(wanted);
+        }
+    }
+    for record in intent.covered.iter().filter(|record| settings.managed.contains(&record.kind)) {
+        let wanted = Wanted::of(record, settings);
+        if let Some(zone) = observed.zone_of(&wanted.name).filter(|_| wanted.flaw().is_none()) {
+            wishes.covered.entry(zone).or_default().push(wanted);
+        }
+    }
+    wishes
+}
+
+/// Sorts the values of challenges into zones. They are wanted whatever types are managed.
+pub(super) fn challenges<'a>(
+    records: &'a [Record],
+    observed: &'a Observed,
+    settings: &Settings,
+) -> BTreeMap<&'a str, BTreeMap<Str, Wanted<'a>>> {
+    let mut zones: BTreeMap<&str, BTreeMap<Str, Wanted<'_>>> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.kind == RecordType::Txt) {
+        let mut wanted = Wanted { set_identifier: None, ..Wanted::of(record, settings) };
+        let Some(zone) = observed.zone_of(&wanted.name) else { continue };
+        let names = zones.entry(zone).or_default();
+        if let Some(first) = names.get(&wanted.name) {
+            let both = first.content.values.iter().chain(&wanted.content.values);
+            wanted.content.values = both.cloned().collect::<BTreeSet<_>>().into_iter().collect();
+            wanted.content.ttl = first.content.ttl.min(wanted.content.ttl).or(first.content.ttl).or(wanted.content.ttl);
+        }
+        names.insert(wanted.name.clone(), wanted);
+    }
+    zones
+}
+
+impl<'a> Wishes<'a> {
+    /// The zone that takes a record, or a held one.
+    fn admit(&mut self, wanted: &Wanted<'a>, observed: &'a Observed, settings: &Settings) -> Option<&'a str> {
+        let zone = observed.zone_of(&wanted.name);
+        let flaw = if !settings.managed.contains(&wanted.kind) {
+            let message =
+                format!("`{}` would have a {} record, and that type is not managed", wanted.name, wanted.kind);
+            Some((reason::TYPE_NOT_MANAGED, message))
+        } else if zone.is_none() {
+            let zones: Vec<_> = observed.zones().map(|(name, _)| name.to_string()).collect();
+            Some((reason::ZONE_NOT_SERVED, format!("no zone holds `{}`; served: {}", wanted.name, listed(&zones))))
+        } else {
+            wanted.flaw()
+        };
+        let Some((reason, message)) = flaw else { return zone.map(|zone| &**zone) };
+        self.held.push(wanted.held(zone, reason, message.clone()));
+        self.stuck.entry(wanted.name.clone()).or_insert((reason, message));
+        None
+    }
+
+    /// Chooses one record set for each name, type and identifier of a zone.
+    pub(super) fn choose(&mut self, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
+        let all = self.by_zone.remove(&**zone.name).unwrap_or_default();
+        self.settle(all, zone, settings)
+    }
+
+    /// Chooses likewise among what wildcards are to answer for.
+    pub(super) fn choose_covered(&mut self, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
+        let all = self.covered.remove(&**zone.name).unwrap_or_default();
+        self.settle(all, zone, settings)
+    }
+
+    fn settle(&mut self, mut all: Vec<Wanted<'a>>, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
+        all.sort_by(|a, b| a.key().cmp(&b.key()).then_with(|| least(a, b)));
+        let mut chosen: Vec<Wanted<'a>> = Vec::with_capacity(all.len());
+        for candidates in all.chunk_by(|a, b| a.key() == b.key()) {
+            chosen.extend(preferred(candidates, zone, settings).cloned());
+        }
+        self.settle_types(&mut chosen, zone);
+        self.keep_inside(&mut chosen, zone);
+        chosen
+    }
+
+    /// Where a name would have a CNAME and other records, the CNAME goes.
+    fn settle_types(&mut self, chosen: &mut Vec<Wanted<'a>>, zone: &Zone<'_>) {
+        let others: BTreeSet<Str> =
+            chosen.iter().filter(|w| w.kind != RecordType::Cname).map(|w| w.name.clone()).collect();
+        chosen.retain(|wanted| {
+            let clashes = wanted.kind == RecordType::Cname && others.contains(&wanted.name);
+            if clashes {
+                let message =
+                    format!("`{}` is wanted both as a CNAME and with addresses; the addresses stay", wanted.name);
+                self.held.push(wanted.held(Some(zone.name), reason::TYPE_CLASH, message));
+            }
+            !clashes
+        });
+    }
+
+    /// Names that the zone hands over to other servers would never be answered from it.
+    fn keep_inside(&mut self, chosen: &mut Vec<Wanted<'a>>, zone: &Zone<'_>) {
+        chosen.retain(|wanted| {
+            let Some(cut) = zone.cut_above(&wanted.name) else { return true };
+            let message =
+                format!("zone `{}` hands `{cut}` over, so that `{}` is not answered from it", zone.name, wanted.name);
+            self.held.push(wanted.held(Some(zone.name), reason::ZONE_NOT_SERVED, message.clone()));
+            self.stuck.entry(wanted.name.clone()).or_insert((reason::ZONE_NOT_SERVED, message));
+            false
+        });
+    }
+
+    /// Everything wanted in a zone that could not be read is held.
+    pub(super) fn hold_unreadable(&mut self, zone: &'a Str, state: &ZoneState) {
+        let ZoneState::Unreadable(why) = state else { return };
+        let count = self.by_zone.remove(&**zone).map_or(0, |wanted| wanted.len());
+        let message = format!(
+            "zone `{zone}` could not be read ({why}), so nothing in it is changed; {count} records are wanted there"
+        );
+        self.held.push(Held::new(Some(zone), "", reason::ZONE_UNREADABLE, message));
+    }
+}
+
+/// The candidate of the object that the present record was made for, else the least. They come least first.
+fn preferred<'c, 'a>(candidates: &'c [Wanted<'a>], zone: &Zone<'_>, settings: &Settings) -> Option<&'c Wanted<'a>> {
+    let least = candidates.first()?;
+    if candidates.len() == 1 {
+        return Some(least);
+    }
+    let present = zone.set(&least.name, least.kind, least.set_identifier.as_ref());
+    let recorded = present.and_then(|set| match ownership::of(zone, set, settings, true) {
+        ownership::Ownership::Ours(ours) => ours.markers.iter().find_map(|m| m.labels.resource()).map(str::to_owned),
+        _ => None,
+    });
+    let same = candidates.iter().find(|candidate| recorded.is_some() && candidate.resource() == recorded);
+    same.or(Some(least))
+}
+
+/// The order of external-dns: fewer values first, then by value, addresses as numbers.
+fn least(a: &Wanted<'_>, b: &Wanted<'_>) -> Ordering {
+    let (ours, theirs) = (&a.content.values, &b.content.values);
+    let by_value = || ours.iter().zip(theirs).map(|(a, b)| by_address(a, b)).find(|order| order.is_ne());
+    ours.len()
+        .cmp(&theirs.len())
+        .then_with(|| by_value().unwrap_or(Ordering::Equal))
+        .then_with(|| (a.content.ttl, a.routes, &a.content).cmp(&(b.content.ttl, b.routes, &b.content)))
+}
+
+fn by_address(a: &str, b: &str) -> Ordering {
+    match (a.parse::<IpAddr>(), b.parse::<IpAddr>()) {
+        (Ok(a), Ok(b)) => a.cmp(&b),
+        (Ok(_), Err(_)) => Ordering::Less,
+        (Err(_), Ok(_)) => Ordering::Greater,
+        _ => a.cmp(b),
+    }
+}
+
+fn listed(zones: &[String]) -> String {
+    match zones {
+        [] => "none".to_owned(),
+        few if few.len() <= 5 => format!("`{}`", few.join("`, `")),
+        many => format!("{} zones", many.len()),
+    }
+}

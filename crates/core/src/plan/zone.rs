@@ -1,0 +1,67 @@
+//! One zone as the planner looks at it: record sets by name, and the markers among them.
+
+use std::collections::BTreeMap;
+
+use super::observed::{RecordKind, RecordSet, ZoneContent};
+use super::ownership::Markers;
+use super::settings::Settings;
+use crate::desired::RecordType;
+use crate::model::Str;
+
+/// A zone that was read to its end.
+pub(super) struct Zone<'a> {
+    /// Its name.
+    pub(super) name: &'a Str,
+    /// What it holds.
+    pub(super) content: &'a ZoneContent,
+    /// The ownership values in it; none without a registry.
+    pub(super) markers: Markers<'a>,
+    by_name: BTreeMap<&'a str, &'a [RecordSet]>,
+}
+
+impl<'a> Zone<'a> {
+    /// Looks at a zone.
+    pub(super) fn new(name: &'a Str, content: &'a ZoneContent, settings: &'a Settings) -> Self {
+        let groups = content.sets().chunk_by(|a, b| a.name == b.name);
+        let by_name = groups.filter_map(|sets| sets.first().map(|first| (&*first.name, sets))).collect();
+        let markers = settings.txt().map_or_else(Markers::default, |registry| Markers::read(content, registry));
+        Zone { name, content, markers, by_name }
+    }
+
+    /// The names that have record sets.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.by_name.keys().copied()
+    }
+
+    /// The record sets of a name.
+    pub(super) fn at(&self, name: &str) -> &'a [RecordSet] {
+        self.by_name.get(name).copied().unwrap_or_default()
+    }
+
+    /// One record set.
+    pub(super) fn set(&self, name: &str, kind: RecordType, id: Option<&Str>) -> Option<&'a RecordSet> {
+        self.at(name).iter().find(|set| set.made() == Some(kind) && set.set_identifier.as_ref() == id)
+    }
+
+    /// Whether a name has a record set of a type, whatever its identifier.
+    pub(super) fn has(&self, name: &str, kind: RecordType) -> bool {
+        self.at(name).iter().any(|set| set.made() == Some(kind))
+    }
+
+    /// Where the zone hands a name over to other servers or another name, if it does.
+    pub(super) fn cut_above(&self, name: &str) -> Option<&'a str> {
+        let hands_over = |set: &RecordSet, at: &str| match &set.kind {
+            RecordKind::Other(kind) if &**kind == "NS" => at != &**self.name,
+            RecordKind::Other(kind) => &**kind == "DNAME" && at != name,
+            RecordKind::Made(_) => false,
+        };
+        let inside = std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest));
+        let mut inside = inside.take_while(|at| at.len() >= self.name.len());
+        inside.find_map(|at| {
+            self.by_name
+                .get_key_value(at)
+                .filter(|(at, sets)| sets.iter().any(|set| hands_over(set, at)))
+                .map(|(at, _)| *at)
+        })
+    }
+}

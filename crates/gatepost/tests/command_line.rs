@@ -1,0 +1,347 @@
+//! The command line itself: exit statuses, what is said about bad settings and unreadable input, and where.
+//!
+//! Exit status: 0 done, 1 the answer is no, 2 usage or settings, 4 could not read; the same in every output format.
+
+use std::process::{Command, Stdio};
+
+use gatepost_testkit::program::{Answer, Program, words};
+use gatepost_testkit::scratch::Scratch;
+
+const GATEWAY: &str = "\
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: infra, name: edge}
+spec:
+  gatewayClassName: standard
+  addresses: [{value: 192.0.2.1}]
+  listeners: [{name: web, port: 80, protocol: HTTP, hostname: \"*.example.org\"}]
+";
+
+fn route(name: &str) -> String {
+    format!(
+        "\
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {{namespace: infra, name: {name}}}
+spec: {{parentRefs: [{{name: edge}}], hostnames: [{name}.example.org]}}
+"
+    )
+}
+
+fn world(routes: &[&str]) -> String {
+    let routes = routes.iter().map(|name| route(name));
+    std::iter::once(GATEWAY.to_owned()).chain(routes).collect::<Vec<_>>().join("---\n")
+}
+
+fn gatepost() -> Program {
+    Program::at(env!("CARGO_BIN_EXE_gatepost"))
+}
+
+/// Runs a command line on objects that are handed over as standard input.
+fn run(line: &str, input: &str) -> Answer {
+    gatepost().run(&words(line), input).expect("the program runs")
+}
+
+fn scratch() -> Scratch {
+    Scratch::new().expect("a folder can be made")
+}
+
+/// A path inside quotes, so that it stays one word.
+fn quoted(path: impl AsRef<std::path::Path>) -> String {
+    format!("'{}'", path.as_ref().display())
+}
+
+#[test]
+fn a_bad_setting_ends_the_program_and_names_its_flag() {
+    let lines = [
+        ("--label-filter", "plan -f - --label-filter 'tier in'"),
+        ("--label-filter", "plan -f - --label-filter '=x'"),
+        ("--annotation-filter", "plan -f - --annotation-filter 'a in (b'"),
+        ("--gateway-label-filter", "explain a.example.org -f - --gateway-label-filter 'a b'"),
+        ("--source", "plan -f - --source service"),
+        ("--source", "plan -f - --source gateway-httproute,nothing"),
+        ("--annotation-prefix", "plan -f - --annotation-prefix dns.example.org"),
+        ("--annotation-prefix", "plan -f - --annotation-prefix /"),
+        ("--gateway-address", "plan -f - --gateway-address edge=192.0.2.1"),
+        ("--gateway-address", "plan -f - --gateway-address infra/edge"),
+        ("--gateway-address", "plan -f - --gateway-address infra/edge="),
+        ("--gateway-address", "plan -f - --gateway-address /edge=192.0.2.1"),
+        ("--gateway-address", "plan -f - --gateway-address 'infra/edge=not an address'"),
+        ("--fqdn-template", "plan -f - --fqdn-template '{{.Name'"),
+        ("--fqdn-template", "plan -f - --fqdn-template '{{nothing .Name}}'"),
+        ("--fqdn-template", "explain a.example.org -f - --fqdn-template ok --fqdn-template '{{end}}'"),
+        ("--profile", "plan -f - --profile loose"),
+        ("--publish", "plan -f - --publish some"),
+        ("--publish", "plan -f - --publish governed --profile external-dns"),
+        ("--status", "plan -f - --status guess"),
+        ("--output", "plan -f - -o xml"),
+        ("--diff", "plan -f - --expect-no-changes"),
+        ("-f", "plan"),
+        ("--no-such-flag", "plan -f - --no-such-flag"),
+    ];
+    for (flag, line) in lines {
+        let answer = run(line, &world(&["a"]));
+        assert_eq!(answer.exit, 2, "{line}: {}", answer.errors);
+        assert!(answer.errors.contains(flag), "{line} does not name {flag}:\n{}", answer.errors);
+        assert!(answer.output.is_empty(), "{line} answers all the same:\n{}", answer.output);
+    }
+}
+
+#[test]
+fn what_is_neither_hostname_nor_reason_is_wrong_usage() {
+    for subject in ["under_score.example.org", "192.0.2.1", "no-such-reason!", "''"] {
+        let answer = run(&format!("explain {subject} -f -"), GATEWAY);
+        assert_eq!(answer.exit, 2, "{subject}: {}", answer.errors);
+        assert!(answer.errors.contains("explain GP0204"), "{}", answer.errors);
+    }
+}
+
+#[test]
+fn the_environment_is_read_like_flags_and_loses_to_them() {
+    let world = world(&["a"]);
+    let run = |name: &str, value: &str, line: &str| {
+        gatepost().with(name, value).run(&words(line), &world).expect("the program runs")
+    };
+    let answer = run("GATEPOST_LABEL_FILTER", "a in", "plan -f -");
+    assert_eq!(answer.exit, 2);
+    assert!(answer.errors.contains("--label-filter"), "{}", answer.errors);
+    let filtered = run("GATEPOST_DOMAIN_FILTER", "example.net", "plan -f - -o zonefile");
+    assert!(!filtered.output.contains("a.example.org"), "{}", filtered.output);
+    let won = run("GATEPOST_DOMAIN_FILTER", "example.net", "plan -f - -o zonefile --domain-filter example.org");
+    assert!(won.output.contains("a.example.org. 300 IN A 192.0.2.1"), "{}", won.output);
+}
+
+#[test]
+fn a_settings_file_holds_flags_and_loses_to_the_command_line() {
+    let folder = scratch();
+    let path = folder.file("settings.yaml", "domain-filter: [example.net]\nttl: 5\n").expect("written");
+    let unknown = run(&format!("plan -f - --settings {}", quoted(&path)), GATEWAY);
+    assert_eq!(unknown.exit, 2);
+    assert!(unknown.errors.contains("`ttl`") && unknown.errors.contains("settings.yaml"), "{}", unknown.errors);
+    let path = folder.file("settings.yaml", "domain-filter: [example.net]\npublish: all\n").expect("written");
+    let line = format!("plan -f - -o zonefile --settings {}", quoted(&path));
+    assert!(!run(&line, &world(&["a"])).output.contains("a.example.org"));
+    assert!(run(&format!("{line} --domain-filter example.org"), &world(&["a"])).output.contains("a.example.org"));
+}
+
+#[test]
+fn bad_settings_files_name_the_key_or_flag() {
+    let folder = scratch();
+    let texts = [
+        ("label-filter: 'tier in'", "--label-filter"),
+        ("annotation-prefix: nope", "--annotation-prefix"),
+        ("source: [service]", "--source"),
+        ("fqdn-template: '{{.Name'", "--fqdn-template"),
+        ("profile: loose", "--profile"),
+        ("gateway-address: {infra/edge: 192.0.2.1}", "`gateway-address`"),
+        ("namespace:", "`namespace`"),
+        ("no-such-key: 1", "`no-such-key`"),
+        ("settings: other.yaml", "`settings`"),
+        ("- a list", "settings.yaml"),
+        ("{unclosed", "settings.yaml"),
+    ];
+    for (text, named) in texts {
+        let path = folder.file("settings.yaml", text).expect("written");
+        let answer = run(&format!("plan -f - --settings {}", quoted(&path)), &world(&["a"]));
+        assert_eq!(answer.exit, 2, "{text}: {}{}", answer.output, answer.errors);
+        assert!(answer.errors.contains(named), "{text} does not name {named}:\n{}", answer.errors);
+    }
+    let answer = run(&format!("plan -f - --settings {}", quoted(folder.path().join("absent.yaml"))), GATEWAY);
+    assert_eq!(answer.exit, 2);
+    assert!(answer.errors.contains("absent.yaml"), "{}", answer.errors);
+}
+
+#[test]
+fn what_cannot_be_read_is_status_4_and_names_the_path() {
+    let folder = scratch();
+    folder.file("manifests/edge.yaml", GATEWAY).expect("written");
+    let file = folder.path().join("manifests/edge.yaml");
+    let below = file.join("deeper.yaml");
+    for path in [folder.path().join("absent.yaml"), below, folder.path().join("nowhere/")] {
+        for command in ["plan", "check", "status", "explain a.example.org"] {
+            let answer = run(&format!("{command} -f {} -f {}", quoted(&file), quoted(&path)), "");
+            assert_eq!(answer.exit, 4, "{command}: {}", answer.errors);
+            assert!(answer.errors.contains(&*path.to_string_lossy()), "{}", answer.errors);
+            assert!(answer.output.is_empty(), "{}", answer.output);
+        }
+    }
+    let answer = run(&format!("plan -f {} --diff {}", quoted(&file), quoted(folder.path().join("old"))), "");
+    assert_eq!(answer.exit, 4);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_is_read_whole_or_not_at_all() {
+    let folder = scratch();
+    folder.file("edge.yaml", GATEWAY).expect("written");
+    std::os::unix::fs::symlink("nowhere.yaml", folder.path().join("dangling.yaml")).expect("linked");
+    let answer = run(&format!("plan -f {}", quoted(folder.path())), "");
+    assert_eq!(answer.exit, 4);
+    assert!(answer.errors.contains("dangling.yaml"), "{}", answer.errors);
+}
+
+#[test]
+fn folders_are_read_recursively_and_other_files_passed_over() {
+    let folder = scratch();
+    folder.file("edge.yaml", GATEWAY).expect("written");
+    folder.file("deep/er/a.yml", &route("a")).expect("written");
+    folder.file("deep/.hidden.yaml", &route("hidden")).expect("written");
+    folder.file("README.md", "no YAML: {").expect("written");
+    let answer = run(&format!("plan -o zonefile -f {}", quoted(folder.path())), "");
+    assert_eq!(answer.exit, 0, "{}", answer.errors);
+    assert!(answer.output.contains("a.example.org."), "{}", answer.output);
+    assert!(!answer.output.contains("hidden"), "{}", answer.output);
+}
+
+#[test]
+fn standard_input_and_files_make_one_world() {
+    let folder = scratch();
+    let gateway = folder.file("edge.yaml", GATEWAY).expect("written");
+    let answer = run(&format!("plan -o zonefile -f {} -f -", quoted(gateway)), &route("a"));
+    assert_eq!(answer.exit, 0, "{}", answer.errors);
+    assert!(answer.output.contains("a.example.org. 300 IN A 192.0.2.1"), "{}", answer.output);
+    let empty = run("plan -f -", "");
+    assert_eq!((empty.exit, empty.errors.as_str()), (0, ""));
+    assert!(empty.output.starts_with("0 records, 0 certificates, 0 hostnames withheld"), "{}", empty.output);
+}
+
+#[test]
+fn one_unreadable_file_is_told_and_the_other_is_planned() {
+    let folder = scratch();
+    folder.file("a.yaml", &world(&["a"])).expect("written");
+    folder.file("b.yaml", "kind: [unclosed\n").expect("written");
+    let line = format!("plan -f {}", quoted(folder.path()));
+    let answer = run(&line, "");
+    assert!(answer.output.contains("a.example.org A 192.0.2.1"), "{}", answer.output);
+    assert!(answer.output.contains("b.yaml") && answer.output.contains("syntax-error"), "{}", answer.output);
+    let json = run(&format!("{line} -o json"), "");
+    assert_eq!(json.exit, answer.exit);
+    assert_eq!(json.output.matches("\"syntax-error\"").count(), 1, "{}", json.output);
+    let explained = run(&format!("explain a.example.org -f {}", quoted(folder.path())), "");
+    assert_eq!(explained.exit, 0, "{}", explained.output);
+    assert!(explained.errors.contains("b.yaml"), "{}", explained.errors);
+}
+
+#[test]
+fn the_exit_status_does_not_depend_on_the_format() {
+    let folder = scratch();
+    let old = quoted(folder.file("old.yaml", &world(&["a"])).expect("written"));
+    let world = world(&["a", "b"]);
+    let lines = [
+        ("check", &["json", "sarif", "github"][..], 0),
+        ("status", &["json"], 0),
+        ("explain a.example.org", &["json"], 0),
+        ("explain nobody.example.org", &["json"], 1),
+        ("explain GP0204", &["json"], 0),
+        ("route --gateway infra/edge --port 80 http://nobody.example.org/", &["json"], 1),
+        ("plan", &["json", "markdown", "zonefile"], 0),
+        (&format!("plan --diff {old}"), &["json", "markdown", "zonefile"], 0),
+        (&format!("plan --diff {old} --expect-no-changes"), &["json", "markdown", "zonefile"], 1),
+        ("plan --domain-filter example.net", &["json", "markdown", "zonefile"], 0),
+        ("plan --status guess", &["json"], 2),
+        ("plan -f absent.yaml", &["json", "markdown", "zonefile"], 4),
+    ];
+    for (line, formats, expected) in lines {
+        assert_eq!(run(&format!("{line} -f -"), &world).exit, expected, "{line}");
+        for format in formats {
+            let answer = run(&format!("{line} -f - -o {format}"), &world);
+            assert_eq!(answer.exit, expected, "{line} -o {format}: {}", answer.errors);
+        }
+    }
+}
+
+#[test]
+fn a_check_fails_by_errors_and_strictly_by_warnings() {
+    let broken = world(&["a"]).replace("name: edge}]", "name: egde}]");
+    assert_eq!(run("check -f -", &broken).exit, 1);
+    assert_eq!(run("check -f - -o json", &broken).exit, 1);
+    let odd = world(&["a"]).replace("hostnames: [a.example.org]", "hostnames: [a.example.org, a.example.net]");
+    assert_eq!(run("check -f -", &odd).exit, 0);
+    assert_eq!(run("check -f - --strict", &odd).exit, 1);
+    assert_eq!(run("check -f - --strict -o sarif", &odd).exit, 1);
+}
+
+#[test]
+fn a_reason_is_explained_without_objects() {
+    for subject in ["GP0204", "namespace-not-allowed"] {
+        let answer = run(&format!("explain {subject}"), "");
+        assert_eq!(answer.exit, 0, "{}", answer.errors);
+        assert!(answer.output.contains("namespace-not-allowed") && answer.output.contains("GP0204"));
+    }
+}
+
+#[test]
+fn nothing_is_coloured_where_nobody_looks() {
+    for program in [gatepost(), gatepost().with("NO_COLOR", "1")] {
+        for line in ["plan -f -", "check -f -", "explain a.example.org -f -", "explain nobody.example.org -f -"] {
+            let answer = program.run(&words(line), &world(&["a"])).expect("the program runs");
+            assert!(!answer.output.contains('\x1b') && !answer.errors.contains('\x1b'), "{line}");
+        }
+    }
+}
+
+#[test]
+fn nobody_listening_is_nobodys_failure() {
+    let folder = scratch();
+    let names: Vec<String> = (0..2000).map(|i| format!("name-{i}")).collect();
+    let world = world(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let path = folder.file("world.yaml", &world).expect("written");
+    for format in ["text", "json", "markdown", "zonefile"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_gatepost"))
+            .args(["plan", "-f", &path, "-o", format])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program runs");
+        drop(child.stdout.take());
+        let done = child.wait_with_output().expect("the program ends");
+        assert_eq!(done.status.code(), Some(0), "{format}");
+        assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{format}");
+    }
+}
+
+#[test]
+fn what_is_asked_for_help_is_answered() {
+    for line in ["--help", "plan --help", "explain --help", "--version"] {
+        let answer = run(line, "");
+        assert_eq!((answer.exit, answer.errors.as_str()), (0, ""), "{line}");
+        assert!(!answer.output.is_empty());
+    }
+}
+
+/// A name server's own reader takes what is written, where it is installed; the escapes have tests of their own.
+#[test]
+fn a_name_server_reads_the_zone_file() {
+    let hostile = "lb.example.net ; $INCLUDE x @ (\\\\\\\"\\nwww.example.org. 60 IN A 198.51.100.66";
+    let annotated = |name: &str, target: &str| {
+        let metadata = format!("name: {name}, annotations: {{external-dns.kubernetes.io/target: \"{target}\"}}");
+        let route = route(name).replace(&format!("name: {name}}}"), &format!("{metadata}}}"));
+        format!("{}{STATUS}", route.trim_end().to_owned() + "\n")
+    };
+    let routes = [annotated("b", "192.0.2.9,2001:db8::9"), annotated("c", "lb.example.net."), annotated("d", hostile)];
+    let world = format!(
+        "{}---\n{}",
+        world(&["a"]).replace("[a.example.org]", "[a.example.org, '*.example.org']"),
+        routes.join("---\n")
+    );
+    for profile in ["strict", "external-dns"] {
+        let zone = run(&format!("plan -f - -o zonefile --profile {profile}"), &world).output;
+        assert!(zone.contains("c.example.org. 300 IN CNAME lb.example.net."), "{zone}");
+        assert!(!zone.lines().any(|line| line.starts_with("www.")), "{zone}");
+        let header = "example.org. 300 IN SOA ns.example.net. x.example.net. 1 60 60 60 60\nexample.org. 300 IN NS ns.example.net.\n";
+        let folder = scratch();
+        let path = folder.file("zone", &format!("{header}{zone}")).expect("written");
+        let Ok(done) = Command::new("named-checkzone").args(["-i", "none", "example.org", &path]).output() else {
+            return;
+        };
+        assert!(done.status.success(), "{zone}\n{}", String::from_utf8_lossy(&done.stdout));
+    }
+}
+
+const STATUS: &str = "\
+status:
+  parents:
+  - parentRef: {name: edge}
+    controllerName: example.org/gateway
+    conditions: [{type: Accepted, status: \"True\", reason: Accepted}]
+";
