@@ -46,7 +46,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What is not done, and why, sorted.
     pub held: Vec<Held>,
-    /// Record sets that are wanted and ours. Who gives them back as [`Intent::remembered`] can delete those that external-dns made.
+    /// Record sets that are wanted and ours. Who adds them up and gives them back as [`Intent::remembered`] can later delete
+    /// those that external-dns made.
     pub ours: BTreeSet<RecordKey>,
     /// The state of each zone that the plan was made for.
     pub epochs: BTreeMap<Str, Str>,
@@ -261,9 +262,14 @@ impl Plan {
 }
 
 impl Step {
+    /// The changes of its record sets and markers.
+    pub fn all_changes(&self) -> impl Iterator<Item = &SetChange> {
+        self.changes.iter().chain(&self.markers)
+    }
+
     /// Everything that must be true when it is written.
     pub fn preconditions(&self) -> Vec<Precondition> {
-        let olds = self.changes.iter().chain(&self.markers).map(SetChange::precondition);
+        let olds = self.all_changes().map(SetChange::precondition);
         let all: BTreeSet<Precondition> = olds.chain(self.guards.iter().cloned()).collect();
         all.into_iter().collect()
     }

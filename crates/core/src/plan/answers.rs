@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use super::SetChange;
 use super::observed::RecordKind;
 use crate::desired::RecordType;
 
@@ -14,24 +15,31 @@ pub(super) type Mask = u8;
 /// Record sets of one name, counted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Here {
-    a: u32,
-    aaaa: u32,
-    cname: u32,
-    others: u32,
+    a: i32,
+    aaaa: i32,
+    cname: i32,
+    others: i32,
 }
 
-/// The names of a zone and what they answer.
+/// Names and how many record sets they have; or, on top of another tree, how many more or fewer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Answers<'a> {
+pub(super) struct Tree<'a> {
     here: BTreeMap<&'a str, Here>,
-    /// How many record sets stand at or below a name.
-    existing: BTreeMap<&'a str, u32>,
-    /// The owners of wildcards by what stands behind `*.`.
+    /// Record sets at or below a name.
+    existing: BTreeMap<&'a str, i32>,
+    /// Wildcards by what stands behind `*.`.
     wildcards: BTreeMap<&'a str, &'a str>,
 }
 
+/// What a zone answers: a tree, and what was added and removed since.
+#[derive(Clone, Debug)]
+pub(super) struct Answers<'b, 'a> {
+    base: &'b Tree<'a>,
+    since: Tree<'a>,
+}
+
 impl Here {
-    fn count(&mut self, kind: &RecordKind) -> &mut u32 {
+    fn count(&mut self, kind: &RecordKind) -> &mut i32 {
         match kind {
             RecordKind::Made(RecordType::A) => &mut self.a,
             RecordKind::Made(RecordType::Aaaa) => &mut self.aaaa,
@@ -40,82 +48,112 @@ impl Here {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    fn plus(self, other: Here) -> Here {
+        Here {
+            a: self.a + other.a,
+            aaaa: self.aaaa + other.aaaa,
+            cname: self.cname + other.cname,
+            others: self.others + other.others,
+        }
+    }
+
+    fn is_empty(self) -> bool {
         self.a + self.aaaa + self.cname + self.others == 0
     }
 
-    fn mask(&self) -> Mask {
-        let bit = |count: u32, bits: Mask| if count > 0 { bits } else { 0 };
+    fn mask(self) -> Mask {
+        let bit = |count: i32, bits: Mask| if count > 0 { bits } else { 0 };
         bit(self.a, 1) | bit(self.aaaa, 2) | bit(self.cname, 3)
     }
 }
 
-impl<'a> Answers<'a> {
-    /// Adds a record set.
-    pub(super) fn add(&mut self, name: &'a str, kind: &RecordKind) {
-        *self.here.entry(name).or_default().count(kind) += 1;
+impl<'a> Tree<'a> {
+    /// The tree of these record sets.
+    pub(super) fn of<'k>(sets: impl IntoIterator<Item = (&'a str, &'k RecordKind)>) -> Self {
+        let mut tree = Tree::default();
+        sets.into_iter().for_each(|(name, kind)| tree.count(name, kind, 1));
+        tree
+    }
+
+    /// Every name in it, and everything above.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.existing.keys().copied()
+    }
+
+    fn count(&mut self, name: &'a str, kind: &RecordKind, by: i32) {
+        *self.here.entry(name).or_default().count(kind) += by;
         for name in at_and_above(name) {
-            *self.existing.entry(name).or_default() += 1;
+            *self.existing.entry(name).or_default() += by;
         }
         if let Some(base) = name.strip_prefix("*.") {
             self.wildcards.insert(base, name);
         }
     }
 
-    /// Removes a record set that was added.
+    fn here(&self, name: &str) -> Here {
+        self.here.get(name).copied().unwrap_or_default()
+    }
+}
+
+impl<'b, 'a> Answers<'b, 'a> {
+    /// The answers of a zone as it is.
+    pub(super) fn of(base: &'b Tree<'a>) -> Self {
+        Answers { base, since: Tree::default() }
+    }
+
+    /// Adds a record set.
+    pub(super) fn add(&mut self, name: &'a str, kind: &RecordKind) {
+        self.since.count(name, kind, 1);
+    }
+
+    /// Removes a record set.
     pub(super) fn remove(&mut self, name: &'a str, kind: &RecordKind) {
-        let Some(here) = self.here.get_mut(name) else { return };
-        let count = here.count(kind);
-        *count = count.saturating_sub(1);
-        if here.is_empty() {
-            self.here.remove(name);
-            name.strip_prefix("*.").map(|base| self.wildcards.remove(base));
-        }
-        for name in at_and_above(name) {
-            let count = self.existing.get_mut(name).map_or(0, |count| {
-                *count = count.saturating_sub(1);
-                *count
-            });
-            if count == 0 {
-                self.existing.remove(name);
-            }
+        self.since.count(name, kind, -1);
+    }
+
+    /// Carries out what a step does to a record set.
+    pub(super) fn carry_out(&mut self, change: &'a SetChange) {
+        match (&change.old, &change.new) {
+            (None, Some(_)) => self.add(&change.name, &RecordKind::from(change.kind)),
+            (Some(_), None) => self.remove(&change.name, &RecordKind::from(change.kind)),
+            _ => {}
         }
     }
 
     /// Whether a name exists: it or something below it has record sets.
     pub(super) fn exists(&self, name: &str) -> bool {
-        self.existing.contains_key(name)
-    }
-
-    /// Whether any wildcard has record sets.
-    pub(super) fn has_wildcards(&self) -> bool {
-        !self.wildcards.is_empty()
+        let count = |tree: &Tree<'_>| tree.existing.get(name).copied().unwrap_or_default();
+        count(self.base) + count(&self.since) > 0
     }
 
     /// The owner whose record sets answer for a name, if any does.
     pub(super) fn owner(&self, name: &str) -> Option<&'a str> {
         if self.exists(name) {
-            return self.here.get_key_value(name).map(|(owner, _)| *owner);
+            let known = [&self.since, self.base].into_iter().find_map(|tree| tree.here.get_key_value(name));
+            return known.map(|(owner, _)| *owner).filter(|owner| !self.here(owner).is_empty());
         }
-        let encloser = at_and_above(name).find(|name| self.exists(name))?;
-        self.wildcards.get(encloser).copied()
+        self.wildcard_above(name)
     }
 
     /// Which address queries for a name are answered.
     pub(super) fn mask(&self, name: &str) -> Mask {
-        self.owner(name).and_then(|owner| self.here.get(owner)).map_or(0, Here::mask)
+        self.owner(name).map_or(0, |owner| self.here(owner).mask())
     }
 
     /// Which address queries are answered for a name that stands nowhere, directly below this one.
     pub(super) fn mask_below(&self, name: &str) -> Mask {
-        let encloser = at_and_above(name).find(|name| self.exists(name));
-        let owner = encloser.and_then(|name| self.wildcards.get(name));
-        owner.and_then(|owner| self.here.get(owner)).map_or(0, Here::mask)
+        self.wildcard_above(name).map_or(0, |owner| self.here(owner).mask())
     }
 
-    /// Every name that exists.
-    pub(super) fn existing(&self) -> impl Iterator<Item = &'a str> {
-        self.existing.keys().copied()
+    /// The wildcard that answers for what does not exist below a name: that of the closest name that exists.
+    fn wildcard_above(&self, name: &str) -> Option<&'a str> {
+        let encloser = at_and_above(name).find(|name| self.exists(name))?;
+        let known = [&self.since, self.base].into_iter().find_map(|tree| tree.wildcards.get(encloser));
+        known.copied().filter(|owner| !self.here(owner).is_empty())
+    }
+
+    fn here(&self, name: &str) -> Here {
+        self.base.here(name).plus(self.since.here(name))
     }
 }
 
@@ -130,7 +168,6 @@ mod tests {
 
     #[test]
     fn the_zone_of_the_rfc_answers_as_the_rfc_says() {
-        let mut zone = Answers::default();
         let sets = [
             ("example", "NS"),
             ("*.example", "A"),
@@ -139,7 +176,9 @@ mod tests {
             ("_ssh._tcp.host1.example", "SRV"),
             ("_ssh._tcp.host2.example", "SRV"),
         ];
-        sets.iter().for_each(|(name, kind)| zone.add(name, &(*kind).into()));
+        let sets = sets.map(|(name, kind)| (name, RecordKind::from(kind)));
+        let tree = Tree::of(sets.iter().map(|(name, kind)| (*name, kind)));
+        let mut zone = Answers::of(&tree);
         let table = [
             ("host3.example", Some("*.example"), 1),
             ("foo.bar.example", Some("*.example"), 1),

@@ -55,9 +55,17 @@ fn known_names(zone: &Zone<'_>, settings: &Settings) -> Vec<Str> {
             let marked = zone.markers.iter().filter(|marker| is_value_marker(marker, registry));
             marked.map(|marker| marker.target.0.as_str().into()).collect()
         }
-        Registry::WholeZone => zone.names().filter(|name| zone.has(name, RecordType::Txt)).map(Str::from).collect(),
+        Registry::WholeZone => {
+            let names = zone.names().filter(|name| is_challenge(name) && zone.has(name, RecordType::Txt));
+            names.map(Str::from).collect()
+        }
         Registry::Noop => Vec::new(),
     }
+}
+
+/// Whether a name is one that certificate orders use.
+fn is_challenge(name: &str) -> bool {
+    name.starts_with("_acme-challenge.")
 }
 
 /// Whether a marker lists values of a TXT record set, and this instance wrote it there.
@@ -147,7 +155,7 @@ fn divide(
     for value in &set.values {
         let canonical = canonical::value(&set.kind, value);
         let is_retired = retired.is_some_and(|retired| retired.content.values.contains(&canonical));
-        let is_whole = matches!(settings.registry, Registry::WholeZone);
+        let is_whole = matches!(settings.registry, Registry::WholeZone) && is_challenge(&set.name);
         if is_whole || is_retired || marked.contains(fingerprint(&canonical).as_str()) {
             ours.insert(canonical);
         } else {

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answers::Answers;
+use super::answers::{Answers, Tree};
 use super::observed::{RecordKind, RecordSet};
 use super::ownership::{self, Ownership};
 use super::settings::{Policy, Settings};
@@ -47,8 +47,8 @@ fn unknown<'a>(zone: &Zone<'_>, intent: &Intent<'_>, settings: &Settings) -> BTr
     if intent.holds.is_empty() {
         return found;
     }
-    let mut answers = Answers::default();
-    zone.content.sets().iter().for_each(|set| answers.add(&set.name, &set.kind));
+    let tree = zone.tree();
+    let answers = Answers::of(&tree);
     let held = intent.holds.iter().map(|hold| &hold.hostname).filter(|name| is_below(name, zone.name));
     for name in held.filter(|name| !answers.exists(name)) {
         let sets = answers.owner(name).map(|owner| zone.at(owner)).unwrap_or_default();
@@ -73,8 +73,9 @@ fn missed(
         return None;
     }
     let names = names_to_be(zone, chosen, covered, intent, settings);
-    let mut answers = Answers::default();
-    names.iter().for_each(|name| answers.add(name, &RecordKind::Made(RecordType::A)));
+    let kind = RecordKind::Made(RecordType::A);
+    let tree = Tree::of(names.iter().map(|name| (&**name, &kind)));
+    let answers = Answers::of(&tree);
     let is_missed = |name: &str, wanted: &[Wanted<'_>]| match answers.owner(name) {
         Some(owner) => wanted.iter().any(|wanted| !wanted.routes.is_empty()) && !suits(owner, chosen, wanted),
         None => true,

@@ -117,7 +117,7 @@ struct Node<'a, 't> {
 impl<'a> Table<'a> {
     /// The edits of all names of a zone. `wanted` is sorted by name.
     pub(super) fn zone(&self, zone: &'a Zone<'a>, wanted: &'a [Wanted<'a>], book: &mut Book) -> Vec<Draft<'a>> {
-        let names = zone.names().filter(|name| self.is_candidate(zone, name));
+        let names = zone.nodes().filter(|(_, sets)| self.is_candidate(zone, sets)).map(|(name, _)| name);
         let names: BTreeSet<&str> = names.chain(wanted.iter().map(|wanted| &*wanted.name)).collect();
         let mut drafts = Vec::new();
         for name in names {
@@ -129,8 +129,8 @@ impl<'a> Table<'a> {
         drafts
     }
 
-    fn is_candidate(&self, zone: &Zone<'_>, name: &str) -> bool {
-        !matches!(self.settings.registry, Registry::Noop) && zone.at(name).iter().any(|set| self.is_managed(zone, set))
+    fn is_candidate(&self, zone: &Zone<'_>, sets: &[RecordSet]) -> bool {
+        !matches!(self.settings.registry, Registry::Noop) && sets.iter().any(|set| self.is_managed(zone, set))
     }
 
     /// Whether a record set is of a managed type and no marker or challenge.
@@ -216,7 +216,10 @@ impl<'a, 't> Node<'a, 't> {
                 new: None,
                 wanted: None,
                 values: None,
-                because: "nothing asks for it any more".to_owned(),
+                because: match ours.resource() {
+                    Some(resource) => format!("nothing asks for it any more; it was made for {resource}"),
+                    None => "nothing asks for it any more".to_owned(),
+                },
             }),
             _ => None,
         })
@@ -406,7 +409,7 @@ impl<'a> Edit<'a> {
             verb: Some(self.verb()),
             old: self.found.map(|set| set.values.clone()).unwrap_or_default(),
             new: self.new.as_ref().map(|content| content.values.clone()).unwrap_or_default(),
-            object: self.wanted.and_then(|wanted| wanted.routes.first().cloned()),
+            object: self.wanted.map_or_else(|| self.ours.object(), |wanted| wanted.routes.first().cloned()),
             ..Held::new(Some(zone.name), name, reason, message)
         }
     }

@@ -4,10 +4,9 @@
 //! wildcard; then what changes; last what goes, wildcards at the very end. Where no order helps — two names that take each
 //! other away from a wildcard — the steps are put into one group, to be written in one transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::answers::{Answers, Mask, at_and_above};
-use super::observed::RecordKind;
+use super::answers::{Answers, Mask, Tree, at_and_above};
 use super::zone::Zone;
 use super::{SetChange, Step, Verb};
 use crate::model::Str;
@@ -45,9 +44,8 @@ fn rank(step: &Step) -> (Verb, bool, isize, Str, Str) {
 /// Numbers the groups of a zone's steps from `next` on, and gives back the number after the last.
 fn group(steps: &mut [Step], zone: &Zone<'_>, mut next: usize) -> usize {
     let positions: Vec<usize> = (0..steps.len()).filter(|at| steps[*at].zone == *zone.name).collect();
-    let mut before = Answers::default();
-    zone.content.sets().iter().for_each(|set| before.add(&set.name, &set.kind));
-    let breaks = breaks(&positions.iter().map(|at| &steps[*at]).collect::<Vec<_>>(), &before);
+    let here: Vec<&Step> = positions.iter().map(|at| &steps[*at]).collect();
+    let breaks = breaks(&here, zone);
     for (at, is_broken) in positions.into_iter().zip(breaks) {
         steps[at].group = next;
         if !is_broken {
@@ -58,33 +56,40 @@ fn group(steps: &mut [Step], zone: &Zone<'_>, mut next: usize) -> usize {
 }
 
 /// After which steps a name does not resolve that resolves before the first and after the last.
-fn breaks(steps: &[&Step], before: &Answers<'_>) -> Vec<bool> {
-    let mut after = before.clone();
-    steps.iter().for_each(|step| changes(step).for_each(|change| carry_out(change, &mut after)));
-    if !before.has_wildcards() && !after.has_wildcards() {
+fn breaks(steps: &[&Step], zone: &Zone<'_>) -> Vec<bool> {
+    let is_wildcard = |step: &&Step| step.name.starts_with("*.");
+    if steps.is_empty() || !(zone.has_wildcards() || steps.iter().any(is_wildcard)) {
         return vec![false; steps.len()];
     }
-    let mut watch = Watch { nodes: nodes(before, &after), before, after: &after, broken: BTreeMap::new() };
+    let tree = zone.tree();
+    let before = Answers::of(&tree);
+    let (mut after, mut always) = (before.clone(), before.clone());
+    for change in steps.iter().flat_map(|step| step.all_changes()) {
+        after.carry_out(change);
+        if change.new.is_none() {
+            always.carry_out(change);
+        }
+    }
+    let tops = steps.iter().flat_map(|step| step.all_changes()).map(|change| top(change, &always)).collect();
+    let nodes = nodes(&tree, steps, &tops);
+    let mut watch = Watch { nodes, always: &always, before: &before, after: &after, broken: BTreeMap::new() };
     let mut now = before.clone();
     steps.iter().map(|step| watch.step(step, &mut now)).collect()
 }
 
-fn changes(step: &Step) -> impl Iterator<Item = &SetChange> {
-    step.changes.iter().chain(&step.markers)
-}
-
-fn carry_out<'a>(change: &'a SetChange, answers: &mut Answers<'a>) {
-    let kind = RecordKind::from(change.kind);
-    match (&change.old, &change.new) {
-        (None, Some(_)) => answers.add(&change.name, &kind),
-        (Some(_), None) => answers.remove(&change.name, &kind),
-        _ => {}
+/// The name at or below which answers may change with a record set: the highest one that does not exist at all times.
+fn top<'a>(change: &'a SetChange, always: &Answers<'_, '_>) -> &'a str {
+    if let Some(base) = change.name.strip_prefix("*.") {
+        return base;
     }
+    at_and_above(&change.name).take_while(|name| !always.exists(name)).last().unwrap_or(&change.name)
 }
 
-/// Every name that exists at either end, by its labels from the last to the first, so that what is below a name follows it.
-fn nodes<'a>(before: &Answers<'a>, after: &Answers<'a>) -> BTreeMap<Vec<&'a str>, &'a str> {
-    before.existing().chain(after.existing()).map(|name| (reversed(name), name)).collect()
+/// Every name at or below the tops, by its labels from the last to the first, so that what is below a name follows it.
+fn nodes<'a>(tree: &Tree<'a>, steps: &[&'a Step], tops: &BTreeSet<&str>) -> BTreeMap<Vec<&'a str>, &'a str> {
+    let is_touched = |name: &&str| at_and_above(name).any(|name| tops.contains(name));
+    let changed = steps.iter().flat_map(|step| step.all_changes()).flat_map(|change| at_and_above(&change.name));
+    tree.names().chain(changed).filter(is_touched).map(|name| (reversed(name), name)).collect()
 }
 
 fn reversed(name: &str) -> Vec<&str> {
@@ -93,37 +98,25 @@ fn reversed(name: &str) -> Vec<&str> {
 
 /// The names that are watched while steps are carried out. A name that stands nowhere is answered like any other directly
 /// below the same existing name, so one of those is watched for each.
-struct Watch<'w, 'a> {
+struct Watch<'w, 'b, 'a> {
     nodes: BTreeMap<Vec<&'a str>, &'a str>,
-    before: &'w Answers<'a>,
-    after: &'w Answers<'a>,
+    always: &'w Answers<'b, 'a>,
+    before: &'w Answers<'b, 'a>,
+    after: &'w Answers<'b, 'a>,
     /// Names that do not resolve now; true for the one that stands nowhere below the name.
     broken: BTreeMap<(&'a str, bool), Mask>,
 }
 
-impl<'a> Watch<'_, 'a> {
+impl<'b, 'a> Watch<'_, 'b, 'a> {
     /// Carries a step out, and says whether something does not resolve behind it.
-    fn step(&mut self, step: &'a Step, now: &mut Answers<'a>) -> bool {
-        let tops: Vec<Vec<&'a str>> = changes(step).map(|change| self.touched(change, now)).collect();
-        changes(step).for_each(|change| carry_out(change, now));
-        let tops: Vec<Vec<&str>> =
-            tops.into_iter().chain(changes(step).map(|change| self.touched(change, now))).collect();
-        for top in tops {
-            self.look(&top, now);
-        }
+    fn step(&mut self, step: &'a Step, now: &mut Answers<'b, 'a>) -> bool {
+        step.all_changes().for_each(|change| now.carry_out(change));
+        let tops: BTreeSet<&str> = step.all_changes().map(|change| top(change, self.always)).collect();
+        tops.iter().for_each(|top| self.look(&reversed(top), now));
         !self.broken.is_empty()
     }
 
-    /// The name at or below which answers may change: the highest one above the change that exists because of it alone.
-    fn touched(&self, change: &'a SetChange, now: &Answers<'_>) -> Vec<&'a str> {
-        if let Some(base) = change.name.strip_prefix("*.") {
-            return reversed(base);
-        }
-        let missing = at_and_above(&change.name).take_while(|name| !now.exists(name)).last();
-        reversed(missing.unwrap_or(&change.name))
-    }
-
-    fn look(&mut self, top: &[&'a str], now: &Answers<'_>) {
+    fn look(&mut self, top: &[&'a str], now: &Answers<'_, '_>) {
         let below = self.nodes.range(top.to_vec()..).take_while(|(labels, _)| labels.starts_with(top));
         for (_, name) in below {
             let ends = self.before.mask(name) & self.after.mask(name);

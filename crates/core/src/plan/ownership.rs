@@ -13,7 +13,7 @@ use super::stamp::{Stamp, Stamped};
 use super::text;
 use super::zone::Zone;
 use crate::desired::RecordType;
-use crate::model::Str;
+use crate::model::{Kind, ObjectRef, Str};
 
 /// An ownership value, and the TXT record set it stands in.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(super) struct Marker<'a> {
 #[derive(Default)]
 pub(super) struct Markers<'a> {
     all: Vec<Marker<'a>>,
-    by_target: BTreeMap<(String, Option<&'static str>), Vec<usize>>,
+    by_target: BTreeMap<String, Vec<usize>>,
     by_place: BTreeMap<&'a str, Vec<usize>>,
 }
 
@@ -57,10 +57,22 @@ pub(super) struct Ours<'a> {
 }
 
 impl Ours<'_> {
-    /// The kind of object that the record set was made for: `httproute`.
+    /// The object that the record set was made for: `httproute/shop/web`.
+    pub(super) fn resource(&self) -> Option<&str> {
+        self.markers.iter().find_map(|marker| marker.labels.resource())
+    }
+
+    /// The kind of that object: `httproute`.
     pub(super) fn source(&self) -> Option<&str> {
-        let resource = self.markers.iter().find_map(|marker| marker.labels.resource())?;
-        resource.split_once('/').map(|(kind, _)| kind)
+        self.resource()?.split_once('/').map(|(kind, _)| kind)
+    }
+
+    /// That object, where it is of a kind that is read here.
+    pub(super) fn object(&self) -> Option<ObjectRef> {
+        let (kind, rest) = self.resource()?.split_once('/')?;
+        let (namespace, name) = rest.split_once('/')?;
+        let kind = Kind::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(kind))?;
+        Some(ObjectRef::new(kind, namespace, name))
     }
 }
 
@@ -74,7 +86,7 @@ impl<'a> Markers<'a> {
                 let Some(labels) = labels_in(value, registry) else { continue };
                 let index = markers.all.len();
                 markers.all.push(Marker { set, value, labels, target: target.clone() });
-                markers.by_target.entry(target.clone()).or_default().push(index);
+                markers.by_target.entry(target.0.clone()).or_default().push(index);
                 markers.by_place.entry(&set.name).or_default().push(index);
             }
         }
@@ -92,8 +104,8 @@ impl<'a> Markers<'a> {
     }
 
     fn about(&self, name: &str, kind: Option<&'static str>) -> impl Iterator<Item = &Marker<'a>> {
-        let found = self.by_target.get(&(name.to_owned(), kind));
-        found.into_iter().flatten().filter_map(|index| self.all.get(*index))
+        let found = self.by_target.get(name).into_iter().flatten().filter_map(|index| self.all.get(*index));
+        found.filter(move |marker| marker.target.1 == kind)
     }
 }
 

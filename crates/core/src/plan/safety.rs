@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answers::Answers;
 use super::diff::{Book, Draft, Edit, Purpose, Table};
 use super::ownership;
 use super::settings::Settings;
@@ -138,7 +137,7 @@ pub(super) fn judge<'a>(
         hold_where(&mut drafts, book, |draft, edit| in_emptied(draft, edit, &empty));
         hold_where(&mut drafts, book, at_apex);
         let crowded = crowded(&drafts, table.settings, book);
-        hold_where(&mut drafts, book, |draft, _| crowded.get(&**draft.zone.name).map(|why| too_many(draft, why)));
+        hold_where(&mut drafts, book, |draft, edit| too_many(draft, edit, &crowded));
     }
     wildcards::guard(&mut drafts, table, chosen, book);
     drafts.retain(|draft| !draft.upserts.is_empty() || !draft.removals.is_empty());
@@ -162,7 +161,7 @@ fn hold_where(drafts: &mut [Draft<'_>], book: &mut Book, rule: impl Fn(&Draft<'_
 fn not_known(draft: &Draft<'_>, edit: &Edit<'_>, table: &Table<'_>) -> Option<Held> {
     if let Some(cause) = table.protection.of(&draft.name) {
         let held = edit.held(draft.zone, &draft.name, cause.reason, cause.message(&draft.name));
-        return Some(Held { cause: cause.cause, object: cause.object, ..held });
+        return Some(Held { cause: cause.cause, object: cause.object.or(held.object), ..held });
     }
     let home = table.observed.zone_of(&draft.name)?;
     let is_wanted = || table.intent.records.iter().any(|record| super::canonical::name(&record.name) == draft.name);
@@ -255,15 +254,8 @@ fn crowded(drafts: &[Draft<'_>], settings: &Settings, book: &Book) -> BTreeMap<S
     crowded
 }
 
-fn too_many(draft: &Draft<'_>, why: &str) -> Held {
+fn too_many(draft: &Draft<'_>, edit: &Edit<'_>, crowded: &BTreeMap<Str, String>) -> Option<Held> {
+    let why = crowded.get(draft.zone.name)?;
     let message = format!("`{}` is kept until confirmed: {why}", draft.name);
-    let held = Held::new(Some(draft.zone.name), &draft.name, reason::TOO_MANY_DELETES, message);
-    Held { verb: Some(super::Verb::Delete), ..held }
-}
-
-/// The answers of a zone before anything is written.
-fn before<'a>(zone: &'a Zone<'_>) -> Answers<'a> {
-    let mut answers = Answers::default();
-    zone.content.sets().iter().for_each(|set| answers.add(&set.name, &set.kind));
-    answers
+    Some(edit.held(draft.zone, &draft.name, reason::TOO_MANY_DELETES, message))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::answers::Tree;
 use super::observed::{RecordKind, RecordSet, ZoneContent};
 use super::ownership::Markers;
 use super::settings::Settings;
@@ -26,6 +27,21 @@ impl<'a> Zone<'a> {
         let by_name = groups.filter_map(|sets| sets.first().map(|first| (&*first.name, sets))).collect();
         let markers = settings.txt().map_or_else(Markers::default, |registry| Markers::read(content, registry));
         Zone { name, content, markers, by_name }
+    }
+
+    /// The names of the zone as answers are given by. Made anew each time.
+    pub(super) fn tree(&self) -> Tree<'a> {
+        Tree::of(self.content.sets().iter().map(|set| (&*set.name, &set.kind)))
+    }
+
+    /// Whether it has a wildcard.
+    pub(super) fn has_wildcards(&self) -> bool {
+        self.names().any(|name| name.starts_with("*."))
+    }
+
+    /// The names that have record sets, with those sets.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (&'a str, &'a [RecordSet])> {
+        self.by_name.iter().map(|(name, sets)| (*name, *sets))
     }
 
     /// The names that have record sets.

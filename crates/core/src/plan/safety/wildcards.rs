@@ -5,17 +5,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Answers, Book, Draft, Held, Purpose, Table, Wanted, before};
+use super::{Book, Draft, Held, Purpose, Table, Wanted};
 use crate::model::Str;
 use crate::names::is_below;
-use crate::plan::observed::RecordKind;
-use crate::plan::steps;
+use crate::plan::answers::Answers;
 use crate::plan::zone::Zone;
+use crate::plan::{Step, steps};
 use crate::reason;
 
 /// Holds what names still need, and notes what must be written before the rest goes.
 pub(super) fn guard(drafts: &mut [Draft<'_>], table: &Table<'_>, chosen: &[Vec<Wanted<'_>>], book: &mut Book) {
     let zones: BTreeSet<Str> = drafts.iter().filter(|d| goes(d)).map(|draft| draft.zone.name.clone()).collect();
+    let has_wildcards = |zone: &Str| {
+        let mut here = drafts.iter().filter(|draft| draft.zone.name == zone).peekable();
+        let is_wildcard = |name: &str| name.starts_with("*.");
+        here.peek().is_some_and(|draft| draft.zone.has_wildcards()) || here.any(|draft| is_wildcard(&draft.name))
+    };
+    let zones: Vec<Str> = zones.into_iter().filter(has_wildcards).collect();
     for zone in zones {
         let names: BTreeSet<&str> = attached(&zone, table, chosen);
         let verdicts = verdicts(drafts, &zone, &names, table);
@@ -49,16 +55,11 @@ fn attached<'a>(zone: &str, table: &Table<'a>, chosen: &'a [Vec<Wanted<'_>>]) ->
 fn verdicts(drafts: &[Draft<'_>], zone: &Str, names: &BTreeSet<&str>, table: &Table<'_>) -> BTreeMap<Str, Verdict> {
     let here: Vec<&Draft<'_>> = drafts.iter().filter(|draft| draft.zone.name == zone).collect();
     let Some(first) = here.first() else { return BTreeMap::new() };
-    let before = before(first.zone);
+    let tree = first.zone.tree();
+    let before = Answers::of(&tree);
     let planned: Vec<_> = here.iter().filter_map(|draft| steps::build(draft, table.settings)).collect();
     let mut after = before.clone();
-    for change in planned.iter().flat_map(|step| step.changes.iter().chain(&step.markers)) {
-        match (&change.old, &change.new) {
-            (None, Some(_)) => after.add(&change.name, &RecordKind::from(change.kind)),
-            (Some(_), None) => after.remove(&change.name, &RecordKind::from(change.kind)),
-            _ => {}
-        }
-    }
+    planned.iter().flat_map(Step::all_changes).for_each(|change| after.carry_out(change));
     let made: BTreeSet<&Str> = here.iter().filter(|draft| !draft.upserts.is_empty()).map(|draft| &draft.name).collect();
     let judge = |draft: &&Draft<'_>| (draft.name.clone(), verdict(draft, names, &before, &after, &made));
     here.iter().filter(|draft| goes(draft)).map(judge).collect()
@@ -67,8 +68,8 @@ fn verdicts(drafts: &[Draft<'_>], zone: &Str, names: &BTreeSet<&str>, table: &Ta
 fn verdict(
     draft: &Draft<'_>,
     names: &BTreeSet<&str>,
-    before: &Answers<'_>,
-    after: &Answers<'_>,
+    before: &Answers<'_, '_>,
+    after: &Answers<'_, '_>,
     made: &BTreeSet<&Str>,
 ) -> Verdict {
     let mut verdict = Verdict::default();

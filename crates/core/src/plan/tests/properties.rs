@@ -329,4 +329,21 @@ proptest! {
         prop_assert!(plan.steps.is_empty());
         prop_assert_eq!(model, before);
     }
+
+    /// A zone of our own becomes what is wanted; without a registry nothing ever goes.
+    #[test]
+    fn other_registries_keep_to_their_word(foreign in foreign(), earlier in records(), later in records()) {
+        let mut model = zone_of(&foreign, &[], &[], &Settings::new(Registry::WholeZone));
+        let noop = Settings::new(Registry::Noop);
+        model.settle(&Wish::of(&earlier), &noop);
+        let before = model.clone();
+        let last = model.settle(&Wish::of(&later), &Settings { confirm_deletes: true, ..noop });
+        prop_assert!(before.sets.keys().all(|key| model.sets.contains_key(key)), "{last:?}");
+        let whole = Settings { confirm_deletes: true, ..Settings::new(Registry::WholeZone) };
+        model.settle(&Wish::of(&later), &whole);
+        let names: BTreeSet<&str> = later.iter().map(|record| &*record.name).collect();
+        let kinds = ["A", "AAAA", "CNAME"].map(RecordKind::from);
+        let addresses = model.sets.keys().filter(|(_, kind, _)| kinds.contains(kind));
+        prop_assert!(addresses.into_iter().all(|(name, _, _)| names.contains(&**name)));
+    }
 }
