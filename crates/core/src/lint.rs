@@ -129,30 +129,38 @@ pub fn listener_field(listener: &ListenerState, field: &str) -> FieldPath {
     if field.is_empty() { path } else { FieldPath::of(&format!("{path}.{field}")) }
 }
 
+/// The most names that a misspelt one is compared with where there may be many mistakes among many names.
+const MOST_NAMES: usize = 500;
+
 /// The closest of several names to a misspelt one, if any is close.
 pub fn closest<'n>(wanted: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let most = 1 + wanted.len() / 4;
-    // Names of another length are that far away at least, and need no closer look.
-    let length = wanted.chars().count();
-    let near = names.filter(|name| name.chars().count().abs_diff(length) <= most);
-    let (score, name) = near.map(|name| (distance(wanted, name), name)).min()?;
-    (score <= most).then_some(name)
+    let scored = names.filter_map(|name| Some((distance(wanted, name, most)?, name)));
+    scored.min().map(|(_, name)| name)
 }
 
-/// Edit distance, bounded by the lengths that names have.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(253).collect();
+/// Edit distance where it is at most so large, bounded by the lengths that names have.
+fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(253).collect(), b.chars().take(253).collect());
+    if a.len().abs_diff(b.len()) > most {
+        return None;
+    }
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().take(253).enumerate() {
+    for (i, x) in a.iter().enumerate() {
         let mut diagonal = row[0];
         row[0] = i + 1;
+        let mut least = row[0];
         for (j, y) in b.iter().enumerate() {
-            let cost = diagonal + usize::from(x != *y);
+            let cost = diagonal + usize::from(x != y);
             diagonal = row[j + 1];
             row[j + 1] = cost.min(row[j] + 1).min(diagonal + 1);
+            least = least.min(row[j + 1]);
+        }
+        if least > most {
+            return None;
         }
     }
-    row[b.len()]
+    row.pop().filter(|distance| *distance <= most)
 }
 
 /// Several names in one sentence, bounded.

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 mod check;
 mod completions;
@@ -18,6 +18,7 @@ mod flags;
 mod man;
 mod plan;
 mod route;
+mod serve;
 mod settings;
 mod status;
 
@@ -70,9 +71,20 @@ enum Command {
     Route(route::Route),
     Explain(explain::Explain),
     Plan(plan::Plan),
+    Serve(serve::Serve),
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
+}
+
+/// The formats of commands that answer people and programs.
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
 }
 
 /// Where objects come from.
@@ -122,6 +134,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Route(command) => command.run(out),
         Command::Explain(command) => command.run(out),
         Command::Plan(command) => command.run(out),
+        Command::Serve(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),

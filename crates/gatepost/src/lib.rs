@@ -3,7 +3,10 @@
 //! This is the outermost crate: the only one that reads files and the environment, prints, and knows which shape output has.
 //! It decides nothing: the rules are in `gatepost-core`, the wire shapes in `gatepost-objects`.
 
+pub mod apply;
 pub mod cli;
 pub mod render;
+pub mod run;
 pub mod source;
 pub mod view;
+pub mod web;

@@ -17,15 +17,15 @@ use crate::parse::{Origin, Read, Settings, join, read};
 /// One text. Its debug output is only its size, for it may hold private keys.
 #[derive(Clone)]
 pub struct SourceText {
-    bytes: Arc<[u8]>,
+    bytes: Arc<Vec<u8>>,
     /// In order.
     private: Vec<Range<usize>>,
     line_starts: OnceLock<Vec<usize>>,
 }
 
 impl SourceText {
-    fn new(bytes: Arc<[u8]>, private: Vec<Range<usize>>) -> Self {
-        SourceText { bytes, private, line_starts: OnceLock::new() }
+    fn new(bytes: Vec<u8>, private: Vec<Range<usize>>) -> Self {
+        SourceText { bytes: Arc::new(bytes), private, line_starts: OnceLock::new() }
     }
 
     /// The text as it was given.
@@ -81,7 +81,7 @@ impl Loaded {
     /// Reads one more text.
     pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &Settings) {
         let reading = read(&name, &bytes, settings);
-        self.texts.insert(name, SourceText::new(bytes.into(), reading.private));
+        self.texts.insert(name, SourceText::new(bytes, reading.private));
         self.diagnostics.extend(reading.diagnostics);
         for (kind, count) in reading.passed_over {
             *self.passed_over.entry(kind).or_default() += count;

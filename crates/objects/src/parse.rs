@@ -236,12 +236,10 @@ impl Reader<'_> {
             Ok(text) => text,
             Err(broken) => return self.broken(document.line + broken.line - 1, broken.column, broken.message),
         };
-        let (values, broken) = tree::grow(text);
-        if values.iter().any(|grown| holds_secret(&grown.value)) || (broken.is_some() && text.contains("Secret")) {
-            self.reading.private.push(document.bytes.clone());
-        }
         let mut at = Position { byte: 0, line: document.line, column: 1 };
-        for grown in values {
+        let mut secret = false;
+        let broken = tree::grow(text, |grown| {
+            secret |= holds_secret(&grown.value);
             at.advance(text, grown.start);
             let origin = Origin {
                 source: self.source.clone(),
@@ -251,6 +249,9 @@ impl Reader<'_> {
                 prefix: FieldPath::root(),
             };
             self.value(&grown.value, &origin, &text[grown.start..grown.end]);
+        });
+        if secret || (broken.is_some() && text.contains("Secret")) {
+            self.reading.private.push(document.bytes.clone());
         }
         if let Some(Broken { message, line, column }) = broken {
             self.broken(document.line + line - 1, column, message);

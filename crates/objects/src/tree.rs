@@ -44,23 +44,26 @@ pub(crate) struct Grown {
     pub(crate) end: usize,
 }
 
-/// Reads every value of a document: one for YAML, one or more for JSON. What could be read before an error is kept.
-pub(crate) fn grow(text: &str) -> (Vec<Grown>, Option<Broken>) {
-    if !looks_like_flow(text) {
-        return one(yaml(text), text.len());
+/// Reads every value of a document: one for YAML, one or more for JSON. Each is handed on before the next is read, so that a
+/// long stream is never in memory as a whole. What could be read before an error is kept.
+pub(crate) fn grow(text: &str, mut take: impl FnMut(Grown)) -> Option<Broken> {
+    if looks_like_flow(text) {
+        let (any, error) = json_stream(text, &mut take);
+        if error.is_none() || any || looks_like_json(text) {
+            return error;
+        }
     }
-    let (values, error) = json_stream(text);
-    match error {
-        None => (values, None),
-        Some(error) if !values.is_empty() || looks_like_json(text) => (values, Some(error)),
-        Some(_) => one(yaml(text), text.len()),
+    match yaml(text) {
+        Ok(value) => take(Grown { value, start: 0, end: text.len() }),
+        Err(broken) => return Some(broken),
     }
+    None
 }
 
 /// Reads a text that is one mapping, such as a settings file; says what is wrong and where.
 pub fn mapping(text: &str) -> Result<Map<String, Value>, String> {
-    let (mut values, broken) = grow(text);
-    if let Some(broken) = broken {
+    let mut values = Vec::new();
+    if let Some(broken) = grow(text, |grown| values.push(grown)) {
         return Err(format!("line {}, column {}: {}", broken.line, broken.column, broken.message));
     }
     match (values.pop().map(|grown| grown.value), values.is_empty()) {
@@ -73,13 +76,6 @@ pub fn mapping(text: &str) -> Result<Map<String, Value>, String> {
 /// Whether a document is to be read by the rules of JSON first.
 pub(crate) fn looks_like_flow(text: &str) -> bool {
     body(text).starts_with(['{', '['])
-}
-
-fn one(result: Result<Value, Broken>, end: usize) -> (Vec<Grown>, Option<Broken>) {
-    match result {
-        Ok(value) => (vec![Grown { value, start: 0, end }], None),
-        Err(broken) => (Vec::new(), Some(broken)),
-    }
 }
 
 /// What stands behind `---` and comments at the start of a document.
@@ -100,19 +96,21 @@ fn looks_like_json(text: &str) -> bool {
     body(text).get(1..).is_some_and(|inner| inner.trim_start().starts_with(['"', '[']) || inner.trim_start().is_empty())
 }
 
-fn json_stream(text: &str) -> (Vec<Grown>, Option<Broken>) {
+/// Whether there was any value, and what ended the stream before its end.
+fn json_stream(text: &str, take: &mut impl FnMut(Grown)) -> (bool, Option<Broken>) {
     let base = text.len() - body(text).len();
     let mut stream = serde_json::Deserializer::from_str(&text[base..]).into_iter::<Tree>();
-    let mut values = Vec::new();
+    let mut any = false;
     loop {
         let before = base + stream.byte_offset();
         match stream.next() {
-            None => return (values, None),
+            None => return (any, None),
             Some(Ok(Tree(value))) => {
                 let start = before + (text[before..].len() - text[before..].trim_start().len());
-                values.push(Grown { value, start, end: base + stream.byte_offset() });
+                take(Grown { value, start, end: base + stream.byte_offset() });
+                any = true;
             }
-            Some(Err(error)) => return (values, Some(json_error(&error, &text[..base]))),
+            Some(Err(error)) => return (any, Some(json_error(&error, &text[..base]))),
         }
     }
 }
@@ -292,13 +290,13 @@ mod tests {
     use serde_json::json;
 
     fn values(text: &str) -> Vec<Value> {
-        let (values, broken) = grow(text);
-        assert_eq!(broken, None, "{text:?}");
-        values.into_iter().map(|g| g.value).collect()
+        let mut values = Vec::new();
+        assert_eq!(grow(text, |grown| values.push(grown.value)), None, "{text:?}");
+        values
     }
 
     fn broken(text: &str) -> Broken {
-        grow(text).1.unwrap_or_else(|| panic!("{text:?} should not be readable"))
+        grow(text, |_| {}).unwrap_or_else(|| panic!("{text:?} should not be readable"))
     }
 
     #[test]
@@ -312,7 +310,8 @@ mod tests {
     fn json_values_may_follow_each_other() {
         let text = "---\n{\"a\": 1}\n {\"b\": [2]}\n";
         assert_eq!(values(text), [json!({"a": 1}), json!({"b": [2]})]);
-        let (grown, _) = grow(text);
+        let mut grown = Vec::new();
+        grow(text, |value| grown.push(value));
         assert_eq!(&text[grown[1].start..grown[1].end], "{\"b\": [2]}");
         assert_eq!(values("{a: b}"), [json!({"a": "b"})]);
     }

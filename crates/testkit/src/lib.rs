@@ -8,6 +8,7 @@ pub mod fault;
 pub mod page;
 pub mod program;
 pub mod scratch;
+pub mod servers;
 pub mod tree;
 pub mod world;
 

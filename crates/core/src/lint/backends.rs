@@ -57,7 +57,7 @@ fn unusable(world: World<'_>, route: &RouteState, problem: &BackendProblem) -> O
         }
         _ => {
             let message = format!("backend {called} {}", world.absent());
-            let same = world.snapshot.services_in(namespace).map(|key| &*key.name);
+            let same = world.snapshot.services_in(namespace).map(|key| &*key.name).take(MOST_NAMES);
             let diagnostic = Diagnostic::new(problem.reason, &object, field.key("name"), message);
             let diagnostic = super::gateways::suggested(diagnostic, closest(&target.name, same));
             lowered(diagnostic, world.expects(Kind::Service, namespace))

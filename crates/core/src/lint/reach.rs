@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::names::Hostname;
+use crate::routing::HostIndex;
 
 pub(super) fn unreachable(world: World<'_>) -> Vec<Diagnostic> {
-    let owners = owners(world);
+    let owners = Owners::of(world);
     let mut all = Vec::new();
     for route in world.topology.routes.values() {
         all.extend(shadowed(world, &owners, route));
@@ -15,22 +16,48 @@ pub(super) fn unreachable(world: World<'_>) -> Vec<Diagnostic> {
     all
 }
 
-/// A Gateway, port, protocol and hostname.
-type Door = (Key, u16, Protocol, Hostname);
-
-/// Serving listeners by what they own.
-fn owners(world: World<'_>) -> BTreeMap<Door, ListenerId> {
-    let serving = world.topology.listener_ids().filter(|(_, l)| l.is_serving() && l.spec().protocol.has_hostname());
-    serving.filter_map(|(id, l)| Some((door(l, l.hostname.clone())?, id))).collect()
+/// Serving listeners by what they own: for each Gateway, port and protocol the hostnames.
+struct Owners {
+    doors: Vec<HostIndex<ListenerId>>,
+    /// The door of each listener, where it serves and has a hostname.
+    door: Vec<Option<usize>>,
 }
 
-fn door(listener: &ListenerState, name: Hostname) -> Option<Door> {
-    let spec = listener.spec();
-    Some((listener.gateway.clone()?, spec.port, spec.protocol.clone(), name))
+impl Owners {
+    fn of(world: World<'_>) -> Owners {
+        let mut numbers: BTreeMap<(&Key, u16, &Protocol), usize> = BTreeMap::new();
+        let mut owners = Owners { doors: Vec::new(), door: Vec::new() };
+        for (id, listener) in world.topology.listener_ids() {
+            let spec = listener.spec();
+            let serving = listener.is_serving() && spec.protocol.has_hostname();
+            let door = listener.gateway.as_ref().filter(|_| serving).map(|gateway| {
+                *numbers.entry((gateway, spec.port, &spec.protocol)).or_insert_with(|| {
+                    owners.doors.push(HostIndex::new());
+                    owners.doors.len() - 1
+                })
+            });
+            if let Some(index) = door.and_then(|door| owners.doors.get_mut(door)) {
+                index.insert(listener.hostname.clone(), id);
+            }
+            owners.door.push(door);
+        }
+        owners
+    }
+
+    /// The most specific listener that takes every request for a name, perhaps this one itself.
+    fn owner(&self, listener: ListenerId, name: &Hostname) -> Option<ListenerId> {
+        let door = (*self.door.get(listener.0 as usize)?)?;
+        let index = self.doors.get(door)?;
+        let wider = || {
+            let inner = name.wildcard_base().unwrap_or(name.as_str());
+            index.lookup(inner).find(|(other, _)| !other.is_precise()).map(|(_, id)| id)
+        };
+        index.get(name).or_else(wider).copied()
+    }
 }
 
 /// Names that a route has on a listener while another listener takes all requests for them.
-fn shadowed(world: World<'_>, owners: &BTreeMap<Door, ListenerId>, route: &RouteState) -> Vec<Diagnostic> {
+fn shadowed(world: World<'_>, owners: &Owners, route: &RouteState) -> Vec<Diagnostic> {
     let mut all = Vec::new();
     let attached = || route.parents.iter().flat_map(|p| &p.candidates);
     for candidate in attached() {
@@ -40,7 +67,7 @@ fn shadowed(world: World<'_>, owners: &BTreeMap<Door, ListenerId>, route: &Route
             continue;
         }
         for name in names {
-            let owner = owner(owners, listener, &name.hostname).filter(|owner| *owner != candidate.listener);
+            let owner = owners.owner(candidate.listener, &name.hostname).filter(|owner| *owner != candidate.listener);
             let Some(owner) = owner else { continue };
             let reached = attached().any(|c| c.listener == owner && c.verdict.is_ok());
             if !reached {
@@ -49,24 +76,6 @@ fn shadowed(world: World<'_>, owners: &BTreeMap<Door, ListenerId>, route: &Route
         }
     }
     all
-}
-
-/// The most specific listener that takes every request for a name.
-fn owner(owners: &BTreeMap<Door, ListenerId>, listener: &ListenerState, name: &Hostname) -> Option<ListenerId> {
-    let mut candidates = std::iter::successors(Some(name.clone()), wider);
-    candidates.find_map(|name| owners.get(&door(listener, name)?).copied())
-}
-
-/// The next wider hostname: `a.b.c`, `*.b.c`, `*.c`, `*`.
-fn wider(name: &Hostname) -> Option<Hostname> {
-    if name.is_any() {
-        return None;
-    }
-    let base = name.wildcard_base().unwrap_or(name.as_str());
-    match base.split_once('.') {
-        Some((_, rest)) => Hostname::parse(&format!("*.{rest}")).ok(),
-        None => Some(Hostname::any()),
-    }
 }
 
 fn shadow(

@@ -67,12 +67,8 @@ fn missing(world: World<'_>, route: &RouteState, index: usize) -> Diagnostic {
     let namespace = target.namespace_or(&route.route.meta.key.namespace);
     let key = Key::new(namespace.clone(), target.name.clone());
     let kind = Kind::of(&target.group, &target.kind).unwrap_or(Kind::Gateway);
-    let known: Vec<&Key> = match kind {
-        Kind::Gateway => world.snapshot.gateways.keys().collect(),
-        _ => world.snapshot.listener_sets.keys().filter(|o| o.kind == kind).map(|o| &o.key).collect(),
-    };
     let message = format!("{kind} {key} {}", world.absent());
-    let elsewhere = known.iter().find(|k| k.name == key.name);
+    let elsewhere = parents(world, kind).find(|k| k.name == key.name);
     let field = FieldPath::of("spec.parentRefs").index(index);
     let (field, help) = match (other_kind_of_parent(world, kind, &key), elsewhere) {
         (Some(other), _) => (field.key("kind"), Some(format!("there is {other} {key}; set `kind: {other}`"))),
@@ -80,13 +76,21 @@ fn missing(world: World<'_>, route: &RouteState, index: usize) -> Diagnostic {
             (field.key("namespace"), Some(format!("there is {kind} {other}; set `namespace: {}`", other.namespace)))
         }
         (None, None) => {
-            let same = known.iter().filter(|k| k.namespace == key.namespace).map(|k| &*k.name);
+            let same = parents(world, kind).filter(|k| k.namespace == key.namespace).map(|k| &*k.name).take(MOST_NAMES);
             (field.key("name"), closest(&key.name, same).map(|near| format!("did you mean `{near}`?")))
         }
     };
     let mut diagnostic = Diagnostic::new(reason::PARENT_MISSING, &route.route.object(), field, message);
     diagnostic.help = help;
     lowered(diagnostic, world.expects(Kind::Gateway, namespace))
+}
+
+/// Every Gateway or ListenerSet of one kind.
+fn parents<'a>(world: World<'a>, kind: Kind) -> Box<dyn Iterator<Item = &'a Key> + 'a> {
+    match kind {
+        Kind::Gateway => Box::new(world.snapshot.gateways.keys()),
+        _ => Box::new(world.snapshot.listener_sets.keys().filter(move |o| o.kind == kind).map(|o| &o.key)),
+    }
 }
 
 /// The kind of parent that has this very name, where the one that was asked for has not.

@@ -19,7 +19,7 @@ impl Exclusion {
         let text = text.trim();
         let network = match text.split_once('/') {
             Some((address, length)) => Some(range(address, length).ok_or_else(|| unreadable(text))?),
-            None => text.parse::<IpAddr>().ok().map(|address| Exclusion::Network(address, full_length(address))),
+            None => ip(text).map(|address| Exclusion::Network(address, full_length(address))),
         };
         match network {
             Some(network) => Ok(network),
@@ -44,10 +44,15 @@ fn unreadable(text: &str) -> String {
 }
 
 fn range(address: &str, length: &str) -> Option<Exclusion> {
-    let address: IpAddr = address.parse().ok()?;
-    let digits = length.bytes().all(|b| b.is_ascii_digit());
-    let length: u8 = length.parse().ok().filter(|length| digits && *length <= full_length(address))?;
-    Some(Exclusion::Network(address, length))
+    let address = ip(address)?;
+    let number: u8 = length.parse().ok().filter(|number| *number <= full_length(address))?;
+    // The text of the number must be the number: neither `+8` nor `08`.
+    (number.to_string() == length).then_some(Exclusion::Network(address, number))
+}
+
+/// An IP address as a cluster takes it: one of version 4 is not dressed up as version 6.
+fn ip(text: &str) -> Option<IpAddr> {
+    text.parse::<IpAddr>().ok().filter(|address| address.to_canonical() == *address)
 }
 
 fn full_length(address: IpAddr) -> u8 {

@@ -9,7 +9,7 @@ use super::*;
 
 /// Fills in the routes, and how many are attached to each listener.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
-    let mut binder = Binder { snapshot, topology, admitted: BTreeMap::new() };
+    let mut binder = Binder { snapshot, topology, namespace: Str::default(), admitted: BTreeMap::new() };
     let mut routes = BTreeMap::new();
     for (object, route) in &snapshot.routes {
         let parents: Vec<_> = route.parents.iter().map(|parent| binder.parent(route, parent)).collect();
@@ -38,8 +38,10 @@ pub fn intersections(route: &Route, listener: &Hostname) -> Vec<Intersection> {
 struct Binder<'a> {
     snapshot: &'a Snapshot,
     topology: &'a Topology,
-    /// Which namespaces a listener admits, as far as asked.
-    admitted: BTreeMap<(ListenerId, Str), bool>,
+    /// The namespace of the last route; routes come ordered by namespace.
+    namespace: Str,
+    /// Which listeners admit that namespace, as far as asked.
+    admitted: BTreeMap<ListenerId, bool>,
 }
 
 impl Binder<'_> {
@@ -97,7 +99,11 @@ impl Binder<'_> {
 
     fn admits(&mut self, id: ListenerId, namespace: &Str) -> bool {
         let (snapshot, topology) = (self.snapshot, self.topology);
-        *self.admitted.entry((id, namespace.clone())).or_insert_with(|| {
+        if self.namespace != *namespace {
+            self.namespace = namespace.clone();
+            self.admitted.clear();
+        }
+        *self.admitted.entry(id).or_insert_with(|| {
             let listener = topology.listener(id);
             let own = &listener.owner.meta().key.namespace;
             sets::admits(snapshot, &listener.spec().allowed_routes.namespaces, own, namespace)

@@ -67,6 +67,8 @@ impl Check {
         }
         let worst = if self.strict { Severity::Warning } else { Severity::Error };
         let bad = diagnostics.iter().any(|d| d.severity <= worst);
+        // The process ends here: the system takes all memory back at once, much faster than object by object.
+        std::mem::forget((objects, topology, diagnostics));
         Ok(if bad { Ending::No } else { Ending::Done })
     }
 }

@@ -1,5 +1,6 @@
 //! Rules about filters: one set of settings each, no repeats, no redirect beside a rewrite or a backend.
 
+use gatepost_core::diagnostic::FieldPath;
 use gatepost_core::model::{Filter, HttpMatch, MatchKind, Matches, PathChange, Rule};
 
 use crate::fields::Fields;
@@ -57,21 +58,22 @@ pub(crate) fn check_rule(f: &Fields<'_>, rule: &Rule) {
         let path = f.path().key("filters").field().index(i);
         f.invalid_at(path, "is a redirect in a rule with backends; remove the filter or the `backendRefs`");
     }
-    let lists = rule
-        .backends
-        .iter()
-        .enumerate()
-        .map(|(i, b)| (f.path().key("backendRefs").field().index(i).key("filters"), &b.filters));
-    for (path, filters) in std::iter::once((f.path().key("filters").field(), &rule.filters)).chain(lists) {
-        for (i, member) in filters.iter().enumerate().filter_map(|(i, filter)| Some((i, replaced_prefix(filter)?))) {
-            if !has_one_prefix(&rule.matches) {
-                let field = path.index(i).key(member).key("path").key("replacePrefixMatch");
-                f.invalid_at(
-                    field,
-                    "needs a rule with exactly one match, of type PathPrefix; else it is unclear which prefix is meant",
-                );
-            }
-        }
+    if has_one_prefix(&rule.matches) {
+        return;
+    }
+    check_prefixes(f, &rule.filters, || f.path().key("filters").field());
+    for (i, backend) in rule.backends.iter().enumerate() {
+        check_prefixes(f, &backend.filters, || f.path().key("backendRefs").field().index(i).key("filters"));
+    }
+}
+
+/// Tells about filters that replace a prefix where no single prefix is matched.
+fn check_prefixes(f: &Fields<'_>, filters: &[Filter], path: impl Fn() -> FieldPath) {
+    for (i, member) in filters.iter().enumerate().filter_map(|(i, filter)| Some((i, replaced_prefix(filter)?))) {
+        f.invalid_at(
+            path().index(i).key(member).key("path").key("replacePrefixMatch"),
+            "needs a rule with exactly one match, of type PathPrefix; else it is unclear which prefix is meant",
+        );
     }
 }
 

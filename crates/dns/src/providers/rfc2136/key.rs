@@ -1,0 +1,94 @@
+//! The TSIG key: its name, secret and algorithm, checked before anything is sent.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use domain::tsig::{Algorithm, Key, KeyName};
+
+use crate::provider::{Error, Result};
+
+/// A TSIG key as settings have it.
+#[derive(Clone, Debug)]
+pub struct KeyConfig {
+    /// The key's name on the server.
+    pub name: String,
+    /// The secret in base64.
+    pub secret: SecretText,
+    /// `hmac-sha256`, `hmac-sha384`, `hmac-sha512`, or `hmac-sha1` for old servers.
+    pub algorithm: String,
+}
+
+/// A text that is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretText(String);
+
+impl KeyConfig {
+    /// A key from its parts.
+    pub fn new(name: &str, secret: &str, algorithm: &str) -> KeyConfig {
+        KeyConfig { name: name.to_owned(), secret: SecretText(secret.to_owned()), algorithm: algorithm.to_owned() }
+    }
+
+    /// The key, ready to sign.
+    pub(super) fn build(&self) -> Result<Key> {
+        let name = KeyName::from_str(self.name.trim_end_matches('.'));
+        let name = name.map_err(|_| Error::settings(format!("`{}` is no name of a TSIG key", self.name)))?;
+        let secret = STANDARD.decode(self.secret.0.trim());
+        let secret = secret.map_err(|_| Error::settings("the TSIG secret is no base64 (--rfc2136-tsig-secret)"))?;
+        if secret.is_empty() {
+            return Err(Error::settings("the TSIG secret is empty (--rfc2136-tsig-secret)"));
+        }
+        let key = Key::new(algorithm(&self.algorithm)?, &secret, name, None, None);
+        key.map_err(|_| Error::settings("the TSIG key cannot be used"))
+    }
+}
+
+impl SecretText {
+    /// Wraps a text.
+    pub fn new(text: impl Into<String>) -> SecretText {
+        SecretText(text.into())
+    }
+}
+
+impl fmt::Debug for SecretText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("…")
+    }
+}
+
+fn algorithm(text: &str) -> Result<Algorithm> {
+    let plain = text.trim_end_matches('.').to_ascii_lowercase();
+    if plain.is_empty() {
+        return Ok(Algorithm::Sha256);
+    }
+    Algorithm::from_str(&plain).map_err(|_| {
+        let offered = "use hmac-sha256, hmac-sha384 or hmac-sha512 (hmac-sha1 for servers that know nothing better)";
+        Error::settings(format!("the TSIG algorithm `{text}` is not supported; {offered} in --rfc2136-tsig-secret-alg"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn algorithms() {
+        for good in ["hmac-sha256", "HMAC-SHA512.", "hmac-sha384", "hmac-sha1", ""] {
+            assert!(KeyConfig::new("k", "c2VjcmV0", good).build().is_ok(), "{good}");
+        }
+        for bad in ["hmac-md5", "hmac-sha224", "sha256", "hmac-md5.sig-alg.reg.int"] {
+            let error = KeyConfig::new("k", "c2VjcmV0", bad).build().unwrap_err().to_string();
+            assert!(error.contains(bad) && error.contains("hmac-sha256"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_secret_is_checked_and_never_shown() {
+        for bad in ["", "not base64!", "c2Vj cmV0"] {
+            assert!(KeyConfig::new("k", bad, "hmac-sha256").build().is_err(), "{bad}");
+        }
+        let key = KeyConfig::new("k", "c2VjcmV0", "hmac-sha256");
+        assert!(!format!("{key:?}{:?}", key.build().unwrap()).contains("c2VjcmV0"));
+    }
+}

@@ -1,0 +1,106 @@
+//! Sending updates: batch by batch, server by server.
+
+use domain::base::iana::Opcode;
+use gatepost_core::plan::Step;
+
+use super::answer::{self, Reaction};
+use super::batch;
+use super::message::{self, Prepared};
+use super::{Rfc2136, Zone};
+use crate::provider::isolate::{self, Courier, Results, Sent};
+use crate::provider::{Error, Problem, Result, Unit, units};
+
+/// Carries messages to the servers of one zone.
+struct Updates<'a> {
+    provider: &'a Rfc2136,
+    zone: &'a Zone,
+}
+
+impl Courier<Prepared<'_>> for Updates<'_> {
+    async fn send(&self, pieces: &[&Prepared<'_>], _: &mut Results) -> Sent {
+        match self.provider.send(self.zone, pieces).await {
+            Ok(()) => Sent::Done,
+            Err(error) if answer::may_be_one_record(&error) => Sent::Unclear(error),
+            Err(error) => Sent::Stop(error),
+        }
+    }
+}
+
+impl Rfc2136 {
+    /// Writes steps and says for each how it went.
+    pub(super) async fn write_steps(&self, name: &str, steps: &[Step]) -> Vec<Result<()>> {
+        let zone = match self.zone(name) {
+            Ok(zone) => zone,
+            Err(error) => return steps.iter().map(|_| Err(error.clone())).collect(),
+        };
+        let mut results = Results::new(steps.len());
+        let prepared = self.prepare(zone, steps, &mut results);
+        let updates = Updates { provider: self, zone };
+        for batch in batch::batches(&prepared) {
+            if let Err(stop) = isolate::write(&updates, batch, &mut results).await {
+                results.abandon(&stop);
+                break;
+            }
+        }
+        results.finish(&zone.text)
+    }
+
+    fn prepare<'a>(&self, zone: &Zone, steps: &'a [Step], results: &mut Results) -> Vec<Prepared<'a>> {
+        let mut prepared = Vec::new();
+        let mut waiting: Vec<Unit<'a>> = units(steps).into_iter().rev().collect();
+        while let Some(unit) = waiting.pop() {
+            match message::prepare(&unit, &zone.wire, self.min_ttl) {
+                Ok(unit) if unit.size() <= batch::ROOM => prepared.push(unit),
+                // A group that no message holds is written in two: better a name that blinks than one that never comes.
+                Ok(_) if unit.steps.len() > 1 => waiting.extend(unit.halves().into_iter().rev()),
+                Ok(large) => results.put(&unit, Err(too_large(&large))),
+                Err(error) => results.put(&unit, Err(error)),
+            }
+        }
+        prepared
+    }
+
+    /// Sends one message to the first server that takes it.
+    async fn send(&self, zone: &Zone, units: &[&Prepared<'_>]) -> Result<()> {
+        let mut failure = Error::settings("rfc2136 has no server");
+        let mut lost: Option<Error> = None;
+        for (at, host) in self.servers() {
+            let error = match self.attempt(host, zone, units).await {
+                Ok(()) => {
+                    self.answered(at);
+                    return Ok(());
+                }
+                Err(error) => error.at(host).zone(&zone.text),
+            };
+            if answer::reaction(&error) == Reaction::Isolate {
+                self.answered(at);
+                // What looks like a hand edit may be our own change that an earlier server made and did not confirm.
+                return Err(lost.filter(|_| matches!(error.problem, Problem::Stale(_))).unwrap_or(error));
+            }
+            if matches!(error.problem, Problem::Lost(_)) {
+                lost.get_or_insert_with(|| error.clone());
+            }
+            failure = super::more_telling(failure, error);
+        }
+        Err(lost.unwrap_or(failure))
+    }
+
+    async fn attempt(&self, host: &str, zone: &Zone, units: &[&Prepared<'_>]) -> Result<()> {
+        let id = message::random_id()?;
+        let mut builder = message::compose(id, &zone.wire, units)?;
+        let transaction = self.signer.ask(&mut builder)?;
+        let unreachable = |cause| Error::new(Problem::Unreachable(cause));
+        let mut connection = self.transport.open(host).await.map_err(unreachable)?;
+        let lost = |cause| Error::new(Problem::Lost(cause));
+        connection.send(&builder.finish()).await.map_err(lost)?;
+        let bytes = connection.receive().await.map_err(lost)?;
+        let mut answer = answer::parse(bytes, id, Opcode::UPDATE)?;
+        transaction.verify(&mut answer)?;
+        answer::update_failure(answer.header().rcode()).map_or(Ok(()), Err)
+    }
+}
+
+fn too_large(unit: &Prepared<'_>) -> Error {
+    let cause = format!("it takes {} bytes, and an update holds at most {}", unit.size(), batch::ROOM);
+    Error::new(Problem::Unwritable(cause))
+}

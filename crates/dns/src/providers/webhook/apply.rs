@@ -1,0 +1,200 @@
+//! Sending changes: compared with a fresh reading just before, and judged by a fresh reading after a failure.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gatepost_core::plan::{Precondition, SetChange, Step, Verb};
+
+use super::Webhook;
+use super::client::Body;
+use super::endpoint::{Changes, Endpoint, Key};
+use super::filter::Filter;
+use crate::provider::isolate::{self, Courier, Results, Sent};
+use crate::provider::{Error, Problem, Result, Unit, data, units};
+
+/// Units in one question.
+const BATCH: usize = 1000;
+
+/// What the webhook has, by key.
+type Present = BTreeMap<Key, Endpoint>;
+
+/// Carries changes of one zone to the webhook.
+struct Questions<'a> {
+    webhook: &'a Webhook,
+    zone: &'a str,
+    /// Whether something was sent that may have been carried out in part.
+    tried: AtomicBool,
+}
+
+impl Courier<Unit<'_>> for Questions<'_> {
+    async fn send(&self, pieces: &[&Unit<'_>], results: &mut Results) -> Sent {
+        match self.try_send(pieces, results).await {
+            Ok(sent) => sent,
+            Err(error) => Sent::Stop(error),
+        }
+    }
+}
+
+impl Questions<'_> {
+    async fn try_send(&self, pieces: &[&Unit<'_>], results: &mut Results) -> Result<Sent> {
+        let tried = self.tried.load(Ordering::Relaxed);
+        let unsure = |error: Error| match tried {
+            false => error,
+            true => Error { problem: Problem::Lost(error.problem.to_string()), ..error },
+        };
+        let present = self.webhook.present(self.zone).await.map_err(unsure)?;
+        let filter = self.webhook.filter().await?;
+        let mut ready: Vec<&Unit<'_>> = Vec::new();
+        for piece in pieces {
+            match settled(piece, &present, filter, tried) {
+                Some(result) => results.put(*piece, result),
+                None => ready.push(piece),
+            }
+        }
+        if ready.is_empty() {
+            return Ok(Sent::Done);
+        }
+        self.tried.store(true, Ordering::Relaxed);
+        self.webhook.post(&ready, &present).await
+    }
+}
+
+impl Webhook {
+    /// Writes steps and says for each how it went.
+    pub(super) async fn write_steps(&self, zone: &str, steps: &[Step]) -> Vec<Result<()>> {
+        let mut results = Results::new(steps.len());
+        for batch in units(steps).chunks(BATCH) {
+            let questions = Questions { webhook: self, zone, tried: AtomicBool::new(false) };
+            if let Err(stop) = isolate::write(&questions, batch, &mut results).await {
+                results.abandon(&stop);
+                break;
+            }
+        }
+        results.finish(zone)
+    }
+
+    async fn present(&self, zone: &str) -> Result<Present> {
+        let endpoints = self.endpoints_of(zone).await?;
+        Ok(endpoints.into_iter().map(|endpoint| (endpoint.key(), endpoint)).collect())
+    }
+
+    async fn post(&self, units: &[&Unit<'_>], present: &Present) -> Result<Sent> {
+        let mut changes = Changes::default();
+        units.iter().flat_map(|unit| unit.changes()).for_each(|change| add(change, present, &mut changes));
+        let body = serde_json::to_vec(&changes).map_err(|error| self.client.wrong(error.to_string()))?;
+        let answer = self.client.ask("POST", "records", Body::Json(body)).await?;
+        match answer.expect(204) {
+            Ok(()) => Ok(Sent::Done),
+            Err(error) if answer.may_be_one_change() && error.retry_after.is_none() => Ok(Sent::Unclear(error)),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The result of a unit that is not to be sent: it is done already, or something changed meanwhile.
+fn settled(unit: &Unit<'_>, present: &Present, filter: &Filter, tried: bool) -> Option<Result<()>> {
+    let is_done = tried && unit.changes().all(|change| is_new(change, present));
+    if is_done { Some(Ok(())) } else { obstacle(unit, present, filter).map(Err) }
+}
+
+/// Puts a change where it belongs. The old side is what the webhook itself said, labels included.
+fn add(change: &SetChange, present: &Present, changes: &mut Changes) {
+    let old = present.get(&key_of(&change.name, change.kind.as_str(), change.set_identifier.as_deref())).cloned();
+    match (change.verb(), old, Endpoint::of_new(change)) {
+        (Verb::Create, _, Some(new)) => changes.create.push(new),
+        (Verb::Update, Some(old), Some(new)) => {
+            changes.update_old.push(old);
+            changes.update_new.push(new);
+        }
+        (Verb::Delete, Some(old), _) => changes.delete.push(old),
+        // The preconditions hold, so that an old side is there; and no side is ever empty.
+        _ => {}
+    }
+}
+
+/// What stands in the way of a unit.
+fn obstacle(unit: &Unit<'_>, present: &Present, filter: &Filter) -> Option<Error> {
+    if let Some(change) = unit.changes().find(|change| !filter.admits(&change.name)) {
+        let cause = format!("{} is outside of the domains that the webhook takes", change.name);
+        return Some(Error::new(Problem::Unwritable(cause)));
+    }
+    let mut conditions = unit.steps.iter().flat_map(|step| step.preconditions());
+    conditions.find_map(|condition| broken(&condition, present)).map(|cause| Error::new(Problem::Stale(cause)))
+}
+
+fn broken(condition: &Precondition, present: &Present) -> Option<String> {
+    let find = |name: &str, kind: &str, id: Option<&str>| present.get(&key_of(name, kind, id));
+    match condition {
+        Precondition::Unused { name } => {
+            let used = present.keys().any(|(other, ..)| other == &**name);
+            used.then(|| format!("{name} is in use"))
+        }
+        Precondition::Absent { name, kind, set_identifier } => {
+            let found = find(name, kind.as_str(), set_identifier.as_deref());
+            found.map(|_| format!("{name} {kind} exists and was absent"))
+        }
+        Precondition::Equals { name, kind, set_identifier, values } => {
+            let found = find(name, kind.as_str(), set_identifier.as_deref());
+            let values = values.iter().map(|value| value.to_string()).collect::<Vec<_>>();
+            match found {
+                None => Some(format!("{name} {kind} is gone")),
+                Some(found) if same(kind.as_str(), &found.targets, &values) => None,
+                Some(_) => Some(format!("{name} {kind} has other values")),
+            }
+        }
+    }
+}
+
+/// Whether a change has been made.
+fn is_new(change: &SetChange, present: &Present) -> bool {
+    let found = present.get(&key_of(&change.name, change.kind.as_str(), change.set_identifier.as_deref()));
+    match (found, &change.new) {
+        (None, None) => true,
+        (Some(found), Some(new)) => {
+            let values: Vec<String> = new.values.iter().map(|value| value.to_string()).collect();
+            same(change.kind.as_str(), &found.targets, &values) && new.ttl.is_none_or(|ttl| found.ttl() == Some(ttl))
+        }
+        _ => false,
+    }
+}
+
+fn key_of(name: &str, kind: &str, id: Option<&str>) -> Key {
+    (name.to_ascii_lowercase(), kind.to_ascii_uppercase(), id.unwrap_or_default().to_owned())
+}
+
+/// Whether two lists of values mean the same, whatever their order and spelling.
+fn same(kind: &str, ours: &[String], theirs: &[String]) -> bool {
+    let tidy = |values: &[String]| {
+        let one = |value: &String| {
+            let value = data::tidy(kind, value).unwrap_or_else(|_| value.clone());
+            if kind == "TXT" { value } else { value.to_ascii_lowercase() }
+        };
+        let mut values: Vec<String> = values.iter().map(one).collect();
+        values.sort();
+        values.dedup();
+        values
+    };
+    tidy(ours) == tidy(theirs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spelling_is_no_difference() {
+        let list = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
+        let rows = [
+            ("A", &["192.0.2.2", "192.0.2.1"][..], &["192.0.2.1", "192.0.2.2"][..], true),
+            ("A", &["192.0.2.1"], &["192.0.2.1", "192.0.2.2"], false),
+            ("AAAA", &["2001:DB8::1"], &["2001:db8:0::1"], true),
+            ("CNAME", &["Edge.Example.net."], &["edge.example.net"], true),
+            ("TXT", &["\"Abc\""], &["Abc"], true),
+            ("TXT", &["\"Abc\""], &["\"abc\""], false),
+            ("ODD", &["x"], &["x"], true),
+        ];
+        for (kind, ours, theirs, expected) in rows {
+            assert_eq!(same(kind, &list(ours), &list(theirs)), expected, "{kind} {ours:?} {theirs:?}");
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Any of our providers behind the webhook protocol, so that external-dns can use it.
+//!
+//! Bodies, headers, connections and time are bounded. A change carries what external-dns read before as its precondition. A
+//! record and its TXT of ownership become one step, because they name each other.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::endpoint::{self, Changes, Endpoint};
+use super::{MAX_BODY, MEDIA_TYPE};
+use crate::provider::Shared;
+
+mod requests;
+
+/// Where it listens unless told otherwise, as external-dns has it.
+pub const DEFAULT_ADDRESS: &str = "127.0.0.1:8888";
+
+/// Takes what people should know about.
+pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// A provider behind the protocol.
+#[derive(Clone)]
+pub struct Server {
+    provider: Shared,
+    limits: Limits,
+    log: Log,
+}
+
+/// How much is taken from a client.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes of a body.
+    pub body: usize,
+    /// Connections at once.
+    pub connections: usize,
+    /// Time for the headers of a request, idle time before them included.
+    pub headers: Duration,
+    /// Time for the body of a request.
+    pub reading: Duration,
+}
+
+type Reply = Response<Full<Bytes>>;
+
+impl Default for Limits {
+    fn default() -> Self {
+        let (headers, reading) = (Duration::from_secs(30), Duration::from_secs(10));
+        Limits { body: MAX_BODY, connections: 64, headers, reading }
+    }
+}
+
+impl Server {
+    /// A server for this provider with the usual limits, which tells nobody what it does.
+    pub fn new(provider: Shared) -> Server {
+        Server { provider, limits: Limits::default(), log: Arc::new(|_| ()) }
+    }
+
+    /// The same with other limits.
+    pub fn with_limits(self, limits: Limits) -> Server {
+        Server { limits, ..self }
+    }
+
+    /// The same, telling this function what goes wrong.
+    pub fn with_log(self, log: Log) -> Server {
+        Server { log, ..self }
+    }
+
+    /// Answers on a socket until it is dropped.
+    pub async fn serve(self, listener: TcpListener) {
+        let places = Arc::new(Semaphore::new(self.limits.connections));
+        loop {
+            // The semaphore is never closed.
+            let Ok(place) = places.clone().acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((stream, _)) => {
+                    let server = self.clone();
+                    tokio::spawn(async move {
+                        server.converse(stream).await;
+                        drop(place);
+                    });
+                }
+                // Too many open files, most of the time: wait for some to be closed.
+                Err(error) => {
+                    (self.log)(&format!("cannot accept a connection: {error}"));
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    async fn converse(self, stream: TcpStream) {
+        let (headers, log) = (self.limits.headers, self.log.clone());
+        let service = service_fn(move |request| {
+            let server = self.clone();
+            async move { Ok::<_, Infallible>(server.respond(request).await) }
+        });
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(headers).max_buf_size(64 << 10);
+        if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await
+            && !error.is_timeout()
+        {
+            log(&format!("a connection broke off: {error}"));
+        }
+    }
+
+    async fn respond(&self, request: Request<Incoming>) -> Reply {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        let reply = match (&method, path.as_str()) {
+            (&Method::GET, "/") => self.negotiate().await,
+            (&Method::GET, "/healthz") => Ok(text(StatusCode::OK, "ok\n")),
+            (&Method::GET, "/records") => self.records().await,
+            (&Method::POST, "/records") => self.apply(request).await,
+            (&Method::POST, "/adjustendpoints") => self.adjust(request).await,
+            (_, "/" | "/healthz") => Ok(not_allowed("GET")),
+            (_, "/records") => Ok(not_allowed("GET, POST")),
+            (_, "/adjustendpoints") => Ok(not_allowed("POST")),
+            _ => Ok(text(StatusCode::NOT_FOUND, "not found\n")),
+        };
+        reply.unwrap_or_else(|failure| {
+            (self.log)(&format!("{method} {path}: {}", failure.message));
+            text(failure.status, &format!("{}\n", failure.message))
+        })
+    }
+
+    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
+        let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if kind.replace(' ', "") != MEDIA_TYPE {
+            let message = format!("the content type must be {MEDIA_TYPE}");
+            return Err(Failure { status: StatusCode::UNSUPPORTED_MEDIA_TYPE, message });
+        }
+        let whole = Limited::new(request.into_body(), self.limits.body).collect();
+        match timeout(self.limits.reading, whole).await {
+            Ok(Ok(body)) => Ok(body.to_bytes()),
+            Ok(Err(error)) if error.is::<LengthLimitError>() => {
+                let message = format!("the body is larger than {} bytes", self.limits.body);
+                Err(Failure { status: StatusCode::PAYLOAD_TOO_LARGE, message })
+            }
+            Ok(Err(error)) => Err(Failure::bad(format!("the body broke off: {error}"))),
+            Err(_) => Err(Failure { status: StatusCode::REQUEST_TIMEOUT, message: "the body took too long".into() }),
+        }
+    }
+
+    async fn apply(&self, request: Request<Incoming>) -> Result<Reply, Failure> {
+        let body = self.body(request).await?;
+        let changes: Changes =
+            serde_json::from_slice(&body).map_err(|error| Failure::bad(format!("these are no changes: {error}")))?;
+        requests::apply(&*self.provider, &changes).await?;
+        Ok(empty())
+    }
+
+    async fn adjust(&self, request: Request<Incoming>) -> Result<Reply, Failure> {
+        let body = self.body(request).await?;
+        let endpoints = endpoint::parse_list(&body).map_err(Failure::bad)?;
+        json(&requests::adjust(&*self.provider, endpoints).await?)
+    }
+
+    async fn records(&self) -> Result<Reply, Failure> {
+        let endpoints: Vec<Endpoint> = requests::records(&*self.provider).await?;
+        json(&endpoints)
+    }
+
+    async fn negotiate(&self) -> Result<Reply, Failure> {
+        json(&requests::filter(&*self.provider).await?)
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("provider", &self.provider).field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// Why a request was not carried out.
+struct Failure {
+    status: StatusCode,
+    message: String,
+}
+
+impl Failure {
+    /// The request itself is wrong.
+    fn bad(message: impl Into<String>) -> Failure {
+        Failure { status: StatusCode::BAD_REQUEST, message: message.into() }
+    }
+}
+
+/// external-dns takes 500 for something that may pass, and ends itself on anything else.
+impl From<crate::provider::Error> for Failure {
+    fn from(error: crate::provider::Error) -> Failure {
+        Failure { status: StatusCode::INTERNAL_SERVER_ERROR, message: error.to_string() }
+    }
+}
+
+fn json(value: &impl serde::Serialize) -> Result<Reply, Failure> {
+    let failed =
+        |error: serde_json::Error| Failure { status: StatusCode::INTERNAL_SERVER_ERROR, message: error.to_string() };
+    let mut reply = Response::new(Full::new(serde_json::to_vec(value).map_err(failed)?.into()));
+    reply.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(MEDIA_TYPE));
+    Ok(reply)
+}
+
+fn text(status: StatusCode, message: &str) -> Reply {
+    let mut reply = Response::new(Full::new(Bytes::copy_from_slice(message.as_bytes())));
+    *reply.status_mut() = status;
+    reply.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static("text/plain; charset=utf-8"));
+    reply
+}
+
+fn empty() -> Reply {
+    let mut reply = Response::new(Full::default());
+    *reply.status_mut() = StatusCode::NO_CONTENT;
+    reply
+}
+
+fn not_allowed(allowed: &'static str) -> Reply {
+    let mut reply = text(StatusCode::METHOD_NOT_ALLOWED, "method not allowed\n");
+    reply.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static(allowed));
+    reply
+}

@@ -1,0 +1,106 @@
+//! What `serve` answers over HTTP: health, readiness, metrics, and the plan as JSON.
+//!
+//! Read-only, and only for who asks by an address or `localhost`: another Host header is somebody's rebinding trick.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
+
+/// What is told; the loop replaces it after every pass.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    /// Whether names are answered as the objects ask; says why not.
+    pub unready: Option<String>,
+    /// The plan as JSON.
+    pub plan: String,
+    /// Metrics in OpenMetrics text.
+    pub metrics: String,
+}
+
+/// The board, shared with the loop.
+pub type Shared = Arc<RwLock<Board>>;
+
+/// Connections at a time.
+const MOST: usize = 64;
+/// How long a request may take to arrive.
+const SLOWEST: Duration = Duration::from_secs(5);
+
+/// Answers until it is dropped.
+pub async fn serve(listener: TcpListener, board: Shared) {
+    let places = Arc::new(Semaphore::new(MOST));
+    loop {
+        let Ok(place) = places.clone().acquire_owned().await else { return };
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
+        };
+        let board = board.clone();
+        tokio::spawn(async move {
+            let _place = place;
+            let answer = service_fn(move |request: Request<Incoming>| {
+                let response = answer(&request, &board);
+                async move { Ok::<_, std::convert::Infallible>(response) }
+            });
+            let mut builder = hyper::server::conn::http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(SLOWEST).keep_alive(false);
+            let connection = builder.serve_connection(TokioIo::new(stream), answer);
+            let _ = tokio::time::timeout(SLOWEST * 2, connection).await;
+        });
+    }
+}
+
+fn answer(request: &Request<Incoming>, board: &Shared) -> Response<Full<Bytes>> {
+    if !is_local(request.headers().get("host").and_then(|host| host.to_str().ok())) {
+        return text(StatusCode::FORBIDDEN, "this Host is not served here\n".to_owned(), "text/plain");
+    }
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
+    }
+    let board = board.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    match (request.uri().path(), board.unready) {
+        ("/healthz", _) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
+        ("/readyz", None) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
+        ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"), "text/plain"),
+        ("/plan.json", _) => text(StatusCode::OK, board.plan, "application/json"),
+        ("/metrics", _) => text(StatusCode::OK, board.metrics, "application/openmetrics-text; version=1.0.0"),
+        _ => text(StatusCode::NOT_FOUND, "/healthz /readyz /plan.json /metrics\n".to_owned(), "text/plain"),
+    }
+}
+
+/// Whether a Host header names an address or this machine.
+fn is_local(host: Option<&str>) -> bool {
+    let Some(host) = host else { return true };
+    let name = host.parse::<SocketAddr>().map_or_else(|_| gatepost_core::names::host_of(host), |a| a.ip().to_string());
+    name == "localhost" || gatepost_core::names::is_ip(&name)
+}
+
+fn text(status: StatusCode, body: String, kind: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert("content-type", hyper::header::HeaderValue::from_static(kind));
+    headers.insert("x-content-type-options", hyper::header::HeaderValue::from_static("nosniff"));
+    headers.insert("cache-control", hyper::header::HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_local;
+
+    #[test]
+    fn only_addresses_and_localhost_are_served() {
+        for host in ["127.0.0.1:8053", "localhost", "localhost:8053", "[::1]:8053", "192.0.2.1"] {
+            assert!(is_local(Some(host)), "{host}");
+        }
+        assert!(!is_local(Some("evil.example")) && !is_local(Some("localhost.evil.example:8053")));
+    }
+}
