@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 mod check;
 mod completions;
@@ -75,6 +75,16 @@ enum Command {
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
+}
+
+/// The formats of commands that answer people and programs.
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
 }
 
 /// Where objects come from.

@@ -90,7 +90,7 @@ impl<'a> Bed<'a> {
 
     /// The provider through other addresses.
     pub(crate) fn through(&self, hosts: &[String]) -> Rfc2136 {
-        let timeout = Duration::from_millis(2500);
+        let timeout = Duration::from_secs(10);
         Rfc2136::new(Config { hosts: hosts.to_vec(), timeout, ..self.config() }).unwrap()
     }
 

@@ -18,7 +18,7 @@ pub(crate) const ALL: &[Scenario] = &[
 ];
 
 fn resolver(servers: Vec<SocketAddr>) -> Resolver {
-    Resolver::new(Config { servers, timeout: Duration::from_secs(3), rounds: 1, ..Config::default() })
+    Resolver::new(Config { servers, timeout: Duration::from_secs(15), rounds: 1, ..Config::default() })
 }
 
 async fn resolves(bed: Bed<'_>) {

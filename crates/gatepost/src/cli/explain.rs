@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use gatepost_core::desired;
 use gatepost_core::explain::{Explanation, Publication};
 use gatepost_core::lint::World;
@@ -10,7 +10,7 @@ use gatepost_core::names::Hostname;
 use gatepost_core::reason::Reason;
 
 use super::flags::Publishing;
-use super::{Ending, Failure, Input};
+use super::{Ending, Failure, Format, Input};
 use crate::render::{Colour, explanation};
 use crate::source::Objects;
 use crate::view::explain::ExplainView;
@@ -32,13 +32,6 @@ pub(super) struct Explain {
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
-}
-
-#[derive(ValueEnum, Clone, Copy, Debug, Default)]
-enum Format {
-    #[default]
-    Text,
-    Json,
 }
 
 impl Explain {

@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use gatepost_core::model::Key;
 use gatepost_core::routing::{Answer, Outcome, Request, Router, Scheme};
 use gatepost_core::topology::Topology;
 
-use super::{Ending, Failure, Input};
+use super::{Ending, Failure, Format, Input};
 use crate::render::{Colour, inert_line};
 use crate::source::Objects;
 use crate::view::route::RouteView;
@@ -44,13 +44,6 @@ pub(super) struct Route {
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
-}
-
-#[derive(ValueEnum, Clone, Copy, Debug, Default)]
-enum Format {
-    #[default]
-    Text,
-    Json,
 }
 
 impl Route {

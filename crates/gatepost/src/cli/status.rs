@@ -2,11 +2,11 @@
 
 use std::io::Write;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use gatepost_core::lint::World;
 use gatepost_core::report::{self, Report};
 
-use super::{Ending, Failure, Input};
+use super::{Ending, Failure, Format, Input};
 use crate::render::inert_line;
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
@@ -24,13 +24,6 @@ pub(super) struct Status {
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
-}
-
-#[derive(ValueEnum, Clone, Copy, Debug, Default)]
-enum Format {
-    #[default]
-    Text,
-    Json,
 }
 
 impl Status {
