@@ -39,6 +39,8 @@ pub use observed::{Observed, RecordKind, RecordSet, ZoneContent, ZoneState};
 pub use settings::{Capabilities, Policy, Registry, Settings, TxtRegistry};
 pub use stamp::Instance;
 
+use cover::Cover;
+
 /// What to write, in order, and what is held back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
@@ -208,11 +210,13 @@ fn fill(
     zones: &[zone::Zone<'_>],
     wishes: &mut wanted::Wishes<'_>,
 ) {
-    let chosen: Vec<_> = zones.iter().map(|zone| cover::choose(zone, wishes, intent, settings)).collect();
+    let covers: Vec<_> = zones.iter().map(|zone| Cover::gather(zone, wishes, intent, settings)).collect();
     let challenges = wanted::challenges(intent.challenges, observed, settings);
     let retired = wanted::challenges(intent.retired, observed, settings);
     let protection = safety::Protection::new(intent, wishes);
     let table = diff::Table { intent, observed, settings, protection: &protection };
+    let covers = zones.iter().zip(covers);
+    let chosen: Vec<_> = covers.map(|(zone, cover)| cover.complete(zone, &table)).collect();
     let mut book = diff::Book::default();
     let mut drafts: Vec<diff::Draft<'_>> = Vec::new();
     for (zone, wanted) in zones.iter().zip(&chosen) {

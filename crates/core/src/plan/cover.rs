@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::{Answers, Tree};
+use super::diff::Table;
 use super::observed::{RecordKind, RecordSet};
 use super::ownership::{self, Ownership};
 use super::settings::{Policy, Settings};
@@ -17,27 +18,86 @@ use crate::desired::RecordType;
 use crate::model::Str;
 use crate::names::is_below;
 
-/// What is wanted in a zone, with the names that wildcards miss.
-pub(super) fn choose<'a>(
-    zone: &Zone<'_>,
-    wishes: &mut Wishes<'a>,
-    intent: &Intent<'_>,
-    settings: &Settings,
-) -> Vec<Wanted<'a>> {
-    let mut chosen = wishes.choose(zone, settings);
-    let mut covered: BTreeMap<Str, Vec<Wanted<'a>>> = BTreeMap::new();
-    for wanted in wishes.choose_covered(zone, settings) {
-        covered.entry(wanted.name.clone()).or_default().push(wanted);
-    }
-    covered.extend(unknown(zone, intent, settings));
-    covered.retain(|name, _| chosen.binary_search_by(|wanted| wanted.name.cmp(name)).is_err());
-    while let Some(missed) = missed(zone, &chosen, &covered, intent, settings) {
-        for name in &missed {
-            chosen.extend(covered.remove(name).unwrap_or_default());
+/// What is wanted in a zone.
+pub(super) struct Cover<'a> {
+    /// Record sets that are wanted in any case, sorted.
+    chosen: Vec<Wanted<'a>>,
+    /// Record sets of names that wildcards are to answer for.
+    covered: BTreeMap<Str, Vec<Wanted<'a>>>,
+}
+
+impl<'a> Cover<'a> {
+    /// Gathers what is wanted in a zone.
+    pub(super) fn gather(zone: &Zone<'_>, wishes: &mut Wishes<'a>, intent: &Intent<'_>, settings: &Settings) -> Self {
+        let chosen = wishes.choose(zone, settings);
+        let mut covered: BTreeMap<Str, Vec<Wanted<'a>>> = BTreeMap::new();
+        for wanted in wishes.choose_covered(zone, settings) {
+            covered.entry(wanted.name.clone()).or_default().push(wanted);
         }
-        chosen.sort_by(|a, b| a.key().cmp(&b.key()));
+        covered.extend(unknown(zone, intent, settings));
+        covered.retain(|name, _| chosen.binary_search_by(|wanted| wanted.name.cmp(name)).is_err());
+        Cover { chosen, covered }
     }
-    chosen
+
+    /// The record sets that are wanted, with those of names that no wildcard answers for.
+    pub(super) fn complete(mut self, zone: &Zone<'_>, table: &Table<'_>) -> Vec<Wanted<'a>> {
+        if self.covered.is_empty() {
+            return self.chosen;
+        }
+        let blocked = table.blocked_wildcards(zone, &self.chosen);
+        while let Some(missed) = self.missed(zone, table, &blocked) {
+            for name in &missed {
+                self.chosen.extend(self.covered.remove(name).unwrap_or_default());
+            }
+            self.chosen.sort_by(|a, b| a.key().cmp(&b.key()));
+        }
+        self.chosen
+    }
+
+    /// The covered names that no wildcard answers for as it should; nothing where all are answered.
+    fn missed(&self, zone: &Zone<'_>, table: &Table<'_>, blocked: &BTreeSet<Str>) -> Option<BTreeSet<Str>> {
+        let sets = self.sets_to_be(zone, table, blocked);
+        let tree = Tree::of(sets.iter().map(|(name, kind)| (&**name, kind)));
+        let answers = Answers::of(&tree);
+        let is_missed = |name: &str, wanted: &[Wanted<'_>]| {
+            let is_unknown = wanted.iter().all(|wanted| wanted.routes.is_empty());
+            let suits = |owner: &str| !blocked.contains(owner) && suits(owner, &self.chosen, wanted);
+            answers.mask(name) == 0 || !(is_unknown || answers.owner(name).is_some_and(suits))
+        };
+        let missed = self.covered.iter().filter(|(name, wanted)| is_missed(name, wanted));
+        let missed: BTreeSet<Str> = missed.map(|(name, _)| name.clone()).collect();
+        (!missed.is_empty()).then_some(missed)
+    }
+
+    /// Every record set that is there once the plan is carried out, and some that may be gone by then.
+    fn sets_to_be(&self, zone: &Zone<'_>, table: &Table<'_>, blocked: &BTreeSet<Str>) -> BTreeSet<(Str, RecordKind)> {
+        let settings = table.settings;
+        let left = zone.content.sets().iter().filter(|set| self.is_left(set, zone, settings));
+        let mut sets: BTreeSet<_> = left.map(|set| (set.name.clone(), set.kind.clone())).collect();
+        let mut add = |name: &Str, kind: RecordType| {
+            let marker = settings.txt().map(|registry| registry.layout.marker_of(name, kind.as_str()));
+            sets.extend(marker.map(|marker| (marker.into(), RecordType::Txt.into())));
+            sets.insert((name.clone(), kind.into()));
+        };
+        let made = self.chosen.iter().filter(|wanted| !blocked.contains(&wanted.name));
+        made.for_each(|wanted| add(&wanted.name, wanted.kind));
+        let challenges = table.intent.challenges.iter().map(|challenge| canonical::name(&challenge.name));
+        challenges.for_each(|name| add(&name, RecordType::Txt));
+        sets
+    }
+
+    /// Whether a record set is no marker of ours, and not ours at a name that is to be covered.
+    fn is_left(&self, set: &RecordSet, zone: &Zone<'_>, settings: &Settings) -> bool {
+        let is_marker = settings.txt().is_some_and(|registry| {
+            let ours = zone.markers.at(&set.name).filter(|marker| {
+                marker.set.key() == set.key() && ownership::is_our_owner(marker.labels.owner(), registry)
+            });
+            set.made() == Some(RecordType::Txt) && ours.count() == set.values.len()
+        });
+        let is_ours = || matches!(ownership::of(zone, set, settings, false), Ownership::Ours(_));
+        let goes = || settings.policy == Policy::Sync && self.covered.contains_key(&set.name) && is_ours();
+        !is_marker && !goes()
+    }
 }
 
 /// Names of which it is not known whether they ought to be gone and that a wildcard of ours answers for, as it answers.
@@ -61,70 +121,10 @@ fn unknown<'a>(zone: &Zone<'_>, intent: &Intent<'_>, settings: &Settings) -> BTr
     found
 }
 
-/// The covered names that no wildcard answers for as it should; nothing where all are answered.
-fn missed(
-    zone: &Zone<'_>,
-    chosen: &[Wanted<'_>],
-    covered: &BTreeMap<Str, Vec<Wanted<'_>>>,
-    intent: &Intent<'_>,
-    settings: &Settings,
-) -> Option<BTreeSet<Str>> {
-    if covered.is_empty() {
-        return None;
-    }
-    let names = names_to_be(zone, chosen, covered, intent, settings);
-    let kind = RecordKind::Made(RecordType::A);
-    let tree = Tree::of(names.iter().map(|name| (&**name, &kind)));
-    let answers = Answers::of(&tree);
-    let is_missed = |name: &str, wanted: &[Wanted<'_>]| match answers.owner(name) {
-        Some(owner) => wanted.iter().any(|wanted| !wanted.routes.is_empty()) && !suits(owner, chosen, wanted),
-        None => true,
-    };
-    let missed: BTreeSet<Str> =
-        covered.iter().filter(|(name, wanted)| is_missed(name, wanted)).map(|(name, _)| name.clone()).collect();
-    (!missed.is_empty()).then_some(missed)
-}
-
 /// Whether the owner is a wildcard whose record sets are the very ones that are wanted.
 fn suits(owner: &str, chosen: &[Wanted<'_>], wanted: &[Wanted<'_>]) -> bool {
     let from = chosen.partition_point(|set| &*set.name < owner);
     let given = chosen[from..].iter().take_while(|set| &*set.name == owner);
     let essence = |set: &Wanted<'_>| (set.kind, set.content.clone());
     owner.starts_with("*.") && given.map(essence).eq(wanted.iter().map(essence))
-}
-
-/// Every name that has record sets once the plan is carried out, and some that may be gone by then.
-fn names_to_be(
-    zone: &Zone<'_>,
-    chosen: &[Wanted<'_>],
-    covered: &BTreeMap<Str, Vec<Wanted<'_>>>,
-    intent: &Intent<'_>,
-    settings: &Settings,
-) -> BTreeSet<Str> {
-    let is_left = |set: &&RecordSet| {
-        let is_marker = settings.txt().is_some_and(|registry| {
-            let ours = zone.markers.at(&set.name).filter(|marker| {
-                marker.set.key() == set.key() && ownership::is_our_owner(marker.labels.owner(), registry)
-            });
-            set.made() == Some(RecordType::Txt) && ours.count() == set.values.len()
-        });
-        let goes = || {
-            settings.policy == Policy::Sync && matches!(ownership::of(zone, set, settings, false), Ownership::Ours(_))
-        };
-        !(is_marker || (covered.contains_key(&set.name) && goes()))
-    };
-    let mut names: BTreeSet<Str> = zone.content.sets().iter().filter(is_left).map(|set| set.name.clone()).collect();
-    let marker = |name: &str, kind: RecordType| {
-        settings.txt().map(|registry| Str::from(registry.layout.marker_of(name, kind.as_str())))
-    };
-    for wanted in chosen {
-        names.extend(marker(&wanted.name, wanted.kind));
-        names.insert(wanted.name.clone());
-    }
-    for challenge in intent.challenges {
-        let name = canonical::name(&challenge.name);
-        names.extend(marker(&name, RecordType::Txt));
-        names.insert(name);
-    }
-    names
 }

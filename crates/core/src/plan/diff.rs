@@ -129,6 +129,18 @@ impl<'a> Table<'a> {
         drafts
     }
 
+    /// The wildcards that are wanted and cannot be made or changed.
+    pub(super) fn blocked_wildcards(&self, zone: &Zone<'_>, wanted: &[Wanted<'_>]) -> BTreeSet<Str> {
+        let wildcards = wanted.chunk_by(|a, b| a.name == b.name).filter(|sets| sets[0].name.starts_with("*."));
+        let is_blocked = |sets: &&[Wanted<'_>]| {
+            let mut node = Node::new(self, zone, &sets[0].name, sets, wanted);
+            let removals = node.removals();
+            sets.iter().for_each(|wanted| node.wish(wanted, &removals, &mut Book::default()));
+            node.blocked.is_some()
+        };
+        wildcards.filter(is_blocked).map(|sets| sets[0].name.clone()).collect()
+    }
+
     fn is_candidate(&self, zone: &Zone<'_>, sets: &[RecordSet]) -> bool {
         !matches!(self.settings.registry, Registry::Noop) && sets.iter().any(|set| self.is_managed(zone, set))
     }
