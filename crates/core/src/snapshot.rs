@@ -8,6 +8,10 @@ use std::sync::Arc;
 
 use crate::model::*;
 
+mod change;
+
+pub use change::Change;
+
 /// One object of any kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
