@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 pub mod bind;
 pub mod knot;
 pub mod pdns;
+pub mod pebble;
 pub mod peers;
 
 /// The programs that tests run as authoritative primaries.

@@ -158,7 +158,8 @@ impl<'a> Case<'a> {
         if self.target.is_empty() || (!is_due && missing.is_empty() && extra.is_empty()) {
             return Decision::Keep { until: due.unwrap_or(self.now + DAY) };
         }
-        if let Some(wait) = self.unsettled(is_due, !missing.is_empty()).or_else(|| self.resting()) {
+        let wait = self.unsettled(is_due, !missing.is_empty()).or_else(|| self.resting());
+        if let Some(wait) = wait.or_else(|| self.too_soon(&missing, &extra)) {
             return wait;
         }
         self.order(is_due, &missing, &extra)
@@ -199,6 +200,17 @@ impl<'a> Case<'a> {
         let failures = [self.ledger.pause.as_ref(), self.ledger.failures.get(&self.secret)];
         let failure = failures.into_iter().flatten().filter(|failure| failure.rests(self.now));
         failure.max_by_key(|failure| failure.until).map(wait_for)
+    }
+
+    /// What was made a moment ago and is to be renewed already is a sign of a clock that is off: no second one follows at once.
+    fn too_soon(&self, missing: &[Str], extra: &[Str]) -> Option<Decision> {
+        let leaf = self.serving.filter(|_| missing.is_empty() && extra.is_empty())?;
+        let is_it = |names: &[String]| names.iter().map(String::as_str).eq(leaf.names.iter().map(|name| &**name));
+        let made = self.ledger.issued.iter().filter(|issue| is_it(&issue.names)).map(|issue| issue.at).max()?;
+        let until = made + DAY.min(leaf.lifetime() / 10);
+        let why = "it was made a moment ago and is to be renewed already; is the clock of this machine right?";
+        let reason = reason::CERTIFICATE_PENDING;
+        (made <= self.now && until > self.now).then(|| Decision::Wait { until, reason, why: why.to_owned() })
     }
 
     fn order(&self, is_due: bool, missing: &[Str], extra: &[Str]) -> Decision {

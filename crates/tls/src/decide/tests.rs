@@ -174,6 +174,15 @@ fn no_order_is_placed_that_the_issuer_would_refuse() {
 }
 
 #[test]
+fn what_was_made_a_moment_ago_is_not_made_again() {
+    let mut bed = Bed::new("x.test", Holding::Pair(leaf("x.test", 80)));
+    bed.ledger.issued.push(crate::ledger::Issue { at: NOW - HOUR, names: vec!["x.test".to_owned()], replaces: false });
+    assert!(bed.decide().starts_with("wait 82800 certificate-pending: it was made a moment ago"), "{}", bed.decide());
+    bed.want.names = names("x.test y.test");
+    assert!(bed.decide().starts_with("order x.test y.test"), "another name is another matter");
+}
+
+#[test]
 fn an_open_order_goes_on_unless_a_name_of_it_goes() {
     let key = PrivateKey::generate(Algorithm::P256).unwrap();
     let request = Request { names: names("x.test y.test"), ..Request::default() };

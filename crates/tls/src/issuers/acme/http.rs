@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, USER_AGENT};
 use hyper::{Method, Request, Uri};
@@ -24,6 +24,8 @@ use crate::error::{Error, Problem, Result};
 
 /// The most bytes of an answer.
 const MAX_BODY: usize = 1 << 20;
+/// What is said of a longer one.
+const TOO_LONG: &str = "it is longer than 1 MiB";
 /// How the program calls itself.
 const AGENT: &str = concat!("gatepost/", env!("CARGO_PKG_VERSION"));
 
@@ -58,6 +60,7 @@ impl Transport {
     pub(super) async fn ask(&self, method: Method, url: &str, body: Option<Vec<u8>>) -> Result<Answer> {
         let request = self.request(method, url, body)?;
         match timeout(self.patience, self.round_trip(request)).await {
+            Ok(Err(cause)) if cause == TOO_LONG => Err(Error::protocol(cause).at(self)),
             Ok(answer) => answer.map_err(|cause| self.unreachable(cause)),
             Err(_) => Err(self.unreachable(format!("no answer within {} s", self.patience.as_secs()))),
         }
@@ -96,7 +99,7 @@ impl Transport {
         let connection = tokio::spawn(connection);
         let answer = async {
             let (head, body) = sender.send_request(request).await.map_err(text)?.into_parts();
-            let body = Limited::new(body, MAX_BODY).collect().await.map_err(text)?.to_bytes();
+            let body = Limited::new(body, MAX_BODY).collect().await.map_err(of_body)?.to_bytes();
             Ok(Answer { status: head.status.as_u16(), headers: head.headers, body })
         };
         let answer = answer.await;
@@ -139,6 +142,10 @@ const LONGEST_WAIT: u64 = 7 * 86_400;
 /// The beginning of a text that somebody else wrote.
 pub(super) fn brief(text: &str) -> String {
     text.chars().take(200).collect()
+}
+
+fn of_body(error: Box<dyn std::error::Error + Send + Sync>) -> String {
+    if error.is::<LengthLimitError>() { TOO_LONG.to_owned() } else { error.to_string() }
 }
 
 fn text(error: impl fmt::Display) -> String {
