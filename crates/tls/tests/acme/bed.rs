@@ -19,6 +19,7 @@ use gatepost_tls::store::{FileNotebook, FileStore, Notebook, Pair, Store};
 use gatepost_tls::{Call, Error};
 
 pub(crate) type Outcome = Result<(), Failed>;
+pub(crate) type Test = fn() -> Outcome;
 
 /// The zone that all names are in.
 pub(crate) const ZONE: &str = "dyn.test";
@@ -90,7 +91,11 @@ impl Bed {
 
     /// Brings the zone in line with what the orders need, as the plan would.
     pub(crate) async fn publish(&self, certifier: &mut Certifier) -> Result<(), Failed> {
-        let wanted: BTreeMap<Str, BTreeSet<Str>> = certifier.challenges().iter().map(entry).collect();
+        self.write(certifier.challenges().iter().map(entry).collect())?;
+        Ok(certifier.forget_retired().await?)
+    }
+
+    fn write(&self, wanted: BTreeMap<Str, BTreeSet<Str>>) -> Outcome {
         let mut published = self.published.lock().map_err(|error| error.to_string())?;
         let owners: BTreeSet<Str> = wanted.keys().chain(published.keys()).cloned().collect();
         let mut lines = Vec::new();
@@ -105,7 +110,7 @@ impl Bed {
             self.bind.edit(ZONE, &lines.iter().map(String::as_str).collect::<Vec<_>>())?;
         }
         *published = wanted;
-        Ok(certifier.forget_retired().await?)
+        Ok(())
     }
 
     /// The TXT records of challenges that are in the zone.

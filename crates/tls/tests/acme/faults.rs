@@ -12,13 +12,13 @@ use gatepost_tls::store::{FileNotebook, Notebook};
 use gatepost_tls::{Call, Error};
 use rcgen::{CertificateParams, CertificateSigningRequestParams, Issuer, KeyPair};
 
-use crate::bed::{Bed, Outcome, block, ensure, names, now, wants};
+use crate::bed::{Bed, Outcome, Test, block, ensure, names, now, wants};
 use crate::proxy::{Answer, Proxy};
 
 const DAY: i64 = 86_400;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let rows: [(&str, fn() -> Outcome); 10] = [
+    let rows: [(&str, Test); 10] = [
         ("killed_at_each_step", || block(killed())),
         ("a_name_that_cannot_be_proven_is_left_out", || block(isolation())),
         ("a_server_that_asks_for_rest", || block(limited())),
@@ -30,7 +30,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         ("a_server_that_forgot_everything", || block(forgetful())),
         ("a_name_that_goes_while_it_is_ordered", || block(detached())),
     ];
-    rows.into_iter().map(|(name, test)| pebble::trial(&format!("acme::fault::{name}"), move || test())).collect()
+    rows.into_iter().map(|(name, test)| pebble::trial(&format!("acme::fault::{name}"), test)).collect()
 }
 
 /// A notebook that stops working after so many writes, as a process that is killed would.

@@ -4,12 +4,12 @@ use gatepost_testkit::Trial;
 use gatepost_testkit::servers::pebble::{self, Setup};
 use gatepost_tls::issuers::acme::{ExternalAccount, Settings};
 
-use crate::bed::{Bed, Outcome, block, ensure, names, secret, wants};
+use crate::bed::{Bed, Outcome, Test, block, ensure, names, secret, wants};
 
 const DAY: i64 = 86_400;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let rows: [(&str, fn() -> Outcome); 8] = [
+    let rows: [(&str, Test); 8] = [
         ("several_names_and_a_wildcard_in_one_certificate", || block(several_names())),
         ("valid_authorizations_are_used_again", || block(reuse())),
         ("half_of_all_nonces_are_refused", || block(nonces())),
@@ -19,7 +19,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         ("an_external_account_is_bound", || block(external())),
         ("a_certificate_grows_and_shrinks", || block(growth())),
     ];
-    rows.into_iter().map(|(name, test)| pebble::trial(&format!("acme::{name}"), move || test())).collect()
+    rows.into_iter().map(|(name, test)| pebble::trial(&format!("acme::{name}"), test)).collect()
 }
 
 async fn several_names() -> Outcome {
