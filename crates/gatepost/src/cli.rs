@@ -17,6 +17,7 @@ mod explain;
 mod flags;
 mod man;
 mod plan;
+mod rbac;
 mod route;
 mod serve;
 mod settings;
@@ -75,6 +76,7 @@ enum Command {
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
+    Rbac(rbac::Rbac),
 }
 
 /// The formats of commands that answer people and programs.
@@ -138,6 +140,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),
+        Command::Rbac(command) => command.run(out),
     }
 }
 

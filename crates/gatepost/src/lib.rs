@@ -6,6 +6,7 @@
 pub mod apply;
 pub mod cli;
 pub mod render;
+pub mod rights;
 pub mod run;
 pub mod source;
 pub mod view;

@@ -161,7 +161,7 @@ fn text(value: &Option<String>) -> Option<Str> {
     value.as_deref().filter(|value| !value.is_empty()).map(Str::from)
 }
 
-fn source(name: &str) -> Result<RouteKind, String> {
+pub(super) fn source(name: &str) -> Result<RouteKind, String> {
     let known: Vec<_> = RouteKind::ALL.into_iter().map(settings::source_name).collect();
     settings::source_kind(name).ok_or_else(|| format!("expected one of {}", known.join(", ")))
 }
