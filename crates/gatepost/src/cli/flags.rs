@@ -16,6 +16,11 @@ use gatepost_core::topology::Scope;
 
 use super::Failure;
 
+#[allow(dead_code, reason = "the commands that take them follow")]
+pub(super) mod planning;
+#[allow(dead_code, reason = "the commands that take them follow")]
+pub(super) mod provider;
+
 /// What is published.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "What is published")]
