@@ -8,5 +8,6 @@ pub mod cli;
 pub mod render;
 pub mod run;
 pub mod source;
+pub mod state;
 pub mod view;
 pub mod web;
