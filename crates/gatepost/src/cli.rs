@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+mod apply;
 mod check;
 mod completions;
 mod crds;
@@ -20,6 +21,7 @@ mod plan;
 mod rbac;
 mod route;
 mod serve;
+mod session;
 mod settings;
 mod status;
 
@@ -30,6 +32,10 @@ pub enum Ending {
     Done,
     /// The answer is no.
     No,
+    /// A safety brake holds something that was to be done.
+    Refused,
+    /// Something could not be read, or only a part was done.
+    Incomplete,
 }
 
 /// A failure with the exit status it leads to.
@@ -63,7 +69,7 @@ Try it:
   gatepost explain shop.example.com -f manifests/      why a name does not work, and what to change
   gatepost route https://shop.example.com/cart -f …    who serves a request
 
-Exit status: 0 done, 1 the answer is no, 2 usage, 3 refused by a safety brake, 4 could not read.";
+Exit status: 0 done, 1 the answer is no, 2 usage, 3 refused by a safety brake, 4 could not read, or done in part.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -72,6 +78,7 @@ enum Command {
     Route(route::Route),
     Explain(explain::Explain),
     Plan(plan::Plan),
+    Apply(apply::Apply),
     Serve(serve::Serve),
     Completions(completions::Completions),
     Man(man::Man),
@@ -115,6 +122,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::No) => ExitCode::from(1),
+        Ok(Ending::Refused) => ExitCode::from(3),
+        Ok(Ending::Incomplete) => ExitCode::from(4),
         Err(failure) => report(&failure),
     }
 }
@@ -136,6 +145,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Route(command) => command.run(out),
         Command::Explain(command) => command.run(out),
         Command::Plan(command) => command.run(out),
+        Command::Apply(command) => command.run(out),
         Command::Serve(command) => command.run(out),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),

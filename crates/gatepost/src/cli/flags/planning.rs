@@ -115,11 +115,6 @@ impl PlanningFlags {
         if self.dry_run { Mode::Observe } else { Mode::Act }
     }
 
-    /// Whether deletes that a brake would hold were confirmed.
-    pub(in crate::cli) fn confirms_deletes(&self) -> bool {
-        self.confirm_deletes
-    }
-
     fn managed(&self) -> BTreeSet<RecordType> {
         let is_managed = |kind: &RecordType| {
             let named = |names: &[String]| names.iter().any(|name| name == kind.as_str());

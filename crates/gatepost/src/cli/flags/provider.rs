@@ -120,6 +120,7 @@ impl ProviderFlags {
     }
 
     /// The servers that are named for rfc2136, with their ports.
+    #[allow(dead_code, reason = "verify follows")]
     pub(in crate::cli) fn servers(&self) -> Vec<String> {
         self.rfc2136_host.iter().map(|host| rfc2136::with_port(host, self.port())).collect()
     }
