@@ -23,6 +23,7 @@ pub mod pem;
 mod policies;
 mod reference_grant;
 mod references;
+pub mod render;
 mod routes;
 mod rules;
 mod shapes;
