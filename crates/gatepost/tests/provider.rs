@@ -19,3 +19,7 @@ mod owners;
 mod plan;
 #[path = "provider/resolve.rs"]
 mod resolve;
+#[path = "provider/running.rs"]
+mod running;
+#[path = "provider/webhook.rs"]
+mod webhook;
