@@ -9,5 +9,6 @@ pub mod render;
 pub mod run;
 pub mod source;
 pub mod state;
+pub mod verify;
 pub mod view;
 pub mod web;
