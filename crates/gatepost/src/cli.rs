@@ -24,6 +24,8 @@ mod serve;
 mod session;
 mod settings;
 mod status;
+mod verify;
+mod webhook_server;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +81,9 @@ enum Command {
     Explain(explain::Explain),
     Plan(plan::Plan),
     Apply(apply::Apply),
+    Verify(verify::Verify),
     Serve(serve::Serve),
+    WebhookServer(webhook_server::WebhookServer),
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
@@ -146,7 +150,9 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Explain(command) => command.run(out),
         Command::Plan(command) => command.run(out),
         Command::Apply(command) => command.run(out),
+        Command::Verify(command) => command.run(out),
         Command::Serve(command) => command.run(out),
+        Command::WebhookServer(command) => command.run(),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),
