@@ -9,6 +9,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::flags::Publishing;
+use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
@@ -44,13 +45,19 @@ pub(super) struct Serve {
     #[command(flatten)]
     provider: ProviderFlags,
     #[command(flatten)]
+    issuing: IssuingFlags,
+    #[command(flatten)]
     planning: PlanningFlags,
     #[command(flatten)]
     publishing: Publishing,
 }
 
+/// More passes do not follow one another at once, whatever orders need.
+const MOST_PASSES: usize = 4;
 /// No pass comes sooner after the last one than this, unless a file changed.
 const SOONEST: Duration = Duration::from_secs(1);
+/// Clocks may be set, so nobody sleeps for longer than an hour.
+const LONGEST_WAIT: u64 = 3600;
 
 impl Serve {
     pub(super) fn run(mut self, out: &mut dyn Write) -> Result<Ending, Failure> {
@@ -63,6 +70,7 @@ impl Serve {
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
         let mut session = Session::with(flags, is_embedded.then_some((self.dns_addr, true)))?;
+        session.issue(&self.issuing, flags).await?;
         let objects = Objects::read(&self.input)?;
         let listener = TcpListener::bind(self.http_addr)
             .await
@@ -121,13 +129,30 @@ impl Serve {
 }
 
 /// One pass over the line.
+///
+/// Orders that need other TXT values than before have them published at once, by further passes.
 async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure> {
-    let decision = session.decide(objects).await?;
-    let (pass, kept) = session.write(decision, &mut |_, _| ()).await;
-    if let Err(error) = kept {
-        let _ = writeln!(std::io::stderr(), "error: --state-dir: what was written could not be kept: {error}");
+    let mut last: Option<Pass> = None;
+    for _ in 0..MOST_PASSES {
+        let decision = session.decide(objects).await?;
+        let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
+        if let Err(error) = kept {
+            let _ = writeln!(std::io::stderr(), "error: --state-dir: what was written could not be kept: {error}");
+        }
+        let again = session.certify(objects, &mut pass).await;
+        if let Err(error) = &again {
+            pass.notes.push(format!("certificates: {error}"));
+        }
+        let pass = match last.take() {
+            Some(last) => last.followed_by(pass),
+            None => pass,
+        };
+        if !matches!(again, Ok(true)) {
+            return Ok(pass);
+        }
+        last = Some(pass);
     }
-    Ok(pass)
+    last.ok_or_else(|| Failure::usage("no pass was made"))
 }
 
 /// Ends when the provider is to be compared again: after the interval, or when an address behind a name may have changed.
@@ -135,7 +160,12 @@ async fn due(session: &Session, is_embedded: bool, interval: Duration) {
     let resolving = session.line.resolver.as_ref().and_then(|resolver| resolver.next_due());
     let resolving = resolving.map(|due| due.saturating_duration_since(Instant::now()).max(SOONEST));
     let comparing = (!is_embedded).then_some(interval.max(SOONEST));
-    match [resolving, comparing].into_iter().flatten().min() {
+    let ordering = session.certificates.as_ref().and_then(|certificates| certificates.round().wake);
+    let ordering = ordering.map(|wake| {
+        let wait = u64::try_from(wake.saturating_sub(crate::certificates::now())).unwrap_or(0);
+        Duration::from_secs(wait.min(LONGEST_WAIT)).max(SOONEST)
+    });
+    match [resolving, comparing, ordering].into_iter().flatten().min() {
         Some(wait) => tokio::time::sleep(wait).await,
         None => std::future::pending().await,
     }
