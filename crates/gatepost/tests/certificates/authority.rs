@@ -73,7 +73,7 @@ fn policy() -> Result<(), Failed> {
     bed.comes_to(&["*.example.org", "*.shop.example.org"]);
     let http = running.address("http");
     let enforced = || {
-        let plan = get(http, "/plan");
+        let plan = get(http, "/plan.json");
         let body = plan.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
         let plan: serde_json::Value = serde_json::from_str(body).unwrap_or_default();
         let conditions = plan["policies"][0]["conditions"].as_array().cloned().unwrap_or_default();
@@ -86,7 +86,7 @@ fn policy() -> Result<(), Failed> {
     let elsewhere = Bed::new(&["www.example.org"]);
     elsewhere.policy("TLSPolicy", "issuerRef: {kind: ClusterIssuer, name: public}");
     let running = Running::start(&format!("{SERVE} {}", elsewhere.flags()));
-    let plan = get(running.address("http"), "/plan");
+    let plan = get(running.address("http"), "/plan.json");
     assert!(plan.contains("issuer-unusable") && plan.contains("ClusterIssuer public is to issue it"), "{plan}");
     assert!(elsewhere.leaf().is_none(), "somebody else is to issue it");
     Ok(())
