@@ -6,4 +6,5 @@
 pub mod embedded;
 pub mod provider;
 pub mod providers;
+mod question;
 pub mod resolve;

@@ -24,6 +24,7 @@ mod serve;
 mod session;
 mod settings;
 mod status;
+mod webhook_server;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +81,7 @@ enum Command {
     Plan(plan::Plan),
     Apply(apply::Apply),
     Serve(serve::Serve),
+    WebhookServer(webhook_server::WebhookServer),
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
@@ -147,6 +149,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Plan(command) => command.run(out),
         Command::Apply(command) => command.run(out),
         Command::Serve(command) => command.run(out),
+        Command::WebhookServer(command) => command.run(),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),

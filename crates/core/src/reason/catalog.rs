@@ -182,7 +182,7 @@ catalog! {
         "Let the other owner give the name up, or take its records over with `--migrate-from-txt-owner`.";
     RECORD_UNMANAGED = "record-unmanaged" "GP0403" Warning ("", "")
         "A name has records that nobody claims, so they are left alone."
-        "Remove them by hand, or have them adopted.";
+        "Remove them by hand, or have them taken over with `--adopt NAME`.";
     TYPE_CLASH = "type-clash" "GP0404" Warning ("", "")
         "A name would have a CNAME beside other records, which DNS does not allow."
         "Give the Gateways of this name addresses of one kind, or let only one of them serve it.";
@@ -227,7 +227,7 @@ catalog! {
         "Take an address out of `excludeAddresses`, or give the Gateway another one.";
     OWNER_TWIN = "owner-twin" "GP0423" Error ("", "")
         "Another instance writes records under the same owner id, so nothing is written."
-        "Give one of the two another `--txt-owner-id`, or take the records over if the other one is gone.";
+        "Give one of the two another `--txt-owner-id`; if the other one is gone, take its records over with `--replace-instance`.";
     MARKER_NOT_POSSIBLE = "marker-not-possible" "GP0424" Error ("", "")
         "The TXT record that would mark a record as ours cannot stand where it should, so neither is written."
         "Change the flag that the message names; `--txt-prefix %{record_type}-owner.` fits every name, the top of a zone included.";

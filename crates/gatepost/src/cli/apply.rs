@@ -68,6 +68,9 @@ impl Apply {
         progress.end();
         kept.map_err(|error| Failure::usage(format!("--state-dir: what was written could not be kept: {error}")))?;
         self.show(out, &objects, &pass)?;
+        if pass.plan.is_braked() {
+            let _ = writeln!(std::io::stderr(), "refused: {}", inert(&refusal(&pass.plan)));
+        }
         Ok(self.ending(&pass))
     }
 
@@ -114,7 +117,7 @@ impl Apply {
         steps::write(out, &pass.plan, outcome, Colour::detect())?;
         for withheld in &pass.desired.withheld {
             let line = crate::render::plan::withheld_line(withheld);
-            writeln!(out, "  withheld {}", crate::render::inert_line(&line))?;
+            writeln!(out, "  {} {}", Colour::detect().paint("33", "withheld"), crate::render::inert_line(&line))?;
         }
         match outcome {
             Some(outcome) => writeln!(out, "{}", steps::written(&pass.plan, outcome))?,
@@ -132,6 +135,21 @@ impl Apply {
         } else {
             Ending::Done
         }
+    }
+}
+
+/// What a brake holds, and what releases it.
+fn refusal(plan: &gatepost_core::plan::Plan) -> String {
+    let count = steps::braked(plan);
+    let what = if count == 1 {
+        "a safety brake holds 1 change".to_owned()
+    } else {
+        format!("safety brakes hold {count} changes")
+    };
+    let is_confirmable = plan.held.iter().filter(|held| held.is_brake()).all(|held| held.is_confirmable());
+    match is_confirmable {
+        true => format!("{what}; look at them, and carry them out with --confirm-deletes if they are meant"),
+        false => format!("{what}; the reasons above say what to do"),
     }
 }
 
