@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+mod bench_data;
 mod check;
 mod completions;
 mod crds;
@@ -75,6 +76,8 @@ enum Command {
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
+    #[command(hide = true)]
+    BenchData(bench_data::BenchData),
 }
 
 /// The formats of commands that answer people and programs.
@@ -138,6 +141,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),
+        Command::BenchData(command) => command.run(out),
     }
 }
 
