@@ -8,6 +8,7 @@ pub mod explain;
 pub mod plan;
 pub mod route;
 pub mod status;
+pub mod steps;
 
 use std::io::Write;
 

@@ -22,6 +22,7 @@ mod parse;
 mod policies;
 mod reference_grant;
 mod references;
+pub mod render;
 mod routes;
 mod rules;
 mod shapes;

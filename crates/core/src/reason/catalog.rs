@@ -237,6 +237,9 @@ catalog! {
     TYPE_NOT_MANAGED = "type-not-managed" "GP0426" Info ("", "")
         "The settings leave out a type of record that a name would have."
         "Add the type to `--managed-record-types`, or take it out of `--exclude-record-types`.";
+    TARGET_UNRESOLVED = "target-unresolved" "GP0427" Warning ("", "")
+        "The addresses behind a hostname address could not be found out, so what is published for its names is kept."
+        "See to it that the resolver of the message answers for the hostname, or name another with `--resolver`.";
 
     // GP05: held by a brake.
     TOO_MANY_DELETES = "too-many-deletes" "GP0501" Error ("", "")
