@@ -15,8 +15,10 @@ use std::time::{Duration, Instant};
 
 pub mod bind;
 pub mod knot;
+pub mod kube;
 pub mod pdns;
 pub mod peers;
+mod process;
 
 /// The programs that tests run as authoritative primaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
