@@ -25,6 +25,7 @@ mod serve;
 mod session;
 mod settings;
 mod status;
+mod verify;
 mod webhook_server;
 
 /// How a command ended.
@@ -81,6 +82,7 @@ enum Command {
     Explain(explain::Explain),
     Plan(plan::Plan),
     Apply(apply::Apply),
+    Verify(verify::Verify),
     Serve(serve::Serve),
     WebhookServer(webhook_server::WebhookServer),
     Completions(completions::Completions),
@@ -151,6 +153,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Explain(command) => command.run(out),
         Command::Plan(command) => command.run(out),
         Command::Apply(command) => command.run(out),
+        Command::Verify(command) => command.run(out),
         Command::Serve(command) => command.run(out),
         Command::WebhookServer(command) => command.run(),
         Command::Completions(command) => command.run(out),

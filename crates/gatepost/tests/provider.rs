@@ -21,5 +21,7 @@ mod plan;
 mod resolve;
 #[path = "provider/running.rs"]
 mod running;
+#[path = "provider/verify.rs"]
+mod verify;
 #[path = "provider/webhook.rs"]
 mod webhook;

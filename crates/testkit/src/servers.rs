@@ -17,6 +17,7 @@ pub mod bind;
 pub mod knot;
 pub mod kube;
 pub mod pdns;
+pub mod pebble;
 pub mod peers;
 mod process;
 

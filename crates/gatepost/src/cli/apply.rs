@@ -49,6 +49,7 @@ const SELDOM: Duration = Duration::from_secs(5);
 
 impl Apply {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        self.publishing.refuse_idle_resolver()?;
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let mut session = Session::open(flags, self.planning.mode() == Mode::Act)?;
         let objects = Objects::read(&self.input)?;

@@ -54,6 +54,7 @@ const SOONEST: Duration = Duration::from_secs(1);
 
 impl Serve {
     pub(super) fn run(mut self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        self.publishing.refuse_idle_resolver()?;
         self.provider = self.provider.or(ProviderFlag::Embedded);
         block_on(self.serve(out))
     }
