@@ -339,11 +339,9 @@ impl<'a> Walker<'a, '_> {
 
 fn doors(state: &RouteState) -> Doors<'_> {
     let mut doors = Doors::new();
-    for (parent, candidates) in state.parents.iter().map(|parent| &parent.candidates).enumerate() {
-        for candidate in candidates {
-            if let Ok(names) = &candidate.verdict {
-                doors.entry(candidate.listener).or_default().push((parent, names));
-            }
+    for (parent, attached) in state.parents.iter().map(|parent| &parent.attached).enumerate() {
+        for attachment in attached {
+            doors.entry(attachment.listener).or_default().push((parent, &attachment.names));
         }
     }
     doors

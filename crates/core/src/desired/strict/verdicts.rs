@@ -208,5 +208,5 @@ fn status_entries(listener: &ListenerState) -> &[ListenerStatus] {
 
 /// The Gateway that a listener is part of.
 pub(super) fn gateway_of(topology: &Topology, id: ListenerId) -> Option<&GatewayState> {
-    topology.gateways.get(topology.listener(id).gateway.as_ref()?)
+    topology.gateways.get(topology.listener(id).gateway.as_ref()?).map(|state| &**state)
 }

@@ -77,7 +77,7 @@ struct Case<'c> {
 struct Furthest {
     rank: (bool, usize),
     parent: usize,
-    candidate: Option<usize>,
+    candidate: Option<Candidate>,
 }
 
 impl Case<'_> {
@@ -92,7 +92,7 @@ impl Case<'_> {
             }
         }
         match furthest {
-            Some(Furthest { parent, candidate: Some(i), .. }) => self.at_candidate(parent, i),
+            Some(Furthest { parent, candidate: Some(candidate), .. }) => self.at_candidate(parent, &candidate),
             Some(Furthest { parent, candidate: None, .. }) => (self.at_parent(parent), None),
             None => (self.on_route(reason::ROUTE_WITHOUT_PARENT, "the route names no parent".to_owned()), None),
         }
@@ -108,11 +108,12 @@ impl Case<'_> {
     fn candidates(&self) -> impl Iterator<Item = Furthest> {
         self.route.parents.iter().enumerate().flat_map(move |(parent, state)| {
             let bare = Furthest { rank: (false, self.parent_gate(state)), parent, candidate: None };
-            let bare = state.candidates.is_empty().then_some(bare);
-            let candidates = state.candidates.iter().enumerate().map(move |(i, candidate)| {
+            let candidates = self.world().candidates(self.route, parent);
+            let bare = candidates.is_empty().then_some(bare);
+            let candidates = candidates.into_iter().map(move |candidate| {
                 let listener = self.context.topology.listener(candidate.listener);
                 let has_name = self.asked.at(&raw_hostname(listener)).is_some();
-                Furthest { rank: (has_name, gate(candidate)), parent, candidate: Some(i) }
+                Furthest { rank: (has_name, gate(&candidate)), parent, candidate: Some(candidate) }
             });
             bare.into_iter().chain(candidates)
         })
@@ -162,8 +163,7 @@ impl Case<'_> {
         }
     }
 
-    fn at_candidate(&self, parent: usize, index: usize) -> (Obstacle, Option<ListenerKey>) {
-        let candidate = &self.route.parents[parent].candidates[index];
+    fn at_candidate(&self, parent: usize, candidate: &Candidate) -> (Obstacle, Option<ListenerKey>) {
         let listener = self.context.topology.listener(candidate.listener);
         let key = Some(listener.key());
         if let Some((object, because)) = self.selection.listener_refusal(listener) {
