@@ -21,9 +21,9 @@ impl Hall {
         self.slots.get(slot as usize)?.as_ref()
     }
 
-    /// Every listener, by slot.
-    pub(crate) fn listeners(&self) -> impl Iterator<Item = &ListenerState> {
-        self.slots.iter().flatten()
+    /// Every slot.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Option<&ListenerState>> {
+        self.slots.iter().map(Option::as_ref)
     }
 
     /// How many slots there are.
