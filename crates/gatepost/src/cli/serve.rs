@@ -76,7 +76,8 @@ impl Serve {
         let pass = pass(&mut session, &objects).await?;
         let dns = session.local.as_ref().map(|local| local.server.address());
         let mut screen = screen::Screen::new(&self.input, session.line.mode);
-        screen.greet(out, &session.line, &objects, &pass, dns)?;
+        let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
+        screen.greet(out, &session.line, &objects, &pass, server.as_deref())?;
         post(&board, &pass);
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
