@@ -17,6 +17,8 @@ mod faults;
 mod owners;
 #[path = "provider/plan.rs"]
 mod plan;
+#[path = "provider/proxy.rs"]
+mod proxy;
 #[path = "provider/resolve.rs"]
 mod resolve;
 #[path = "provider/running.rs"]

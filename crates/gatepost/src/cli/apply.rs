@@ -67,8 +67,10 @@ impl Apply {
         let (pass, kept) =
             block_on(async { Ok(session.write(decision, &mut |done, all| progress.tell(done, all)).await) })?;
         progress.end();
-        kept.map_err(|error| Failure::usage(format!("--state-dir: what was written could not be kept: {error}")))?;
         self.show(out, &objects, &pass)?;
+        if let Err(error) = kept {
+            return Err(Failure::Unreadable(anyhow::anyhow!("--state-dir: what was done could not be kept: {error}")));
+        }
         if pass.plan.is_braked() {
             let _ = writeln!(std::io::stderr(), "refused: {}", inert(&refusal(&pass.plan)));
         }

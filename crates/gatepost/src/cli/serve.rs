@@ -102,32 +102,36 @@ impl Serve {
         screen: &mut screen::Screen,
         is_new: bool,
     ) -> Result<(), Failure> {
-        let objects = match Objects::read(&self.input) {
-            Ok(objects) => objects,
-            Err(Failure::Unheard) => return Err(Failure::Unheard),
+        let read = Objects::read(&self.input);
+        if let (Ok(objects), true) = (&read, is_new) {
+            super::warn_unreadable(objects);
+        }
+        let pass = match read {
+            Ok(objects) => pass(session, &objects).await,
+            Err(failure) => Err(failure),
+        };
+        match pass {
+            Ok(pass) => {
+                screen.tell(out, &pass, is_new)?;
+                post(board, &pass);
+                Ok(())
+            }
+            Err(Failure::Unheard) => Err(Failure::Unheard),
             Err(Failure::Unreadable(error) | Failure::Usage(error)) => {
                 writeln!(out, "! nothing changed: {}", inert(&format!("{error:#}")))?;
                 out.flush()?;
-                return Ok(());
+                Ok(())
             }
-        };
-        if is_new {
-            super::warn_unreadable(&objects);
         }
-        let pass = pass(session, &objects).await?;
-        screen.tell(out, &pass, is_new)?;
-        post(board, &pass);
-        Ok(())
     }
 }
 
 /// One pass over the line.
 async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure> {
     let decision = session.decide(objects).await?;
-    let (pass, kept) = session.write(decision, &mut |_, _| ()).await;
-    if let Err(error) = kept {
-        let _ = writeln!(std::io::stderr(), "error: --state-dir: what was written could not be kept: {error}");
-    }
+    let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
+    let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
+    pass.notes.extend(unkept);
     Ok(pass)
 }
 

@@ -2,7 +2,6 @@
 //!
 //! Flags become values here, before anything is read or asked. Nothing here prints.
 
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -29,6 +28,8 @@ pub(super) struct Session {
     pub(super) provider: Shared,
     /// What earlier runs remember.
     pub(super) state: State,
+    /// What is to exist beside the records of hostnames.
+    pub(super) beside: Beside,
     /// The embedded server, where that is the provider.
     pub(super) local: Option<Local>,
 }
@@ -89,25 +90,26 @@ impl Session {
         };
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
-        Ok(Session { line, provider, state, local })
+        Ok(Session { line, provider, state, beside: Beside::default(), local })
     }
 
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
         let topology = objects.topology(&self.line.scope);
-        let (seen, beside) = (objects.seen(&topology), Beside::default());
-        let desired = self.line.desired(seen, &beside);
+        let seen = objects.seen(&topology);
+        let desired = self.line.desired(seen, &self.beside);
         if let Some(local) = &self.local {
             local.prepare(&desired).await?;
         }
-        Ok(self.line.decide(seen, desired, &beside, self.state.memory(), &*self.provider).await)
+        Ok(self.line.decide(seen, desired, &self.beside, self.state.memory(), &*self.provider).await)
     }
 
-    /// Writes what was decided, and remembers it.
-    pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, io::Result<()>) {
+    /// Writes what was decided, and remembers it; says what could not be kept.
+    pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
         let pass = self.line.write(decision, &*self.provider, progress).await;
-        let kept = self.state.learn(&pass.plan, &pass.outcome);
-        (pass, kept)
+        let kept = self.state.learn(&pass.plan, &pass.outcome).map_err(|error| error.to_string());
+        let unkept = self.local.as_ref().and_then(|local| local.embedded.unkept());
+        (pass, kept.and_then(|()| unkept.map_or(Ok(()), Err)))
     }
 }
 
