@@ -7,6 +7,7 @@ run: setup        ## build, then show every command on examples/quickstart
 	scripts/quickstart target/debug/gatepost
 
 test: lint        ## format, lints, all tests; ends with the number of tests
+	scripts/servers >/dev/null
 	scripts/run-tests
 
 lint: setup       ## format and lints alone

@@ -11,16 +11,30 @@ fn say(words: &[&str]) -> String {
     answer.output
 }
 
-#[test]
-fn the_definitions_in_the_reference_are_current() {
-    let path = tree::root().join("docs/reference/crds.yaml");
-    let said = format!("# Written by `gatepost crds`; `make bless` writes it anew.\n{}", say(&["crds"]));
+/// Holds a file to what the program says, or rewrites it.
+fn current(file: &str, said: &str, command: &str) {
+    let path = tree::root().join(file);
     if std::env::var_os("GATEPOST_BLESS").is_some() {
         std::fs::write(&path, said).unwrap();
     } else {
         let kept = tree::text(&path).unwrap();
-        assert!(kept == said, "docs/reference/crds.yaml is not what `gatepost crds` prints; `make bless` rewrites it");
+        assert!(kept == said, "{file} is not what `{command}` prints; `make bless` rewrites it");
     }
+}
+
+#[test]
+fn the_definitions_in_the_reference_and_the_chart_are_current() {
+    let said = format!("# Written by `gatepost crds`; `make bless` writes it anew.\n{}", say(&["crds"]));
+    current("docs/reference/crds.yaml", &said, "gatepost crds");
+    current("charts/gatepost/files/crds.yaml", &said, "gatepost crds");
+    current("deploy/kustomize/crds.yaml", &said, "gatepost crds");
+}
+
+#[test]
+fn the_roles_of_the_chart_and_of_kustomize_are_current() {
+    current("charts/gatepost/templates/_rules.tpl", &say(&["rbac", "-o", "helm"]), "gatepost rbac -o helm");
+    let said = format!("# Written by `gatepost rbac`; `make bless` writes it anew.\n{}", say(&["rbac"]));
+    current("deploy/kustomize/rbac.yaml", &said, "gatepost rbac");
 }
 
 #[test]

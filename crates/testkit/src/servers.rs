@@ -15,8 +15,11 @@ use std::time::{Duration, Instant};
 
 pub mod bind;
 pub mod knot;
+pub mod kube;
 pub mod pdns;
+pub mod pebble;
 pub mod peers;
+mod process;
 pub mod relay;
 
 /// The programs that tests run as authoritative primaries.

@@ -1,0 +1,27 @@
+//! The commands that talk to a provider, as people run them, against a real BIND.
+//!
+//! What was written is read from the server's side, never from what the program says. Without BIND these tests are skipped,
+//! and fail where `CI` is set.
+
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
+#[path = "provider/apply.rs"]
+mod apply;
+#[path = "provider/bed.rs"]
+mod bed;
+#[path = "provider/brakes.rs"]
+mod brakes;
+#[path = "provider/faults.rs"]
+mod faults;
+#[path = "provider/owners.rs"]
+mod owners;
+#[path = "provider/plan.rs"]
+mod plan;
+#[path = "provider/resolve.rs"]
+mod resolve;
+#[path = "provider/running.rs"]
+mod running;
+#[path = "provider/verify.rs"]
+mod verify;
+#[path = "provider/webhook.rs"]
+mod webhook;
