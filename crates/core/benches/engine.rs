@@ -267,7 +267,13 @@ fn route(shape: Shape, number: usize, teams: usize, holders: &[Holder], words: &
     };
     let mut path = HttpMatch::default();
     path.path.value = words.say("/");
-    let rule =
-        Rule { name: None, matches: Matches::Http(vec![path]), filters: Vec::new(), backends: vec![backend] };
-    Route { kind: RouteKind::Http, meta, parents, hostnames: vec![WrittenHostname::new(&name)], rules: vec![rule], status }
+    let rule = Rule { name: None, matches: Matches::Http(vec![path]), filters: Vec::new(), backends: vec![backend] };
+    Route {
+        kind: RouteKind::Http,
+        meta,
+        parents,
+        hostnames: vec![WrittenHostname::new(&name)],
+        rules: vec![rule],
+        status,
+    }
 }
