@@ -2,7 +2,7 @@
 SHELL := /bin/bash -eo pipefail
 .PHONY: run test lint fmt bench setup bless
 
-run: setup        ## build, then show every command on examples/quickstart
+run: setup        ## build, show every command on examples/quickstart, then serve it (QUICKSTART_ONCE=1: once)
 	cargo build --quiet --package gatepost
 	scripts/quickstart target/debug/gatepost
 

@@ -25,6 +25,8 @@ mod plan;
 mod resolve;
 #[path = "provider/running.rs"]
 mod running;
+#[path = "provider/serve.rs"]
+mod serve;
 #[path = "provider/verify.rs"]
 mod verify;
 #[path = "provider/webhook.rs"]

@@ -75,7 +75,7 @@ impl Serve {
         super::warn_unreadable(&objects);
         let pass = pass(&mut session, &objects).await?;
         let dns = session.local.as_ref().map(|local| local.server.address());
-        let mut screen = screen::Screen::new(&self.input);
+        let mut screen = screen::Screen::new(&self.input, session.line.mode);
         screen.greet(out, &session.line, &objects, &pass, dns)?;
         post(&board, &pass);
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();

@@ -9,6 +9,7 @@ use gatepost_core::lint::World;
 use gatepost_core::names::Hostname;
 use gatepost_core::reason::Severity;
 
+use crate::apply::Mode;
 use crate::cli::{Failure, Input, explain};
 use crate::render::{Colour, explanation, inert, inert_line, plan, steps};
 use crate::run::{Line, Pass};
@@ -20,14 +21,15 @@ const EXPLAINED: usize = 5;
 /// What was shown last, so that nothing is shown twice.
 pub(super) struct Screen {
     files: String,
+    mode: Mode,
     held: Vec<String>,
 }
 
 impl Screen {
     /// An empty screen, for these files.
-    pub(super) fn new(input: &Input) -> Self {
+    pub(super) fn new(input: &Input, mode: Mode) -> Self {
         let files: Vec<_> = input.files.iter().map(|path| path.display().to_string()).collect();
-        Screen { files: files.join(" -f "), held: Vec::new() }
+        Screen { files: files.join(" -f "), mode, held: Vec::new() }
     }
 
     /// What a newcomer sees: what is published, what is not and why, and what to try next.
@@ -83,7 +85,11 @@ impl Screen {
         let is_news = is_new || !pass.plan.steps.is_empty() || held != self.held;
         self.held = held;
         if is_news {
-            steps::write(out, &pass.plan, Some(&pass.outcome), Colour::detect())?;
+            let outcome = (self.mode == Mode::Act).then_some(&pass.outcome);
+            steps::write(out, &pass.plan, outcome, Colour::detect())?;
+            if outcome.is_none() {
+                writeln!(out, "nothing was written (--dry-run)")?;
+            }
             for note in &pass.notes {
                 writeln!(out, "  note: {}", inert(note))?;
             }
