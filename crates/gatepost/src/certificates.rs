@@ -89,10 +89,10 @@ impl Certificates {
     }
 
     /// Lets the orders advance.
-    pub async fn advance(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<&Round, Error> {
+    pub async fn advance(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<(), Error> {
         let wants = wants(desired, snapshot);
         self.round = self.certifier.advance(&wants, &self.asked, now).await?;
-        Ok(&self.round)
+        Ok(())
     }
 
     /// What is known of every certificate, without asking anybody.

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 mod apply;
+mod bench_data;
 mod check;
 mod completions;
 mod crds;
@@ -88,6 +89,8 @@ enum Command {
     Man(man::Man),
     Crds(crds::Crds),
     Rbac(rbac::Rbac),
+    #[command(hide = true)]
+    BenchData(bench_data::BenchData),
 }
 
 /// The formats of commands that answer people and programs.
@@ -157,6 +160,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),
         Command::Rbac(command) => command.run(out),
+        Command::BenchData(command) => command.run(out),
     }
 }
 

@@ -37,6 +37,22 @@ fn the_roles_of_the_chart_and_of_kustomize_are_current() {
     current("deploy/kustomize/rbac.yaml", &said, "gatepost rbac");
 }
 
+/// The help of every command, so that a change of a flag is a change that somebody reads.
+#[test]
+fn the_help_in_the_reference_is_current() {
+    let all = say(&["--help"]);
+    let list = all.split_once("Commands:\n").unwrap().1.split("\n\n").next().unwrap();
+    let heads = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<&str> = heads.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"plan") && names.contains(&"help"), "{names:?}");
+    let mut page = "# Commands\n\nWhat `gatepost COMMAND --help` says; `make bless` writes it anew.\n".to_owned();
+    for name in names.into_iter().filter(|name| *name != "help") {
+        let help: Vec<String> = say(&[name, "--help"]).lines().map(|line| line.trim_end().to_owned()).collect();
+        page += &format!("\n## gatepost {name}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
+    }
+    current("docs/reference/commands.md", &page, "gatepost COMMAND --help");
+}
+
 #[test]
 fn the_definitions_come_as_json_too() {
     let list: serde_json::Value = serde_json::from_str(&say(&["crds", "-o", "json"])).unwrap();

@@ -13,14 +13,22 @@ mod bed;
 mod brakes;
 #[path = "provider/faults.rs"]
 mod faults;
+#[path = "provider/kills.rs"]
+mod kills;
+#[path = "provider/moving.rs"]
+mod moving;
 #[path = "provider/owners.rs"]
 mod owners;
 #[path = "provider/plan.rs"]
 mod plan;
+#[path = "provider/proxy.rs"]
+mod proxy;
 #[path = "provider/resolve.rs"]
 mod resolve;
 #[path = "provider/running.rs"]
 mod running;
+#[path = "provider/serve.rs"]
+mod serve;
 #[path = "provider/verify.rs"]
 mod verify;
 #[path = "provider/webhook.rs"]

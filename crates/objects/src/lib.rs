@@ -32,6 +32,7 @@ mod times;
 mod tree;
 
 pub use collect::{Loaded, SourceText, collect};
+pub use kinds::versions;
 pub use locate::{Located, Span, locate, locate_all};
 pub use parse::{Interpreted, Limits, Origin, Read, Reading, Settings, interpret, read};
 pub use times::timestamp;

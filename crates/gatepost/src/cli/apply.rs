@@ -71,9 +71,11 @@ impl Apply {
         let (pass, kept) =
             block_on(async { Ok(session.write(decision, &mut |done, all| progress.tell(done, all)).await) })?;
         progress.end();
-        kept.map_err(|error| Failure::usage(format!("--state-dir: what was written could not be kept: {error}")))?;
         let (pass, missing) = block_on(self.certify(&mut session, &objects, pass))?;
         self.show(out, &objects, &pass)?;
+        if let Err(error) = kept {
+            return Err(Failure::Unreadable(anyhow::anyhow!("--state-dir: what was done could not be kept: {error}")));
+        }
         if pass.plan.is_braked() {
             let _ = writeln!(std::io::stderr(), "refused: {}", inert(&refusal(&pass.plan)));
         }
@@ -106,8 +108,8 @@ impl Apply {
             }
             tokio::time::sleep(wait.unwrap_or_default()).await;
             let decision = session.decide(objects).await?;
-            let (next, kept) = session.write(decision, &mut |_, _| ()).await;
-            kept.map_err(|error| Failure::usage(format!("--state-dir: what was written could not be kept: {error}")))?;
+            let (mut next, kept) = session.write(decision, &mut |_, _| ()).await;
+            next.notes.extend(kept.err().map(|error| format!("--state-dir: what was done could not be kept: {error}")));
             pass = pass.followed_by(next);
         }
     }

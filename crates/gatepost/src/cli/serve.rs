@@ -83,8 +83,9 @@ impl Serve {
         super::warn_unreadable(&objects);
         let pass = pass(&mut session, &objects).await?;
         let dns = session.local.as_ref().map(|local| local.server.address());
-        let mut screen = screen::Screen::new(&self.input);
-        screen.greet(out, &session.line, &objects, &pass, dns)?;
+        let mut screen = screen::Screen::new(&self.input, session.line.mode);
+        let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
+        screen.greet(out, &session.line, &objects, &pass, server.as_deref())?;
         post(&board, &pass);
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
@@ -109,22 +110,27 @@ impl Serve {
         screen: &mut screen::Screen,
         is_new: bool,
     ) -> Result<(), Failure> {
-        let objects = match Objects::read(&self.input) {
-            Ok(objects) => objects,
-            Err(Failure::Unheard) => return Err(Failure::Unheard),
+        let read = Objects::read(&self.input);
+        if let (Ok(objects), true) = (&read, is_new) {
+            super::warn_unreadable(objects);
+        }
+        let pass = match read {
+            Ok(objects) => pass(session, &objects).await,
+            Err(failure) => Err(failure),
+        };
+        match pass {
+            Ok(pass) => {
+                screen.tell(out, &pass, is_new)?;
+                post(board, &pass);
+                Ok(())
+            }
+            Err(Failure::Unheard) => Err(Failure::Unheard),
             Err(Failure::Unreadable(error) | Failure::Usage(error)) => {
                 writeln!(out, "! nothing changed: {}", inert(&format!("{error:#}")))?;
                 out.flush()?;
-                return Ok(());
+                Ok(())
             }
-        };
-        if is_new {
-            super::warn_unreadable(&objects);
         }
-        let pass = pass(session, &objects).await?;
-        screen.tell(out, &pass, is_new)?;
-        post(board, &pass);
-        Ok(())
     }
 }
 
@@ -136,9 +142,8 @@ async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure>
     for _ in 0..MOST_PASSES {
         let decision = session.decide(objects).await?;
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
-        if let Err(error) = kept {
-            let _ = writeln!(std::io::stderr(), "error: --state-dir: what was written could not be kept: {error}");
-        }
+        let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
+        pass.notes.extend(unkept);
         let again = session.certify(objects, &mut pass).await;
         if let Err(error) = &again {
             pass.notes.push(format!("certificates: {error}"));

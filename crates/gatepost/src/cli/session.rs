@@ -2,7 +2,6 @@
 //!
 //! Flags become values here, before anything is read or asked. Nothing here prints.
 
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -31,6 +30,8 @@ pub(super) struct Session {
     pub(super) provider: Shared,
     /// What earlier runs remember.
     pub(super) state: State,
+    /// What is to exist beside the records of hostnames.
+    pub(super) beside: Beside,
     /// The embedded server, where that is the provider.
     pub(super) local: Option<Local>,
     /// The certificates, where somebody issues them.
@@ -93,18 +94,18 @@ impl Session {
         };
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
-        Ok(Session { line, provider, state, local, certificates: None })
+        Ok(Session { line, provider, state, beside: Beside::default(), local, certificates: None })
     }
 
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
         let topology = objects.topology(&self.line.scope);
-        let (seen, beside) = (objects.seen(&topology), self.beside());
-        let desired = self.line.desired(seen, &beside);
+        let seen = objects.seen(&topology);
+        let desired = self.line.desired(seen, &self.beside);
         if let Some(local) = &self.local {
             local.prepare(&desired).await?;
         }
-        Ok(self.line.decide(seen, desired, &beside, self.state.memory(), &*self.provider).await)
+        Ok(self.line.decide(seen, desired, &self.beside, self.state.memory(), &*self.provider).await)
     }
 
     /// Opens the issuer that is named. Challenges are to be answered by the embedded server, or by those that the provider names.
@@ -118,11 +119,8 @@ impl Session {
         };
         let resolvers = flags.publishing.resolvers();
         self.certificates = issuing.open(Places { servers, resolvers }).await?;
+        self.beside = self.certificates.as_ref().map(Certificates::beside).unwrap_or_default();
         Ok(())
-    }
-
-    fn beside(&self) -> Beside {
-        self.certificates.as_ref().map(Certificates::beside).unwrap_or_default()
     }
 
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
@@ -136,18 +134,21 @@ impl Session {
         if pass.unread.is_empty() && pass.outcome.is_complete() {
             certificates.forget_retired().await.map_err(|error| error.to_string())?;
         }
-        let round = certificates.advance(&pass.desired, snapshot, certificates::now()).await;
-        let round = round.map_err(|error| error.to_string())?;
+        let advanced = certificates.advance(&pass.desired, snapshot, certificates::now()).await;
+        self.beside = certificates.beside();
+        advanced.map_err(|error| error.to_string())?;
+        let round = certificates.round();
         certificates::reflect(&mut pass.desired, snapshot, &round.states);
         pass.notes.extend(round.events.iter().map(|(secret, text)| format!("certificate {secret}: {text}")));
         Ok(round.needs_publishing)
     }
 
-    /// Writes what was decided, and remembers it.
-    pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, io::Result<()>) {
+    /// Writes what was decided, and remembers it; says what could not be kept.
+    pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
         let pass = self.line.write(decision, &*self.provider, progress).await;
-        let kept = self.state.learn(&pass.plan, &pass.outcome);
-        (pass, kept)
+        let kept = self.state.learn(&pass.plan, &pass.outcome).map_err(|error| error.to_string());
+        let unkept = self.local.as_ref().and_then(|local| local.embedded.unkept());
+        (pass, kept.and_then(|()| unkept.map_or(Ok(()), Err)))
     }
 }
 

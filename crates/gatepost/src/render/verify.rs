@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::io::Write;
 
 use gatepost_core::plan::Plan;
+use gatepost_core::reason::Reason;
 
 use super::{Colour, inert_line, plan};
 use crate::verify::{Check, TypeCheck, Verdict, Wire};
@@ -63,9 +64,11 @@ fn write_wrong(out: &mut dyn Write, check: &Check, decided: Option<&Plan>, colou
     if let Some(why) = &check.unasked {
         row("wire", &format!("no server was asked: {why}"))?;
     }
-    for held in decided.iter().flat_map(|plan| &plan.held).filter(|held| held.name == check.name) {
-        let reason = held.reason.row();
-        row("held", &format!("{} [{} {}]", held.message, reason.code, reason.name))?;
+    let held = decided.iter().flat_map(|plan| &plan.held).filter(|held| held.name == check.name);
+    let held: BTreeSet<(&str, Reason)> = held.map(|held| (held.message.as_str(), held.reason)).collect();
+    for (message, reason) in held {
+        let reason = reason.row();
+        row("held", &format!("{message} [{} {}]", reason.code, reason.name))?;
         row("help", reason.help)?;
     }
     for advice in advice(check, decided) {
