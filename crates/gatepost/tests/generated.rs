@@ -1,5 +1,7 @@
 //! Files that the program writes itself are as it would write them now; `GATEPOST_BLESS=1` rewrites them.
 
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
 use gatepost_testkit::program::Program;
 use gatepost_testkit::tree;
 

@@ -33,3 +33,5 @@ mod serve;
 mod verify;
 #[path = "provider/webhook.rs"]
 mod webhook;
+#[path = "provider/wildcards.rs"]
+mod wildcards;

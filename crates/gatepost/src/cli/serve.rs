@@ -59,6 +59,9 @@ const SOONEST: Duration = Duration::from_secs(1);
 /// Clocks may be set, so nobody sleeps for longer than an hour.
 const LONGEST_WAIT: u64 = 3600;
 
+/// An address that is due and could not be asked for in the last pass has to wait for this long.
+const OVERDUE: Duration = Duration::from_secs(30);
+
 impl Serve {
     pub(super) fn run(mut self, out: &mut dyn Write) -> Result<Ending, Failure> {
         self.publishing.refuse_idle_resolver()?;
@@ -163,7 +166,10 @@ async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure>
 /// Ends when the provider is to be compared again: after the interval, or when an address behind a name may have changed.
 async fn due(session: &Session, is_embedded: bool, interval: Duration) {
     let resolving = session.line.resolver.as_ref().and_then(|resolver| resolver.next_due());
-    let resolving = resolving.map(|due| due.saturating_duration_since(Instant::now()).max(SOONEST));
+    let resolving = resolving.map(|due| match due.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => OVERDUE,
+        wait => wait.max(SOONEST),
+    });
     let comparing = (!is_embedded).then_some(interval.max(SOONEST));
     let ordering = session.certificates.as_ref().and_then(|certificates| certificates.round().wake);
     let ordering = ordering.map(|wake| {
