@@ -15,6 +15,7 @@ use gatepost_core::policy::{HostnameReport, HostnameState};
 use gatepost_core::reason;
 use gatepost_core::snapshot::Snapshot;
 use gatepost_dns::authority;
+use gatepost_tls::budget::Forecast;
 use gatepost_tls::certifier::{Answers, Certifier, Round, State};
 use gatepost_tls::decide::Want;
 use gatepost_tls::key::Algorithm;
@@ -101,10 +102,9 @@ impl Certificates {
         Ok(&self.round.states)
     }
 
-    /// What it would take to have all certificates, in words; nothing where it takes nothing.
-    pub async fn forecast(&self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<Option<String>, Error> {
-        let forecast = self.certifier.forecast(&wants(desired, snapshot), now).await?;
-        Ok((forecast.orders > 0).then(|| forecast.to_string()))
+    /// What it would take to have all certificates.
+    pub async fn forecast(&self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<Forecast, Error> {
+        self.certifier.forecast(&wants(desired, snapshot), now).await
     }
 }
 

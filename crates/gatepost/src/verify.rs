@@ -14,6 +14,7 @@ use gatepost_core::plan::{Observed, ZoneContent, ZoneState};
 use gatepost_dns::authority::Answer;
 
 pub mod servers;
+pub mod tls;
 mod wire;
 
 pub use wire::{Limits, ask_all};

@@ -10,11 +10,13 @@ mod acme;
 mod authority;
 #[path = "certificates/bed.rs"]
 mod bed;
+#[path = "certificates/coverage.rs"]
+mod coverage;
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "provider/running.rs"]
 mod running;
 
 fn main() {
-    let trials: Vec<Trial> = authority::trials().into_iter().chain(acme::trials()).collect();
+    let trials: Vec<Trial> = authority::trials().into_iter().chain(coverage::trials()).chain(acme::trials()).collect();
     gatepost_testkit::run(trials)
 }

@@ -141,6 +141,11 @@ impl Leaf {
         }
     }
 
+    /// What a certificate in DER says.
+    pub fn read(der: &[u8]) -> std::result::Result<Leaf, String> {
+        Ok(Leaf::of(&parse(der)?))
+    }
+
     /// How long it is valid in all, in seconds; never negative.
     pub fn lifetime(&self) -> i64 {
         self.not_after.saturating_sub(self.not_before).max(0)

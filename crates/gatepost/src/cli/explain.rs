@@ -79,7 +79,7 @@ impl Explain {
     ) -> Result<Vec<State>, Failure> {
         let Some(directory) = &self.cert_dir else { return Ok(Vec::new()) };
         let states = super::session::block_on(async {
-            let mut kept = super::flags::issuing::look(directory).await?;
+            let mut kept = super::flags::issuing::look(directory, Default::default()).await?;
             let states = kept.look(desired, objects.snapshot(), crate::certificates::now()).await;
             states.map(<[State]>::to_vec).map_err(|error| Failure::usage(error.to_string()))
         })?;

@@ -20,6 +20,7 @@ use crate::render::{Colour, inert, verify as text};
 use crate::run::{Beside, Line};
 use crate::source::Objects;
 use crate::verify::servers::Servers;
+use crate::verify::tls::{Handshake, Shown, shake_all};
 use crate::verify::{Check, Limits, ask_all, checks, fill_provider};
 use crate::view::verify::VerifyView;
 use crate::view::write_json;
@@ -42,6 +43,9 @@ pub(super) struct Verify {
     /// Ask the name servers that a resolver finds for each zone, even where the provider names its own
     #[arg(long, conflicts_with = "server")]
     name_servers: bool,
+    /// Shake hands with every address of names that are reached by TLS, and show which certificate is presented
+    #[arg(long)]
+    tls: bool,
     /// How long one question may take
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "3s", env = "GATEPOST_TIMEOUT")]
     timeout: Duration,
@@ -59,6 +63,7 @@ pub(super) struct Verify {
 /// What is to be compared.
 struct Subject {
     checks: Vec<Check>,
+    desired: Desired,
     plan: Option<Plan>,
     unread: Vec<String>,
 }
@@ -84,15 +89,33 @@ impl Verify {
         for unread in &subject.unread {
             let _ = writeln!(std::io::stderr(), "error: {}", inert(unread));
         }
+        let handshakes = self.handshakes(objects, &subject, limits.patience).await;
+        let now = crate::certificates::now();
         match self.output {
-            Format::Json => write_json(out, &VerifyView::of(&subject.checks, &subject.unread))?,
-            Format::Text => text::write(out, &subject.checks, subject.plan.as_ref(), Colour::detect())?,
+            Format::Json => {
+                let view = VerifyView::of(&subject.checks, &subject.unread);
+                write_json(out, &view.with_handshakes(&handshakes, now))?;
+            }
+            Format::Text => {
+                text::write(out, &subject.checks, subject.plan.as_ref(), Colour::detect())?;
+                text::write_handshakes(out, &handshakes, now, Colour::detect())?;
+            }
         }
-        Ok(match subject.checks.iter().all(Check::is_right) {
+        let is_shown = handshakes.iter().all(|handshake| handshake.shown(now) == Shown::Right);
+        Ok(match subject.checks.iter().all(Check::is_right) && is_shown {
             false => Ending::No,
             true if !subject.unread.is_empty() => Ending::Incomplete,
             true => Ending::Done,
         })
+    }
+
+    /// What every address presents, where that is asked for.
+    async fn handshakes(&self, objects: &Objects, subject: &Subject, patience: Duration) -> Vec<Handshake> {
+        if !self.tls {
+            return Vec::new();
+        }
+        let topology = objects.topology(&self.publishing.scope());
+        shake_all(&subject.checks, &subject.desired, &topology, patience).await
     }
 
     fn session(&self) -> Result<Option<Session>, Failure> {
@@ -107,12 +130,13 @@ impl Verify {
     /// What ought to be there, and what the provider has.
     async fn subject(&self, objects: &Objects, session: Option<Session>) -> Result<Subject, Failure> {
         let Some(session) = session else {
-            return Ok(Subject { checks: self.checks(&self.desired(objects)?), plan: None, unread: Vec::new() });
+            let desired = self.desired(objects)?;
+            return Ok(Subject { checks: self.checks(&desired), desired, plan: None, unread: Vec::new() });
         };
         let decision = session.decide(objects).await?;
         let mut checks = self.checks(&decision.desired);
         fill_provider(&mut checks, &decision.observed);
-        Ok(Subject { checks, plan: Some(decision.plan), unread: decision.unread })
+        Ok(Subject { checks, desired: decision.desired, plan: Some(decision.plan), unread: decision.unread })
     }
 
     fn checks(&self, desired: &Desired) -> Vec<Check> {

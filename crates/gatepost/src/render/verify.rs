@@ -7,7 +7,9 @@ use std::io::Write;
 use gatepost_core::plan::Plan;
 use gatepost_core::reason::Reason;
 
+use super::explanation::date;
 use super::{Colour, inert_line, plan};
+use crate::verify::tls::{Handshake, Shown};
 use crate::verify::{Check, TypeCheck, Verdict, Wire};
 
 /// Writes what was found out.
@@ -19,6 +21,28 @@ pub fn write(out: &mut dyn Write, checks: &[Check], decided: Option<&Plan>, colo
         }
     }
     writeln!(out, "{}", summary(checks))
+}
+
+/// Writes which certificates are presented, one line each.
+pub fn write_handshakes(out: &mut dyn Write, all: &[Handshake], now: i64, colour: Colour) -> std::io::Result<()> {
+    for handshake in all {
+        let mark =
+            if handshake.shown(now) == Shown::Right { colour.paint("32", "✓") } else { colour.paint("31", "✗") };
+        let said = match &handshake.answer {
+            Err(why) => format!("presents nothing: {why}"),
+            Ok(presented) => {
+                let leaf = &presented.leaf;
+                let problem = match handshake.shown(now) {
+                    Shown::Uncovered => ", which does not cover it",
+                    Shown::OutOfDate => ", which is not valid now",
+                    _ => "",
+                };
+                format!("presents {}{problem}, until {} by {}", some(&leaf.names), date(leaf.not_after), leaf.issuer)
+            }
+        };
+        writeln!(out, "{mark} {}", inert_line(&format!("{} at {} {said}", handshake.asked, handshake.address)))?;
+    }
+    Ok(())
 }
 
 /// The counts in one line.

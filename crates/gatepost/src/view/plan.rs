@@ -6,6 +6,7 @@ use gatepost_core::model::{self, Reference};
 use gatepost_core::plan::Plan;
 use gatepost_core::policy::{HostnameReport, PolicyReport};
 use gatepost_core::reason::Reason;
+use gatepost_tls::budget::Forecast;
 use serde::Serialize;
 
 use super::diagnostic::DiagnosticView;
@@ -32,7 +33,18 @@ pub struct PlanView {
     digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<RefusedView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    orders: Option<OrdersView>,
     diagnostics: Vec<DiagnosticView>,
+}
+
+/// What it takes to have all certificates.
+#[derive(Serialize, Debug)]
+struct OrdersView {
+    needed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<usize>,
+    message: String,
 }
 
 /// Why nothing was done at all.
@@ -175,6 +187,7 @@ impl PlanView {
             held: None,
             digest: None,
             refused: None,
+            orders: None,
             diagnostics,
         }
     }
@@ -184,6 +197,14 @@ impl PlanView {
         self.steps = plan.map(|plan| steps::steps(plan, outcome));
         self.held = plan.map(steps::held);
         self.digest = plan.map(|plan| plan.digest.clone());
+        self
+    }
+
+    /// The same with what certificates take.
+    pub fn with_orders(mut self, orders: Option<&Forecast>) -> Self {
+        let view =
+            |orders: &Forecast| OrdersView { needed: orders.orders, left: orders.left, message: orders.to_string() };
+        self.orders = orders.map(view);
         self
     }
 

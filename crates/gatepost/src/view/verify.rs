@@ -4,6 +4,7 @@ use gatepost_dns::authority::Answer;
 use serde::Serialize;
 
 use super::plan::{WithheldView, withheld};
+use crate::verify::tls::{Handshake, Shown};
 use crate::verify::{Check, TypeCheck, Wire};
 
 /// The whole answer.
@@ -13,7 +14,26 @@ pub struct VerifyView {
     right: bool,
     names: Vec<NameView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    handshakes: Vec<HandshakeView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     unread: Vec<String>,
+}
+
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct HandshakeView {
+    name: String,
+    sni: String,
+    address: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    presented: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 #[derive(Serialize, Debug)]
@@ -62,7 +82,29 @@ impl VerifyView {
     /// The view of what was found out.
     pub fn of(checks: &[Check], unread: &[String]) -> Self {
         let right = checks.iter().all(Check::is_right);
-        VerifyView { right, names: checks.iter().map(name).collect(), unread: unread.to_vec() }
+        let names = checks.iter().map(name).collect();
+        VerifyView { right, names, handshakes: Vec::new(), unread: unread.to_vec() }
+    }
+
+    /// The same with what addresses present.
+    pub fn with_handshakes(mut self, handshakes: &[Handshake], now: i64) -> Self {
+        self.right &= handshakes.iter().all(|handshake| handshake.shown(now) == Shown::Right);
+        self.handshakes = handshakes.iter().map(|handshake| shown(handshake, now)).collect();
+        self
+    }
+}
+
+fn shown(handshake: &Handshake, now: i64) -> HandshakeView {
+    let leaf = handshake.answer.as_ref().ok().map(|presented| &presented.leaf);
+    HandshakeView {
+        name: handshake.name.to_string(),
+        sni: handshake.asked.to_string(),
+        address: handshake.address.to_string(),
+        state: handshake.shown(now).as_str(),
+        presented: leaf.map(|leaf| texts(&leaf.names)).unwrap_or_default(),
+        issuer: leaf.map(|leaf| leaf.issuer.to_string()),
+        not_after: leaf.map(|leaf| leaf.not_after),
+        error: handshake.answer.as_ref().err().cloned(),
     }
 }
 

@@ -112,6 +112,17 @@ impl IssuingFlags {
         Ok(Some(Certificates::new(certifier, Asked::new(self.servers(places).await?, PATIENCE))))
     }
 
+    /// Opens what is kept to look at it, where a directory of certificates is named; nothing is made or asked.
+    pub(in crate::cli) async fn look(&self) -> Result<Option<Certificates>, Failure> {
+        self.check()?;
+        let Some(directory) = &self.cert_dir else { return Ok(None) };
+        let limits = match self.issuer {
+            Some(IssuerFlag::Acme) => Acme::new(self.acme()?, notebook(directory)).map_err(unusable)?.limits(),
+            _ => Limits::default(),
+        };
+        look(directory, limits).await.map(Some)
+    }
+
     /// How long a command that runs once waits for certificates.
     pub(in crate::cli) fn patience(&self) -> Duration {
         self.issuer_timeout
@@ -189,9 +200,10 @@ impl IssuingFlags {
 }
 
 /// Opens what is kept in a directory of certificates to look at it; nothing is made or asked.
-pub(in crate::cli) async fn look(directory: &Path) -> Result<Certificates, Failure> {
+pub(in crate::cli) async fn look(directory: &Path, limits: Limits) -> Result<Certificates, Failure> {
     let store = Arc::new(FileStore::new(directory));
-    let certifier = Certifier::open(Arc::new(Bystander), store, notebook(directory), Rules::default()).await;
+    let rules = Rules { limits: limits.clone(), ..Rules::default() };
+    let certifier = Certifier::open(Arc::new(Bystander(limits)), store, notebook(directory), rules).await;
     let nobody = Asked::new(Servers::Named(Vec::new()), PATIENCE);
     Ok(Certificates::new(certifier.map_err(unusable)?, nobody))
 }
@@ -226,7 +238,7 @@ fn unusable(error: gatepost_tls::Error) -> Failure {
 
 /// Stands where an issuer would, for those who only look.
 #[derive(Debug)]
-struct Bystander;
+struct Bystander(Limits);
 
 impl Issuer for Bystander {
     fn kind(&self) -> &'static str {
@@ -234,7 +246,7 @@ impl Issuer for Bystander {
     }
 
     fn limits(&self) -> Limits {
-        Limits::default()
+        self.0.clone()
     }
 
     fn advance<'a>(
