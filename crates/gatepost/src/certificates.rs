@@ -4,26 +4,26 @@
 //! certificates, and nothing here writes DNS: values go the way of all records.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gatepost_core::desired::{Certificate, Desired, RecordType};
+use gatepost_core::desired::{Certificate, Desired};
 use gatepost_core::explain::{Held, Publication};
 use gatepost_core::model::{Key, Kind, ObjectRef, Str};
 use gatepost_core::policy::report::enforced;
 use gatepost_core::policy::{HostnameReport, HostnameState};
 use gatepost_core::reason;
 use gatepost_core::snapshot::Snapshot;
-use gatepost_dns::authority;
+use gatepost_tls::Error;
 use gatepost_tls::budget::Forecast;
-use gatepost_tls::certifier::{Answers, Certifier, Round, State};
+use gatepost_tls::certifier::{Certifier, Round, State};
 use gatepost_tls::decide::Want;
 use gatepost_tls::key::Algorithm;
-use gatepost_tls::{Call, Error};
-use tokio::sync::Mutex;
 
 use crate::run::Beside;
-use crate::verify::servers::Servers;
+
+mod asked;
+
+pub use asked::Asked;
 
 /// The certificates of a run.
 #[derive(Debug)]
@@ -34,13 +34,8 @@ pub struct Certificates {
     round: Round,
 }
 
-/// Who is asked whether challenges are answered.
-#[derive(Debug)]
-pub struct Asked {
-    servers: Mutex<Servers>,
-    patience: Duration,
-}
-
+/// After this many seconds certificates are looked at again where that failed altogether.
+const LOOK_AGAIN: i64 = 60;
 /// The group of issuers that are this program's own; those of other groups are somebody else's.
 const OWN_GROUP: &str = "gatepost.dev";
 
@@ -92,7 +87,15 @@ impl Certificates {
     /// Lets the orders advance.
     pub async fn advance(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<(), Error> {
         let wants = wants(desired, snapshot);
-        self.round = self.certifier.advance(&wants, &self.asked, now).await?;
+        match self.certifier.advance(&wants, &self.asked, now).await {
+            Ok(round) => self.round = round,
+            Err(error) => {
+                // What stands in the way of everything is looked at again, and not at once.
+                self.round.wake = Some(now + LOOK_AGAIN);
+                self.round.needs_publishing = false;
+                return Err(error);
+            }
+        }
         Ok(())
     }
 
@@ -105,41 +108,6 @@ impl Certificates {
     /// What it would take to have all certificates.
     pub async fn forecast(&self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<Forecast, Error> {
         self.certifier.forecast(&wants(desired, snapshot), now).await
-    }
-}
-
-impl Asked {
-    /// These servers are asked, each for so long.
-    pub fn new(servers: Servers, patience: Duration) -> Self {
-        Asked { servers: Mutex::new(servers), patience }
-    }
-
-    async fn ask(&self, server: SocketAddr, owner: &str, values: &[Str]) -> Result<(), String> {
-        let answer = authority::ask(server, owner, RecordType::Txt, self.patience).await?;
-        if !answer.is_authoritative {
-            return Err(format!("it does not speak for the zone ({})", answer.code));
-        }
-        match values.iter().all(|value| answer.values.contains(value)) {
-            true => Ok(()),
-            false => Err(format!("it does not have the value ({})", answer.code)),
-        }
-    }
-}
-
-impl Answers for Asked {
-    fn answers<'a>(&'a self, owner: &'a str, values: &'a [Str]) -> Call<'a, Result<(), String>> {
-        Box::pin(async move {
-            let (servers, lost) = self.servers.lock().await.of(&owner.into()).await?;
-            if servers.is_empty() {
-                let (name, why) = lost.into_iter().next().unwrap_or_default();
-                return Err(format!("no server of the zone can be asked; {name} {why}"));
-            }
-            for server in servers {
-                let said = self.ask(server.address, owner, values).await;
-                said.map_err(|why| format!("{}: {why}", server.label))?;
-            }
-            Ok(())
-        })
     }
 }
 

@@ -82,6 +82,8 @@ pub struct Pass {
     pub unread: Vec<String>,
     /// What somebody may want to know beside it.
     pub notes: Vec<String>,
+    /// What is known of the certificates that are issued here.
+    pub issuing: Vec<gatepost_tls::certifier::State>,
 }
 
 impl Pass {
@@ -100,7 +102,7 @@ impl Pass {
         outcome.skipped.extend(next.outcome.skipped.into_iter().map(|i| i + shift));
         notes.extend(next.notes);
         let plan = Plan { steps: plan.steps, ..next.plan };
-        Pass { desired: next.desired, plan, outcome, unread: next.unread, notes }
+        Pass { desired: next.desired, plan, outcome, unread: next.unread, notes, issuing: next.issuing }
     }
 }
 
@@ -149,7 +151,7 @@ impl Line {
     pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
         let Decision { desired, plan, unread, notes, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
-        Pass { desired, plan, outcome, unread, notes }
+        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new() }
     }
 }
 

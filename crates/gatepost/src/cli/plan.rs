@@ -78,8 +78,14 @@ struct Shown {
 
 impl Plan {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
-        let settings = self.publishing.settings()?;
-        let session = self.session()?;
+        let mut settings = self.publishing.settings()?;
+        let mut session = self.session()?;
+        if let Some(most) = self.issuing.most_names() {
+            settings.certificate_names = most;
+            if let Some(session) = &mut session {
+                session.line.publishing.certificate_names = most;
+            }
+        }
         if self.expect_no_changes && self.diff.is_none() && session.is_none() {
             return Err(Failure::usage(
                 "--expect-no-changes needs something to compare with: add --diff or --provider",

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use gatepost_tls::certifier::State;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -184,12 +185,20 @@ async fn due(session: &Session, is_embedded: bool, interval: Duration) {
 
 /// Tells over HTTP what a pass came to.
 fn post(board: &web::Shared, pass: &Pass) {
-    let view = PlanView::of(&pass.desired, None, Vec::new()).with(Some(&pass.plan), Some(&pass.outcome));
+    let view = PlanView::of(&pass.desired, None, Vec::new())
+        .with(Some(&pass.plan), Some(&pass.outcome))
+        .with_issuing(&pass.issuing);
     let plan = serde_json::to_string_pretty(&view).unwrap_or_default();
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
     let metrics = metrics(pass);
     *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) = web::Board { unready, plan, metrics };
+}
+
+/// How many names wait for a certificate.
+fn missing(pass: &Pass) -> usize {
+    let waits = |state: &State| state.wanted.iter().filter(|name| !state.serves(name)).count();
+    pass.issuing.iter().map(waits).sum()
 }
 
 fn metrics(pass: &Pass) -> String {
@@ -200,6 +209,8 @@ fn metrics(pass: &Pass) -> String {
         ("zones", pass.plan.epochs.len()),
         ("unreadable", pass.unread.len()),
         ("failed", pass.outcome.failed.len()),
+        ("certificates", pass.desired.certificates.len()),
+        ("certificate_names_missing", missing(pass)),
     ];
     let mut text = String::new();
     for (name, count) in counts {

@@ -118,7 +118,9 @@ impl Session {
             None => flags.provider.servers(),
         };
         let resolvers = flags.publishing.resolvers();
-        self.certificates = issuing.open(Places { servers, resolvers }).await?;
+        let places =
+            Places { servers, zones: flags.provider.rfc2136_zones(), is_alone: self.local.is_some(), resolvers };
+        self.certificates = issuing.open(places).await?;
         self.beside = self.certificates.as_ref().map(Certificates::beside).unwrap_or_default();
         Ok(())
     }
@@ -139,6 +141,7 @@ impl Session {
         advanced.map_err(|error| error.to_string())?;
         let round = certificates.round();
         certificates::reflect(&mut pass.desired, snapshot, &round.states);
+        pass.issuing = round.states.clone();
         pass.notes.extend(round.events.iter().map(|(secret, text)| format!("certificate {secret}: {text}")));
         Ok(round.needs_publishing)
     }

@@ -26,7 +26,7 @@ pub struct Server {
 }
 
 /// Servers of a name, and those that have no address.
-pub type Found = (Vec<Server>, Vec<(String, String)>);
+pub(super) type Found = (Vec<Server>, Vec<(String, String)>);
 
 impl Servers {
     /// The servers at these hosts: addresses or names, each with a port.
@@ -51,7 +51,7 @@ impl Servers {
     }
 
     /// The servers that are asked about a name.
-    pub async fn of(&mut self, name: &Str) -> Result<Found, String> {
+    pub(super) async fn of(&mut self, name: &Str) -> Result<Found, String> {
         match self {
             Servers::Named(servers) => Ok((servers.clone(), Vec::new())),
             Servers::OfZones(finder) => {

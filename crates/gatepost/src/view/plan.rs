@@ -7,8 +7,10 @@ use gatepost_core::plan::Plan;
 use gatepost_core::policy::{HostnameReport, PolicyReport};
 use gatepost_core::reason::Reason;
 use gatepost_tls::budget::Forecast;
+use gatepost_tls::certifier::State;
 use serde::Serialize;
 
+use super::certificates::IssuingView;
 use super::diagnostic::DiagnosticView;
 use super::steps::{self, HeldView, StepView};
 use crate::apply::Outcome;
@@ -35,6 +37,8 @@ pub struct PlanView {
     refused: Option<RefusedView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     orders: Option<OrdersView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    issuing: Vec<IssuingView>,
     diagnostics: Vec<DiagnosticView>,
 }
 
@@ -188,6 +192,7 @@ impl PlanView {
             digest: None,
             refused: None,
             orders: None,
+            issuing: Vec::new(),
             diagnostics,
         }
     }
@@ -205,6 +210,12 @@ impl PlanView {
         let view =
             |orders: &Forecast| OrdersView { needed: orders.orders, left: orders.left, message: orders.to_string() };
         self.orders = orders.map(view);
+        self
+    }
+
+    /// The same with what is known of the certificates that are issued here.
+    pub fn with_issuing(mut self, states: &[State]) -> Self {
+        self.issuing = states.iter().map(IssuingView::of).collect();
         self
     }
 

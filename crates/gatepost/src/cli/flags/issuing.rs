@@ -3,13 +3,13 @@
 //! Without `--issuer` nothing is issued. A wrong combination ends the program with exit status 2 before anything is asked of an
 //! issuer; a secret comes from a file and is never shown.
 
-use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use gatepost_core::model::Str;
 use gatepost_dns::resolve;
 use gatepost_tls::Call;
 use gatepost_tls::budget::Limits;
@@ -55,7 +55,7 @@ pub(in crate::cli) struct IssuingFlags {
     /// acme: a file with the secret of that account, in base64
     #[arg(long, value_name = "FILE", env = "GATEPOST_ACME_EAB_HMAC_FILE", requires = "acme_eab_kid")]
     acme_eab_hmac_file: Option<PathBuf>,
-    /// acme: a server that must answer challenges before the issuer is told; may be repeated [default: the provider's, else those of the zone]
+    /// acme: a server that must answer challenges before the issuer is told; may be repeated [default: the provider's, and the name servers of the zone]
     #[arg(long, value_name = "ADDRESS", value_parser = resolver_address, env = "GATEPOST_CHALLENGE_SERVER", value_delimiter = ',')]
     challenge_server: Vec<SocketAddr>,
     /// How long `apply` waits for certificates; orders that are open then go on with the next run
@@ -81,6 +81,10 @@ enum IssuerFlag {
 pub(in crate::cli) struct Places<'a> {
     /// Servers of the provider, with their ports.
     pub(in crate::cli) servers: Vec<String>,
+    /// Zones that the provider publishes to, where they are named.
+    pub(in crate::cli) zones: Vec<Str>,
+    /// Whether nobody but these servers answers for the zones.
+    pub(in crate::cli) is_alone: bool,
     /// Resolvers that find the name servers of zones.
     pub(in crate::cli) resolvers: &'a [SocketAddr],
 }
@@ -109,7 +113,7 @@ impl IssuingFlags {
         let rules = Rules { limits: issuer.limits(), ..Rules::default() };
         let store = Arc::new(FileStore::new(directory));
         let certifier = Certifier::open(issuer, store, notebook, rules).await.map_err(unusable)?;
-        Ok(Some(Certificates::new(certifier, Asked::new(self.servers(places).await?, PATIENCE))))
+        Ok(Some(Certificates::new(certifier, self.asked(places).await?)))
     }
 
     /// Opens what is kept to look at it, where a directory of certificates is named; nothing is made or asked.
@@ -136,21 +140,24 @@ impl IssuingFlags {
     }
 
     /// Whom to ask whether challenges are answered.
-    async fn servers(&self, places: Places<'_>) -> Result<Servers, Failure> {
-        let named: Vec<String> = match &self.challenge_server[..] {
-            [] => places.servers,
-            some => some.iter().map(ToString::to_string).collect(),
+    async fn asked(&self, places: Places<'_>) -> Result<Asked, Failure> {
+        let (named, is_all) = match &self.challenge_server[..] {
+            [] => (places.servers, places.is_alone),
+            some => (some.iter().map(ToString::to_string).collect(), true),
         };
-        if !named.is_empty() {
-            let found = Servers::named(&named).await;
-            return found.map_err(|error| Failure::usage(format!("a server to ask cannot be found: {error}")));
+        let servers = Servers::named(&named).await;
+        let servers = servers.map_err(|error| Failure::usage(format!("a server to ask cannot be found: {error}")))?;
+        let asked = Asked::named(servers, PATIENCE);
+        if is_all {
+            return Ok(asked);
         }
         let resolvers = match places.resolvers {
-            // Whoever has none still has the embedded authority, which asks nobody.
+            // Whoever has none still has the servers that were named.
             [] => system_resolvers().unwrap_or_default(),
             some => some.to_vec(),
         };
-        Ok(Servers::of_zones(resolve::Config { servers: resolvers, ..resolve::Config::default() }))
+        let config = resolve::Config { servers: resolvers, rounds: 1, ..resolve::Config::default() };
+        Ok(asked.and_found(config, places.zones))
     }
 
     /// Refuses flags that do not go together.
@@ -204,7 +211,7 @@ pub(in crate::cli) async fn look(directory: &Path, limits: Limits) -> Result<Cer
     let store = Arc::new(FileStore::new(directory));
     let rules = Rules { limits: limits.clone(), ..Rules::default() };
     let certifier = Certifier::open(Arc::new(Bystander(limits)), store, notebook(directory), rules).await;
-    let nobody = Asked::new(Servers::Named(Vec::new()), PATIENCE);
+    let nobody = Asked::named(Servers::Named(Vec::new()), PATIENCE);
     Ok(Certificates::new(certifier.map_err(unusable)?, nobody))
 }
 
@@ -259,12 +266,18 @@ impl Issuer for Bystander {
     }
 }
 
-impl fmt::Display for IssuerFlag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            IssuerFlag::Embedded => "embedded",
-            IssuerFlag::Acme => "acme",
-            IssuerFlag::CertManager => "cert-manager",
-        })
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_name_every_issuer() {
+        let mut flags: Vec<String> = IssuerFlag::value_variants()
+            .iter()
+            .filter_map(|flag| flag.to_possible_value().map(|value| value.get_name().to_owned()))
+            .collect();
+        flags.sort();
+        let rows: Vec<&str> = gatepost_tls::issuers::ISSUERS.iter().map(|row| row.name).collect();
+        assert_eq!(flags, rows);
     }
 }
