@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gatepost_testkit::servers::pebble::{self, Pebble, Setup};
-use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, Kind, Primary, free_address};
+use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, Kind, Primary, Server, free_address};
 use gatepost_testkit::{Failed, Trial};
 
 use crate::bed::{Bed, Test, ask};
 use crate::running::{Running, comes_true, get};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let rows: [(&str, Test); 5] = [
+    let rows: [(&str, Test); 6] = [
         ("through_the_embedded_server", embedded),
         ("through_bind", bind),
+        ("a_server_that_lags_is_waited_for", lagging),
         ("killed_again_and_again", killed),
         ("no_name_stops_resolving_below_a_wildcard", shadow),
         ("a_name_that_goes_leaves_nothing_behind", detached),
@@ -78,22 +79,47 @@ fn no_key_is_shown(bed: &Bed, running: &Running) -> Result<(), Failed> {
     Ok(())
 }
 
+const ZONE: &str = "$TTL 60\n@ IN SOA ns1.example.org. root.example.org. 1 60 60 60 1\n@ IN NS ns1.example.org.\nns1 IN A 127.0.0.1\n\
+                    _acme-challenge.www IN TXT \"somebody-elses-value\"\n";
+
+fn primary() -> Result<Server, Failed> {
+    let primary = Primary { zones: vec![("example.org".to_owned(), ZONE.to_owned())], ..Primary::default() };
+    Ok(Kind::Bind.start(&primary)?)
+}
+
+fn apply(bed: &Bed, server: &Server) -> Result<String, Failed> {
+    let secret = bed.folder.file("secret", KEY_SECRET)?;
+    Ok(format!(
+        "apply --provider rfc2136 --rfc2136-host {} --rfc2136-zone example.org --rfc2136-tsig-keyname {KEY_NAME} \
+         --rfc2136-tsig-secret-file '{secret}' --txt-owner-id me {}",
+        server.address,
+        bed.flags()
+    ))
+}
+
+fn lagging() -> Result<(), Failed> {
+    let (server, late) = (primary()?, primary()?);
+    let pebble = Pebble::start(Setup { dns: Some(server.address), ..Setup::default() })?;
+    let bed = Bed::new(&["www.example.org"]);
+    let line = format!("{} {}", apply(&bed, &server)?, acme(&pebble));
+    let both = format!("{line} --challenge-server {},{} --issuer-timeout 5s", server.address, late.address);
+    let answer = bed.run(&both);
+    assert_eq!(answer.exit, 4, "{} {}", answer.output, answer.errors);
+    let said = format!("{}: it does not have the value", late.address);
+    assert!(answer.errors.contains(&said) && answer.errors.contains("challenge-not-answered"), "{}", answer.errors);
+    assert!(!pebble.log().contains("validations"), "the issuer was told too early");
+    let answer = bed.run(&format!("{line} --challenge-server {}", server.address));
+    assert_eq!(answer.exit, 0, "{} {}", answer.output, answer.errors);
+    assert_eq!((pebble.orders(), pebble.certificates()), (1, 1), "the same order goes on");
+    Ok(())
+}
+
 fn bind() -> Result<(), Failed> {
-    let zone = "$TTL 60\n@ IN SOA ns1.example.org. root.example.org. 1 60 60 60 1\n@ IN NS ns1.example.org.\nns1 IN A 127.0.0.1\n\
-                _acme-challenge.www IN TXT \"somebody-elses-value\"\n";
-    let primary = Primary { zones: vec![("example.org".to_owned(), zone.to_owned())], ..Primary::default() };
-    let server = Kind::Bind.start(&primary)?;
+    let server = primary()?;
     let pebble = Pebble::start(Setup { dns: Some(server.address), ..Setup::default() })?;
     let bed = Bed::new(&["www.example.org", "*.shop.example.org"]);
     bed.policy("TLSPolicy", "allowWildcardHosts: true");
-    let secret = bed.folder.file("secret", KEY_SECRET)?;
-    let line = format!(
-        "apply --provider rfc2136 --rfc2136-host {} --rfc2136-zone example.org --rfc2136-tsig-keyname {KEY_NAME} \
-         --rfc2136-tsig-secret-file '{secret}' --txt-owner-id me {} {}",
-        server.address,
-        acme(&pebble),
-        bed.flags()
-    );
+    let line = format!("{} {}", apply(&bed, &server)?, acme(&pebble));
     let answer = bed.run(&line);
     assert_eq!(answer.exit, 0, "{} {}", answer.output, answer.errors);
     let leaf = bed.leaf().ok_or("there is no certificate")?;
