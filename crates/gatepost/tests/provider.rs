@@ -13,6 +13,10 @@ mod bed;
 mod brakes;
 #[path = "provider/faults.rs"]
 mod faults;
+#[path = "provider/kills.rs"]
+mod kills;
+#[path = "provider/moving.rs"]
+mod moving;
 #[path = "provider/owners.rs"]
 mod owners;
 #[path = "provider/plan.rs"]
