@@ -119,6 +119,9 @@ impl Line {
             decision.notes = notes;
         }
         let Answer { desired, plan, observed, notes } = decision;
+        if let (Some(resolver), true, []) = (&self.resolver, stuck.is_empty(), &observe::unread(&observed)[..]) {
+            resolver.resolve(&Default::default(), std::time::Instant::now()).await;
+        }
         Decision { unread: observe::unread(&observed), desired, plan, observed, notes }
     }
 

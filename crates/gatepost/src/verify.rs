@@ -184,7 +184,9 @@ pub fn fill_provider(checks: &mut [Check], observed: &Observed) {
         let Some((content, tree)) = zone else { continue };
         let owner = tree.owner(&check.asked).unwrap_or(&check.asked);
         for one in &mut check.types {
-            let sets = content.sets().iter().filter(|set| &*set.name == owner && set.made() == Some(one.kind));
+            let from = content.sets().partition_point(|set| &*set.name < owner);
+            let at = content.sets()[from..].iter().take_while(|set| &*set.name == owner);
+            let sets = at.filter(|set| set.made() == Some(one.kind));
             let values: BTreeSet<Str> = sets.flat_map(|set| set.values.iter().cloned()).collect();
             one.provider = Some(values.into_iter().collect());
         }

@@ -21,6 +21,8 @@ mod moving;
 mod owners;
 #[path = "provider/plan.rs"]
 mod plan;
+#[path = "provider/proxy.rs"]
+mod proxy;
 #[path = "provider/resolve.rs"]
 mod resolve;
 #[path = "provider/running.rs"]
@@ -31,3 +33,5 @@ mod serve;
 mod verify;
 #[path = "provider/webhook.rs"]
 mod webhook;
+#[path = "provider/wildcards.rs"]
+mod wildcards;

@@ -174,3 +174,16 @@ fn an_emptied_folder_takes_nothing_away_across_a_restart() {
     drop(served);
     let _ = std::fs::remove_dir_all(&state);
 }
+
+/// A directory stands where the file would be written: nothing can be kept, and everything is answered all the same.
+#[test]
+fn a_disk_that_takes_nothing_does_not_keep_names_from_being_answered() {
+    let state = std::env::temp_dir().join(format!("gatepost-unkept-{}", std::process::id()));
+    std::fs::create_dir_all(state.join("zones.json.new")).unwrap();
+    let served = Served::start("unkept", &["--state-dir", state.to_str().unwrap()]);
+    served.comes_to("www.example.org", FOUND);
+    write_route(&served.folder, "shop.example.org");
+    served.comes_to("shop.example.org", FOUND);
+    drop(served);
+    let _ = std::fs::remove_dir_all(&state);
+}

@@ -67,8 +67,16 @@ impl Apply {
         let (pass, kept) =
             block_on(async { Ok(session.write(decision, &mut |done, all| progress.tell(done, all)).await) })?;
         progress.end();
-        kept.map_err(|error| Failure::usage(format!("--state-dir: what was written could not be kept: {error}")))?;
         self.show(out, &objects, &pass)?;
+        if let Err(error) = kept {
+            return Err(Failure::Unreadable(anyhow::anyhow!("--state-dir: what was done could not be kept: {error}")));
+        }
+        let left = pass.outcome.failed.len() + pass.outcome.skipped.len();
+        if left > 0 && self.planning.mode() == Mode::Act {
+            let what = if left == 1 { "1 name was".to_owned() } else { format!("{left} names were") };
+            let advice = "mend what is told, and run it again: the next plan takes what is there now into account";
+            let _ = writeln!(std::io::stderr(), "error: {what} not written; {advice}");
+        }
         if pass.plan.is_braked() {
             let _ = writeln!(std::io::stderr(), "refused: {}", inert(&refusal(&pass.plan)));
         }

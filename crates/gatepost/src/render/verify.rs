@@ -106,7 +106,7 @@ fn wire_line(wire: &Wire, check: &TypeCheck) -> String {
     };
     match (wire.verdict, &answer.alias) {
         (Verdict::Unanswered, _) if !answer.is_authoritative && answer.code == "NOERROR" => {
-            format!("{server} does not speak for the zone (lame delegation)")
+            format!("{server} does not speak for the zone: the delegation is lame, or it is a resolver")
         }
         (Verdict::Unanswered, _) => format!("{server} answers {}", answer.code),
         (_, Some(alias)) => format!("{server} says that it is a CNAME for {alias}"),

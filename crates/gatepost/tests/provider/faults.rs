@@ -107,3 +107,25 @@ fn secrets_are_in_no_help_and_no_message() {
         assert!(!said.contains("canary"), "{line}: {said}");
     }
 }
+
+#[test]
+fn a_settings_file_holds_the_flags_of_providers_too() {
+    let Some(bed) = Bed::new() else { return };
+    let secret = bed.folder.file("secret", KEY_SECRET).unwrap();
+    let text = format!(
+        "provider: rfc2136\nrfc2136-host: ['{}']\nrfc2136-zone: [example.org]\nrfc2136-tsig-keyname: gatepost\n\
+         rfc2136-tsig-secret-file: '{secret}'\ndry-run: true\nmanaged-record-types: [A]\n",
+        bed.server.address
+    );
+    let settings = bed.folder.file("settings.yaml", &text).unwrap();
+    let world = world("192.0.2.10", &["www.example.org"]);
+    let answer = run(&format!("apply --settings '{settings}'"), &world);
+    assert_eq!(answer.exit, 0, "{}", answer.errors);
+    assert!(answer.output.contains("nothing was written (--dry-run)"), "{}", answer.output);
+    assert!(bed.addresses("www.example.org").is_empty());
+    let canary = bed.folder.file("settings.yaml", &format!("{text}rfc2136-tsig-secret: canary\n")).unwrap();
+    let answer = run(&format!("apply --settings '{canary}'"), &world);
+    assert!(answer.exit == 2 && answer.errors.contains("exclude each other"), "{}", answer.errors);
+    let help = run(&format!("apply --settings '{canary}' --help"), "");
+    assert!(!(help.output + &help.errors).contains("canary"));
+}

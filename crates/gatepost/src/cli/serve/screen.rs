@@ -39,7 +39,7 @@ impl Screen {
         line: &Line,
         objects: &Objects,
         pass: &Pass,
-        dns: Option<SocketAddr>,
+        server: Option<&str>,
     ) -> Result<(), Failure> {
         self.tell(out, pass, true)?;
         let topology = objects.topology(&line.scope);
@@ -55,20 +55,24 @@ impl Screen {
                 write!(out, "\n{}", explanation::render(&explained, &published, Colour::detect()))?;
             }
         }
-        self.advise(out, pass, dns, shown.first())
+        self.advise(out, pass, server, shown.first())
     }
 
     fn advise(
         &self,
         out: &mut dyn Write,
         pass: &Pass,
-        dns: Option<SocketAddr>,
+        server: Option<&str>,
         broken: Option<&Hostname>,
     ) -> Result<(), Failure> {
         writeln!(out, "\ntry:")?;
         if let Some(record) = pass.desired.records.iter().find(|record| !record.name.starts_with('*')) {
-            let server = dns.map(|dns| format!("@{} -p {} ", dns.ip(), dns.port())).unwrap_or_default();
-            writeln!(out, "  dig {server}{} {}", inert_line(&record.name), record.kind)?;
+            let at = server.and_then(|server| server.rsplit_once(':'));
+            let at = at.map(|(host, port)| format!("@{} -p {port} ", host.trim_matches(['[', ']'])));
+            writeln!(out, "  dig {}{} {}", at.unwrap_or_default(), inert_line(&record.name), record.kind)?;
+        }
+        if let Some(server) = server.filter(|server| server.parse::<SocketAddr>().is_ok()) {
+            writeln!(out, "  gatepost verify -f {} --server {server}", self.files)?;
         }
         if let Some(name) = broken {
             writeln!(out, "  gatepost explain {name} -f {}", self.files)?;
