@@ -8,6 +8,7 @@ pub mod desired;
 pub mod diagnostic;
 pub mod explain;
 pub mod lint;
+pub mod list;
 pub mod model;
 pub mod names;
 pub mod plan;

@@ -20,6 +20,7 @@ mod locate;
 mod metadata;
 mod parse;
 mod policies;
+mod pool;
 mod reference_grant;
 mod references;
 pub mod render;
@@ -32,5 +33,6 @@ mod tree;
 
 pub use collect::{Loaded, SourceText, collect};
 pub use locate::{Located, Span, locate, locate_all};
-pub use parse::{Interpreted, Limits, Origin, Read, Reading, Settings, interpret, read};
+pub use parse::{Interpreted, Limits, Origin, Read, Reading, Settings, interpret, interpret_with, read, read_with};
+pub use pool::Pool;
 pub use tree::mapping;
