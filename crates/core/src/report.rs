@@ -102,7 +102,7 @@ impl Report {
     fn classes(&mut self, world: World<'_>) {
         for (name, class) in &world.snapshot.classes {
             let used = |g: &&GatewayState| g.gateway.class == *name && !g.is_in_scope();
-            if world.topology.gateways.values().any(|g| used(&g)) {
+            if world.topology.gateways.values().any(|g| used(&&**g)) {
                 continue;
             }
             let object = ObjectRef::new(Kind::GatewayClass, "", name.clone());
@@ -160,7 +160,7 @@ impl Report {
             reports.push(ListenerReport {
                 name,
                 supported_kinds: state.supported_kinds.clone(),
-                attached_routes: state.attached_routes,
+                attached_routes: world.topology.attached_routes(*id),
                 conditions,
             });
         }
@@ -169,7 +169,7 @@ impl Report {
 
     fn routes(&mut self, world: World<'_>) {
         let controllers: BTreeSet<Str> =
-            world.topology.gateways.values().filter(|g| g.is_in_scope()).map(GatewayState::controller).collect();
+            world.topology.gateways.values().filter(|g| g.is_in_scope()).map(|g| g.controller()).collect();
         for (object, state) in &world.topology.routes {
             let mut parents = self.own_parents(world, object, state);
             let written = state.route.status.iter().enumerate();
@@ -246,5 +246,5 @@ fn controller(world: World<'_>, parent: &ParentState) -> Str {
         }),
         _ => parent.gateway().and_then(|key| world.topology.gateways.get(key)),
     };
-    gateway.map_or_else(|| OWN_CONTROLLER.into(), GatewayState::controller)
+    gateway.map_or_else(|| OWN_CONTROLLER.into(), |gateway| gateway.controller())
 }

@@ -19,6 +19,7 @@ mod listener_set;
 mod locate;
 mod metadata;
 mod parse;
+pub mod pem;
 mod policies;
 mod pool;
 mod reference_grant;
@@ -32,7 +33,9 @@ mod times;
 mod tree;
 
 pub use collect::{Loaded, SourceText, collect};
+pub use kinds::versions;
 pub use locate::{Located, Span, locate, locate_all};
 pub use parse::{Interpreted, Limits, Origin, Read, Reading, Settings, interpret, interpret_with, read, read_with};
 pub use pool::Pool;
+pub use times::timestamp;
 pub use tree::mapping;

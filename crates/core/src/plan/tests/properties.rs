@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::model::*;
 use crate::desired::Record;
@@ -15,12 +14,8 @@ use crate::plan::{
     Content, Instance, Observed, Plan, Policy, RecordKind, Registry, Settings, Step, Unseen, ZoneState, decide,
 };
 
-/// Cases of each law.
+/// Cases of each law, at least; `PROPTEST_CASES` asks for more. Each run draws fresh worlds, and a failure prints its own.
 const CASES: u32 = 1000;
-/// Where the random worlds begin. Fixed because a known defect is open: in about one world of several thousand, a foreign
-/// wildcard beside ours breaks `unknown_names_keep_what_they_have` (other seeds and 6,000 cases show it).
-/// Once it is mended, the seed goes.
-const SEED: u64 = 20261115;
 
 /// Names in which wildcards, names below them, and names that look like markers meet.
 fn name() -> impl Strategy<Value = String> {
@@ -209,8 +204,7 @@ fn shuffled(content: &Content) -> Content {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: CASES,
-        rng_seed: RngSeed::Fixed(SEED),
+        cases: ProptestConfig::default().cases.max(CASES),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -297,7 +291,7 @@ proptest! {
             prop_assert!(now.is_some_and(|now| content.values.iter().all(|value| now.values.contains(value))));
         }
         let is_theirs = foreign.iter().any(|(name, ..)| name.starts_with('*'));
-        if !is_theirs && !later.iter().any(|record| record.name.ends_with(&unknown)) {
+        if !is_theirs {
             prop_assert!(resolved == 0 || answers(&model, &unknown) != 0);
         }
     }

@@ -99,8 +99,7 @@ impl Model<'_> {
     fn rule(&self, id: ListenerId, otherwise: Outcome) -> Said {
         let mut best: Option<(Merit, &RouteState, usize)> = None;
         for state in self.topology.routes.values() {
-            let attached =
-                state.parents.iter().flat_map(|p| &p.candidates).any(|c| c.listener == id && c.verdict.is_ok());
+            let attached = state.is_attached_to(id);
             for (rule, spec) in state.route.rules.iter().enumerate().filter(|_| attached) {
                 for merit in self.merits(id, &state.route, rule, spec) {
                     if best.as_ref().is_none_or(|(b, ..)| *b < merit) {
