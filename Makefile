@@ -18,8 +18,9 @@ lint: setup       ## format and lints alone
 fmt: setup        ## formats all code
 	cargo fmt --all
 
-bench: setup      ## every benchmark, optimized
-	cargo bench --workspace --bench '*'
+bench:            ## every benchmark, optimized; BENCH_ONLY=word: those of benches/scale with the word in their name
+	@scripts/setup bench
+	cargo bench --workspace --bench $(if $(BENCH_ONLY),scale,'*')
 
 bless: setup      ## rewrites the expected outputs of tests/cases and generated files; read the diff
 	GATEPOST_BLESS=1 cargo test --quiet --package gatepost --test cases --test generated

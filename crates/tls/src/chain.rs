@@ -127,6 +127,14 @@ impl Chain {
 const CLOCK_SKEW: i64 = 300;
 
 impl Leaf {
+    /// Reads one certificate, as a handshake shows it.
+    pub fn read(der: &[u8]) -> std::result::Result<Leaf, String> {
+        if der.len() > MAX_CHAIN {
+            return Err(format!("the certificate is larger than {} KiB", MAX_CHAIN >> 10));
+        }
+        parse(der).map(|certificate| Leaf::of(&certificate))
+    }
+
     fn of(certificate: &X509Certificate<'_>) -> Leaf {
         let validity = certificate.validity();
         let serial: String = certificate.raw_serial().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -139,11 +147,6 @@ impl Leaf {
             renewal_id: renewal_id(certificate),
             public: certificate.public_key().raw.to_vec(),
         }
-    }
-
-    /// What a certificate in DER says.
-    pub fn read(der: &[u8]) -> std::result::Result<Leaf, String> {
-        Ok(Leaf::of(&parse(der)?))
     }
 
     /// How long it is valid in all, in seconds; never negative.

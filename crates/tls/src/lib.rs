@@ -11,7 +11,6 @@ pub mod certifier;
 pub mod chain;
 pub mod decide;
 mod error;
-pub mod handshake;
 pub mod issuer;
 pub mod issuers;
 pub mod key;

@@ -25,6 +25,8 @@ pub enum Style {
     Yaml,
     /// One JSON object a line, as programs write it.
     JsonLines,
+    /// The same with `---` between objects, for programs that read only YAML.
+    JsonDocuments,
 }
 
 /// One object, written.
@@ -173,7 +175,9 @@ pub(crate) fn document<Spec: Serialize, Status: Serialize>(
     // The shapes are plain mappings, lists and texts, which both formats can hold.
     let text = match style {
         Style::Yaml => serde_saphyr::to_string(object).expect("YAML holds every shape"),
-        Style::JsonLines => serde_json::to_string(object).expect("JSON holds every shape") + "\n",
+        Style::JsonLines | Style::JsonDocuments => {
+            serde_json::to_string(object).expect("JSON holds every shape") + "\n"
+        }
     };
     Document { object: reference, text }
 }
@@ -182,7 +186,7 @@ impl Style {
     /// What stands between two documents.
     pub fn separator(self) -> &'static str {
         match self {
-            Style::Yaml => "---\n",
+            Style::Yaml | Style::JsonDocuments => "---\n",
             Style::JsonLines => "",
         }
     }
@@ -190,7 +194,7 @@ impl Style {
     /// How names of files end.
     pub fn extension(self) -> &'static str {
         match self {
-            Style::Yaml => "yaml",
+            Style::Yaml | Style::JsonDocuments => "yaml",
             Style::JsonLines => "json",
         }
     }

@@ -76,6 +76,12 @@ impl Apply {
         if let Err(error) = kept {
             return Err(Failure::Unreadable(anyhow::anyhow!("--state-dir: what was done could not be kept: {error}")));
         }
+        let left = pass.outcome.failed.len() + pass.outcome.skipped.len();
+        if left > 0 && self.planning.mode() == Mode::Act {
+            let what = if left == 1 { "1 name was".to_owned() } else { format!("{left} names were") };
+            let advice = "mend what is told, and run it again: the next plan takes what is there now into account";
+            let _ = writeln!(std::io::stderr(), "error: {what} not written; {advice}");
+        }
         if pass.plan.is_braked() {
             let _ = writeln!(std::io::stderr(), "refused: {}", inert(&refusal(&pass.plan)));
         }

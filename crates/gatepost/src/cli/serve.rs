@@ -15,6 +15,7 @@ use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
+use crate::apply::Mode;
 use crate::render::inert;
 use crate::run::Pass;
 use crate::source::Objects;
@@ -73,7 +74,8 @@ impl Serve {
     async fn serve(self, out: &mut dyn Write) -> Result<Ending, Failure> {
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
-        let mut session = Session::with(flags, is_embedded.then_some((self.dns_addr, true)))?;
+        let writes = self.planning.mode() == Mode::Act;
+        let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
         session.issue(&self.issuing, flags).await?;
         let objects = Objects::read(&self.input)?;
         let listener = TcpListener::bind(self.http_addr)

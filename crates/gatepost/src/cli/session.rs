@@ -62,30 +62,30 @@ pub(super) struct Flags<'a> {
 }
 
 impl Session {
-    /// Opens a provider of the network, or what an embedded server kept; nothing is asked of it yet.
-    pub(super) fn open(flags: Flags<'_>, keeps: bool) -> Result<Session, Failure> {
+    /// Opens a provider of the network, or what an embedded server kept; nothing is asked of it yet. Who `writes` keeps what
+    /// was done.
+    pub(super) fn open(flags: Flags<'_>, writes: bool) -> Result<Session, Failure> {
         let is_embedded = flags.provider.provider() == Some(ProviderFlag::Embedded);
         if is_embedded && flags.provider.state_dir().is_none() {
             return Err(Failure::usage(
                 "--provider embedded is a server inside `gatepost serve`: add --state-dir with the directory where it keeps its zones",
             ));
         }
-        let listen = is_embedded.then_some((NOWHERE, keeps));
-        Session::with(flags, listen)
+        Session::with(flags, is_embedded.then_some(NOWHERE), writes)
     }
 
-    /// Opens a provider; the embedded one answers at an address, and keeps its zones if it is to.
-    pub(super) fn with(flags: Flags<'_>, listen: Option<(SocketAddr, bool)>) -> Result<Session, Failure> {
+    /// Opens a provider; the embedded one answers at an address. Who `writes` keeps what was done.
+    pub(super) fn with(flags: Flags<'_>, listen: Option<SocketAddr>, writes: bool) -> Result<Session, Failure> {
         let Some(kind) = flags.provider.provider() else {
             return Err(Failure::usage("no provider is named: add --provider rfc2136, webhook or embedded"));
         };
         let publishing = flags.publishing.settings()?;
         let resolver = flags.publishing.resolver()?;
         flags.provider.check()?;
-        let state = State::open(flags.provider.state_dir())?;
+        let state = State::open(flags.provider.state_dir(), writes)?;
         let planning = flags.planning.settings(kind, state.instance().clone())?;
         let local = match listen {
-            Some((listen, keeps)) => Some(Local::start(flags.provider, listen, keeps)?),
+            Some(listen) => Some(Local::start(flags.provider, listen, writes)?),
             None => None,
         };
         let provider = match &local {
@@ -149,6 +149,9 @@ impl Session {
     /// Writes what was decided, and remembers it; says what could not be kept.
     pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
         let pass = self.line.write(decision, &*self.provider, progress).await;
+        if self.line.mode == Mode::Observe {
+            return (pass, Ok(()));
+        }
         let kept = self.state.learn(&pass.plan, &pass.outcome).map_err(|error| error.to_string());
         let unkept = self.local.as_ref().and_then(|local| local.embedded.unkept());
         (pass, kept.and_then(|()| unkept.map_or(Ok(()), Err)))

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -19,8 +20,8 @@ use super::{Ending, Failure, Format, Input};
 use crate::render::{Colour, inert, verify as text};
 use crate::run::{Beside, Line};
 use crate::source::Objects;
+use crate::verify::handshake::{Trust, shake_all};
 use crate::verify::servers::Servers;
-use crate::verify::tls::{Handshake, Shown, shake_all};
 use crate::verify::{Check, Limits, ask_all, checks, fill_provider};
 use crate::view::verify::VerifyView;
 use crate::view::write_json;
@@ -29,7 +30,8 @@ use crate::view::write_json;
 ///
 /// For every name that is to be published, or for those that are named, shows what ought to be there, what the provider has
 /// and what each server says. The servers are those of --server; else those of the provider; else the name servers of each
-/// zone, as a resolver finds them. A wildcard is asked by a name that nobody has. Exit status 1 where a name is not right.
+/// zone, as a resolver finds them. A wildcard is asked by a name that nobody has. With --tls the certificates that its
+/// addresses show are looked at, too. Exit status 1 where a name is not right.
 #[derive(Args, Debug)]
 pub(super) struct Verify {
     /// Names to look at [default: all that are to be published]
@@ -43,10 +45,13 @@ pub(super) struct Verify {
     /// Ask the name servers that a resolver finds for each zone, even where the provider names its own
     #[arg(long, conflicts_with = "server")]
     name_servers: bool,
-    /// Shake hands with every address of names that are reached by TLS, and show which certificate is presented
+    /// Also shake hands over TLS with every address of a name that a TLS listener serves, and look at the certificate
     #[arg(long)]
     tls: bool,
-    /// How long one question may take
+    /// With --tls: certificates must lead to one of this PEM file
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    tls_trust: Option<PathBuf>,
+    /// How long one question or handshake may take
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "3s", env = "GATEPOST_TIMEOUT")]
     timeout: Duration,
     /// Output format
@@ -63,7 +68,6 @@ pub(super) struct Verify {
 /// What is to be compared.
 struct Subject {
     checks: Vec<Check>,
-    desired: Desired,
     plan: Option<Plan>,
     unread: Vec<String>,
 }
@@ -82,40 +86,30 @@ impl Verify {
         objects: &Objects,
         session: Option<Session>,
     ) -> Result<Ending, Failure> {
+        let trust = match &self.tls_trust {
+            Some(path) => Trust::file(path).map_err(|error| Failure::usage(format!("--tls-trust {error}")))?,
+            None => Trust::default(),
+        };
         let mut subject = self.subject(objects, session).await?;
         let mut servers = self.servers().await?;
         let limits = Limits { patience: self.timeout.max(Duration::from_secs(1)), ..Limits::default() };
         ask_all(&mut subject.checks, &mut servers, limits).await;
+        if self.tls {
+            let topology = objects.topology(&self.publishing.scope());
+            shake_all(&mut subject.checks, &topology, &trust, limits).await;
+        }
         for unread in &subject.unread {
             let _ = writeln!(std::io::stderr(), "error: {}", inert(unread));
         }
-        let handshakes = self.handshakes(objects, &subject, limits.patience).await;
-        let now = crate::certificates::now();
         match self.output {
-            Format::Json => {
-                let view = VerifyView::of(&subject.checks, &subject.unread);
-                write_json(out, &view.with_handshakes(&handshakes, now))?;
-            }
-            Format::Text => {
-                text::write(out, &subject.checks, subject.plan.as_ref(), Colour::detect())?;
-                text::write_handshakes(out, &handshakes, now, Colour::detect())?;
-            }
+            Format::Json => write_json(out, &VerifyView::of(&subject.checks, &subject.unread))?,
+            Format::Text => text::write(out, &subject.checks, subject.plan.as_ref(), Colour::detect())?,
         }
-        let is_shown = handshakes.iter().all(|handshake| handshake.shown(now) == Shown::Right);
-        Ok(match subject.checks.iter().all(Check::is_right) && is_shown {
+        Ok(match subject.checks.iter().all(Check::is_right) {
             false => Ending::No,
             true if !subject.unread.is_empty() => Ending::Incomplete,
             true => Ending::Done,
         })
-    }
-
-    /// What every address presents, where that is asked for.
-    async fn handshakes(&self, objects: &Objects, subject: &Subject, patience: Duration) -> Vec<Handshake> {
-        if !self.tls {
-            return Vec::new();
-        }
-        let topology = objects.topology(&self.publishing.scope());
-        shake_all(&subject.checks, &subject.desired, &topology, patience).await
     }
 
     fn session(&self) -> Result<Option<Session>, Failure> {
@@ -130,13 +124,12 @@ impl Verify {
     /// What ought to be there, and what the provider has.
     async fn subject(&self, objects: &Objects, session: Option<Session>) -> Result<Subject, Failure> {
         let Some(session) = session else {
-            let desired = self.desired(objects)?;
-            return Ok(Subject { checks: self.checks(&desired), desired, plan: None, unread: Vec::new() });
+            return Ok(Subject { checks: self.checks(&self.desired(objects)?), plan: None, unread: Vec::new() });
         };
         let decision = session.decide(objects).await?;
         let mut checks = self.checks(&decision.desired);
         fill_provider(&mut checks, &decision.observed);
-        Ok(Subject { checks, desired: decision.desired, plan: Some(decision.plan), unread: decision.unread })
+        Ok(Subject { checks, plan: Some(decision.plan), unread: decision.unread })
     }
 
     fn checks(&self, desired: &Desired) -> Vec<Check> {

@@ -14,6 +14,7 @@ use super::serve::stopped;
 use super::session::block_on;
 use super::{Ending, Failure};
 use crate::render::inert;
+use crate::state::State;
 
 /// Put a provider behind the webhook protocol of external-dns, so that external-dns can use it
 ///
@@ -41,6 +42,8 @@ impl WebhookServer {
     }
 
     async fn serve(self) -> Result<Ending, Failure> {
+        // Nobody else may write into the directory meanwhile.
+        let _state = State::open(self.provider.state_dir(), true)?;
         let (provider, dns) = self.open()?;
         let listener = TcpListener::bind(self.webhook_addr)
             .await

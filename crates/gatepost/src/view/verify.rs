@@ -4,8 +4,7 @@ use gatepost_dns::authority::Answer;
 use serde::Serialize;
 
 use super::plan::{WithheldView, withheld};
-use crate::verify::tls::{Handshake, Shown};
-use crate::verify::{Check, TypeCheck, Wire};
+use crate::verify::{Check, Handshake, TypeCheck, Wire};
 
 /// The whole answer.
 #[derive(Serialize, Debug)]
@@ -14,26 +13,7 @@ pub struct VerifyView {
     right: bool,
     names: Vec<NameView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    handshakes: Vec<HandshakeView>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     unread: Vec<String>,
-}
-
-#[derive(Serialize, Debug)]
-#[serde(rename_all = "camelCase")]
-struct HandshakeView {
-    name: String,
-    sni: String,
-    address: String,
-    state: &'static str,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    presented: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    issuer: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    not_after: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String>,
 }
 
 #[derive(Serialize, Debug)]
@@ -47,6 +27,23 @@ struct NameView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     withheld: Vec<WithheldView>,
     types: Vec<TypeView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tls: Vec<HandshakeView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct HandshakeView {
+    address: String,
+    right: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dns_names: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -82,29 +79,7 @@ impl VerifyView {
     /// The view of what was found out.
     pub fn of(checks: &[Check], unread: &[String]) -> Self {
         let right = checks.iter().all(Check::is_right);
-        let names = checks.iter().map(name).collect();
-        VerifyView { right, names, handshakes: Vec::new(), unread: unread.to_vec() }
-    }
-
-    /// The same with what addresses present.
-    pub fn with_handshakes(mut self, handshakes: &[Handshake], now: i64) -> Self {
-        self.right &= handshakes.iter().all(|handshake| handshake.shown(now) == Shown::Right);
-        self.handshakes = handshakes.iter().map(|handshake| shown(handshake, now)).collect();
-        self
-    }
-}
-
-fn shown(handshake: &Handshake, now: i64) -> HandshakeView {
-    let leaf = handshake.answer.as_ref().ok().map(|presented| &presented.leaf);
-    HandshakeView {
-        name: handshake.name.to_string(),
-        sni: handshake.asked.to_string(),
-        address: handshake.address.to_string(),
-        state: handshake.shown(now).as_str(),
-        presented: leaf.map(|leaf| texts(&leaf.names)).unwrap_or_default(),
-        issuer: leaf.map(|leaf| leaf.issuer.to_string()),
-        not_after: leaf.map(|leaf| leaf.not_after),
-        error: handshake.answer.as_ref().err().cloned(),
+        VerifyView { right, names: checks.iter().map(name).collect(), unread: unread.to_vec() }
     }
 }
 
@@ -116,7 +91,20 @@ fn name(check: &Check) -> NameView {
         routes: check.routes.iter().map(ToString::to_string).collect(),
         withheld: check.withheld.iter().map(withheld).collect(),
         types: check.types.iter().map(one).collect(),
+        tls: check.tls.iter().map(handshake).collect(),
         error: check.unasked.clone(),
+    }
+}
+
+fn handshake(handshake: &Handshake) -> HandshakeView {
+    let leaf = handshake.leaf.as_ref().ok();
+    HandshakeView {
+        address: handshake.address.to_string(),
+        right: handshake.is_right(),
+        dns_names: leaf.map(|leaf| texts(&leaf.names)),
+        issuer: leaf.map(|leaf| leaf.issuer.to_string()),
+        not_after: leaf.map(|leaf| leaf.not_after),
+        error: handshake.problem.clone().or_else(|| handshake.leaf.as_ref().err().cloned()),
     }
 }
 

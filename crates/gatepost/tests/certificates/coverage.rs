@@ -1,5 +1,5 @@
 //! Every row of the document "Hostnames in Gateway API" (000) with TLS: what is certified, and whether a client that asks for a name
-//! by SNI takes the certificate. And what `verify --tls` says of a server that presents it.
+//! by SNI takes the certificate.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -66,7 +66,6 @@ pub(crate) fn trials() -> Vec<Trial> {
         let row = ("*.example.com", "Terminate", "HTTPRoute", held, held, asked, matches);
         trials.push(Trial::test(name, move || expected(row)));
     }
-    trials.push(Trial::test("certificates::verify_shows_what_is_presented", verify));
     trials
 }
 
@@ -169,35 +168,4 @@ fn acceptor(bed: &Bed) -> Result<TlsAcceptor, Failed> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     Ok(TlsAcceptor::from(Arc::new(config.with_no_client_auth().with_single_cert(chain, key)?)))
-}
-
-fn verify() -> Result<(), Failed> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
-    let address = listener.local_addr()?;
-    let bed = Bed::new(&[]);
-    let row = ("*.example.com", "Terminate", "HTTPRoute", "www.example.com", "", "", true);
-    certify(&bed, row, address)?;
-    let acceptor = acceptor(&bed)?;
-    runtime.spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            let _ = acceptor.accept(stream).await;
-        }
-    });
-    let line = format!("verify --tls --server 127.0.0.1:1 --timeout 1s {}", bed.input());
-    let answer = bed.run(&line);
-    let said = format!("www.example.com at {address} presents *.example.com, until ");
-    assert!(answer.output.contains(&said), "{}", answer.output);
-    bed.folder.file(
-        "in/row.yaml",
-        &manifests(("*.b.example.com", "Terminate", "HTTPRoute", "a.b.example.com", "", "", true), address),
-    )?;
-    let answer = bed.run(&line);
-    assert_eq!(answer.exit, 1);
-    assert!(answer.output.contains("presents *.example.com, which does not cover it"), "{}", answer.output);
-    drop(runtime);
-    let json = bed.run(&format!("{line} -o json"));
-    let view: serde_json::Value = serde_json::from_str(&json.output)?;
-    assert_eq!(view["handshakes"][0]["state"], "unanswered", "{}", json.output);
-    Ok(())
 }

@@ -81,3 +81,21 @@ fn without_a_registry_nothing_is_ever_deleted() {
     assert_eq!(bed.addresses("a.example.org"), ["192.0.2.10"]);
     assert!(!bed.zone().iter().any(|line| line.contains("heritage")));
 }
+
+#[test]
+fn a_state_directory_has_one_writer_and_many_readers() {
+    let Some(bed) = Bed::new() else { return };
+    let state = bed.folder.path().join("state");
+    bed.folder.file("objects/all.yaml", &world("192.0.2.10", &["a.example.org"])).unwrap();
+    let objects = bed.folder.path().join("objects");
+    let line = format!("serve -f '{}' --http-addr 127.0.0.1:0 {}", objects.display(), bed.flags());
+    let served = super::running::Running::start(&format!("{line} --state-dir '{}'", state.display()));
+    let world = world("192.0.2.10", &["a.example.org"]);
+    let second = bed.run(&format!("apply --state-dir '{}'", state.display()), &world);
+    assert_eq!(second.exit, 2, "{}", second.output);
+    assert!(second.errors.contains("another run of gatepost"), "{}", second.errors);
+    let reader = bed.run(&format!("plan --expect-no-changes --state-dir '{}'", state.display()), &world);
+    assert_eq!(reader.exit, 0, "{}{}", reader.output, reader.errors);
+    assert_eq!(served.stop(), Some(0));
+    assert_eq!(bed.run(&format!("apply --state-dir '{}'", state.display()), &world).exit, 0);
+}
