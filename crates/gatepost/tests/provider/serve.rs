@@ -55,3 +55,15 @@ fn a_dry_run_observes() {
     comes_true("the change is seen", || get(served.address("http"), "/plan.json").contains("b.example.org"));
     assert_eq!((bed.zone(), bed.updates()), (before, 0));
 }
+
+/// The server is frozen, so that a pass hangs: who is told to stop stops all the same.
+#[test]
+fn a_stop_is_heard_while_a_provider_hangs() {
+    let Some(bed) = Bed::new() else { return };
+    put(&bed, &["a.example.org"]);
+    let served = start(&bed, "--interval 1s --provider-timeout 600s");
+    bed.server.signal("STOP");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(served.stop(), Some(0));
+    bed.server.signal("CONT");
+}
