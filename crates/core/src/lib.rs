@@ -9,6 +9,7 @@ pub mod diagnostic;
 pub mod explain;
 pub mod few;
 pub mod lint;
+pub mod list;
 pub mod model;
 pub mod names;
 pub mod plan;
