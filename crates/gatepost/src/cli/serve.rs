@@ -5,10 +5,12 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use gatepost_tls::certifier::State;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::flags::Publishing;
+use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
@@ -45,13 +47,19 @@ pub(super) struct Serve {
     #[command(flatten)]
     provider: ProviderFlags,
     #[command(flatten)]
+    issuing: IssuingFlags,
+    #[command(flatten)]
     planning: PlanningFlags,
     #[command(flatten)]
     publishing: Publishing,
 }
 
+/// More passes do not follow one another at once, whatever orders need.
+const MOST_PASSES: usize = 4;
 /// No pass comes sooner after the last one than this, unless a file changed.
 const SOONEST: Duration = Duration::from_secs(1);
+/// Clocks may be set, so nobody sleeps for longer than an hour.
+const LONGEST_WAIT: u64 = 3600;
 
 /// An address that is due and could not be asked for in the last pass has to wait for this long.
 const OVERDUE: Duration = Duration::from_secs(30);
@@ -74,6 +82,7 @@ impl Serve {
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
         let writes = self.planning.mode() == Mode::Act;
         let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
+        session.issue(&self.issuing, flags).await?;
         let objects = Objects::read(&self.input)?;
         let listener = TcpListener::bind(self.http_addr)
             .await
@@ -149,12 +158,29 @@ impl Serve {
 }
 
 /// One pass over the line.
+///
+/// Orders that need other TXT values than before have them published at once, by further passes.
 async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure> {
-    let decision = session.decide(objects).await?;
-    let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
-    let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
-    pass.notes.extend(unkept);
-    Ok(pass)
+    let mut last: Option<Pass> = None;
+    for _ in 0..MOST_PASSES {
+        let decision = session.decide(objects).await?;
+        let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
+        let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
+        pass.notes.extend(unkept);
+        let again = session.certify(objects, &mut pass).await;
+        if let Err(error) = &again {
+            pass.notes.push(format!("certificates: {error}"));
+        }
+        let pass = match last.take() {
+            Some(last) => last.followed_by(pass),
+            None => pass,
+        };
+        if !matches!(again, Ok(true)) {
+            return Ok(pass);
+        }
+        last = Some(pass);
+    }
+    last.ok_or_else(|| Failure::usage("no pass was made"))
 }
 
 /// How long to wait after a pass until the provider is compared again; for ever where nothing can have changed.
@@ -176,7 +202,12 @@ async fn due(session: &Session, comparing: Option<Duration>) {
         Duration::ZERO => OVERDUE,
         wait => wait.max(SOONEST),
     });
-    match [resolving, comparing].into_iter().flatten().min() {
+    let ordering = session.certificates.as_ref().and_then(|certificates| certificates.round().wake);
+    let ordering = ordering.map(|wake| {
+        let wait = u64::try_from(wake.saturating_sub(crate::certificates::now())).unwrap_or(0);
+        Duration::from_secs(wait.min(LONGEST_WAIT)).max(SOONEST)
+    });
+    match [resolving, comparing, ordering].into_iter().flatten().min() {
         // Up to a tenth more, so that many that were started at once do not come at once for ever.
         Some(wait) => tokio::time::sleep(wait + wait.mul_f64(chance() / 10.0)).await,
         None => std::future::pending().await,
@@ -185,12 +216,20 @@ async fn due(session: &Session, comparing: Option<Duration>) {
 
 /// Tells over HTTP what a pass came to.
 fn post(board: &web::Shared, pass: &Pass) {
-    let view = PlanView::of(&pass.desired, None, Vec::new()).with(Some(&pass.plan), Some(&pass.outcome));
+    let view = PlanView::of(&pass.desired, None, Vec::new())
+        .with(Some(&pass.plan), Some(&pass.outcome))
+        .with_issuing(&pass.issuing);
     let plan = serde_json::to_string_pretty(&view).unwrap_or_default();
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
     let metrics = metrics(pass);
     *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) = web::Board { unready, plan, metrics };
+}
+
+/// How many names wait for a certificate.
+fn missing(pass: &Pass) -> usize {
+    let waits = |state: &State| state.wanted.iter().filter(|name| !state.serves(name)).count();
+    pass.issuing.iter().map(waits).sum()
 }
 
 fn metrics(pass: &Pass) -> String {
@@ -201,6 +240,8 @@ fn metrics(pass: &Pass) -> String {
         ("zones", pass.plan.epochs.len()),
         ("unreadable", pass.unread.len()),
         ("failed", pass.outcome.failed.len()),
+        ("certificates", pass.desired.certificates.len()),
+        ("certificate_names_missing", missing(pass)),
     ];
     let mut text = String::new();
     for (name, count) in counts {
