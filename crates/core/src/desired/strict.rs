@@ -32,7 +32,7 @@ mod why;
 pub(crate) use certificates::{SecretDecision, Wish, decide as decide_secret};
 pub(crate) use claims::{Contribution, of_route};
 pub(crate) use outlets::{HallOutlets, Outlets};
-pub(crate) use records::{Bid, Decision, decide as decide_name, names_of};
+pub(crate) use records::{Bid, Decision, Rest as NameRest, decide as decide_name, names_of};
 pub(crate) use selection::Selected;
 
 /// What everybody looks at.

@@ -246,9 +246,9 @@ impl Decision {
         self.rest.as_deref()
     }
 
-    /// Whether there is nothing to say of the name, and nothing to publish.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.sets.is_empty() && self.rest.is_none()
+    /// Whether the records are the same, whatever else is told.
+    pub(crate) fn is_same_to_readers(&self, other: &Decision) -> bool {
+        self.sets == other.sets && self.source == other.source
     }
 
     /// Whether another name would be answered in the same way.
