@@ -61,8 +61,8 @@ fn wildcards_that_stand_for_names() {
         let mut chance = Chance(3_000_000 + seed);
         let settings = crate::desired::Settings::default();
         let mut engine = Engine::new(settings.clone(), Default::default(), Default::default());
-        let mut before = of_engine(&engine.world());
         engine.apply(making::wildcard_world().into_iter().map(Change::Upsert));
+        let mut before = of_engine(&engine.world());
         for step in 0..25 {
             let changes: Vec<Change> = (0..=chance.below(2)).map(|_| making::route_change(&mut chance)).collect();
             let delta = engine.apply(changes.clone());
