@@ -7,7 +7,7 @@ use crate::desired::settings::Settings;
 use crate::desired::targets::without_dot;
 use crate::diagnostic::Diagnostic;
 use crate::few::Few;
-use crate::model::Route;
+use crate::model::{Route, WrittenHostname};
 use crate::names::{Hostname, HostnameError};
 
 /// A hostname that a route asks for, read.
@@ -33,6 +33,12 @@ pub(super) fn of_route(
     settings: &Settings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Few<Asked> {
+    // Most routes have hostnames and no annotations, and no template is added to them.
+    let is_plain = told.hostnames.is_none() && told.hostname_source == HostnameSource::All;
+    let is_told = settings.combine_fqdn_annotation && settings.fqdn_template.is_some();
+    if is_plain && !is_told && route.kind.has_hostnames() && !route.hostnames.is_empty() {
+        return route.hostnames.iter().enumerate().map(|(index, written)| spec_name(index, written)).collect();
+    }
     let mut wanted = Vec::new();
     if told.hostname_source != HostnameSource::AnnotationOnly && route.kind.has_hostnames() {
         wanted.extend(spec_names(route));
@@ -68,6 +74,11 @@ impl Asked {
     pub(super) fn at(&self, listener: &Hostname) -> Option<Hostname> {
         listener.intersect(self.name.as_ref().ok()?)
     }
+}
+
+fn spec_name(index: usize, written: &WrittenHostname) -> Asked {
+    let wanted = Wanted { text: written.text.clone(), origin: Origin::Spec(index) };
+    Asked { wanted, name: written.name.clone() }
 }
 
 fn read(route: &Route, wanted: Wanted) -> Asked {
