@@ -31,6 +31,10 @@ const SHAPES: [Shape; 7] = [
     Shape { name: "10k-1000-all", routes: 10_000, listeners: 1000, all_parents: true, tls: false },
 ];
 
+fn timeless(conditions: Vec<Condition>) -> Conditions {
+    conditions.into_iter().map(|condition| (condition, None)).collect()
+}
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     for shape in SHAPES.iter().filter(|shape| wanted.is_empty() || wanted.iter().any(|name| name == shape.name)) {
@@ -115,7 +119,7 @@ fn world(shape: Shape) -> Vec<Object> {
         meta: Meta::named("", "shared"),
         controller: CONTROLLER.into(),
         features: Vec::new(),
-        conditions: Vec::new(),
+        conditions: Default::default(),
     })];
     for (number, holder) in holders.iter().enumerate() {
         objects.push(holder_object(shape, number, holder, &mut words));
@@ -184,7 +188,8 @@ fn holder_object(shape: Shape, number: usize, holder: &Holder, words: &mut Words
     };
     let listeners: Vec<Listener> = holder.zones.iter().enumerate().map(listener).collect();
     let conditions = conditions(words);
-    let told = |listener: &Listener| ListenerStatus { name: listener.name.clone(), conditions: conditions.clone() };
+    let told =
+        |listener: &Listener| ListenerStatus { name: listener.name.clone(), conditions: timeless(conditions.clone()) };
     let listener_status: Vec<ListenerStatus> = listeners.iter().map(told).collect();
     if number > 0 {
         let parent = reference(words, Kind::Gateway, "infra", "edge-0");
@@ -193,7 +198,7 @@ fn holder_object(shape: Shape, number: usize, holder: &Holder, words: &mut Words
             meta,
             parent,
             listeners,
-            conditions,
+            conditions: timeless(conditions),
             listener_status,
         });
     }
@@ -206,7 +211,7 @@ fn holder_object(shape: Shape, number: usize, holder: &Holder, words: &mut Words
         parameters: None,
         frontend: FrontendTls::default(),
         status: GatewayStatus {
-            conditions,
+            conditions: timeless(conditions),
             addresses: vec![Address { kind: "IPAddress".into(), value: "192.0.2.1".into(), routability: None }],
             listeners: listener_status,
         },
@@ -220,7 +225,6 @@ fn conditions(words: &mut Words) -> Vec<Condition> {
         reason: words.say(kind),
         message: words.say(""),
         observed_generation: Some(1),
-        last_transition: Some(words.say("2026-01-01T00:00:00Z")),
     };
     vec![condition("Accepted"), condition("ResolvedRefs")]
 }
@@ -262,18 +266,29 @@ fn route(shape: Shape, number: usize, teams: usize, holders: &[Holder], words: &
     let told = |parent: &ParentRef| ParentStatus {
         parent: parent.clone(),
         controller: words.say(CONTROLLER),
-        conditions: conditions(words),
+        conditions: conditions(words).into(),
     };
-    let status = parents.iter().map(told).collect();
+    let status = parents.iter().map(told).collect::<Vec<_>>().into();
     let backend = BackendRef {
         target: Reference { group: words.say(""), kind: words.say("Service"), namespace: None, name: words.say("app") },
         port: Some(8080),
         weight: 1,
-        filters: Vec::new(),
+        filters: Default::default(),
     };
     let mut path = HttpMatch::default();
     path.path.value = words.say("/");
-    let rule =
-        Rule { name: None, matches: Matches::Http(vec![path]), filters: Vec::new(), backends: vec![backend] };
-    Route { kind: RouteKind::Http, meta, parents, hostnames: vec![WrittenHostname::new(&name)], rules: vec![rule], status }
+    let rule = Rule {
+        name: None,
+        matches: Matches::Http(vec![path].into()),
+        filters: Default::default(),
+        backends: vec![backend].into(),
+    };
+    Route {
+        kind: RouteKind::Http,
+        meta,
+        parents: parents.into(),
+        hostnames: vec![WrittenHostname::new(&name)].into(),
+        rules: vec![rule].into(),
+        status,
+    }
 }

@@ -10,6 +10,7 @@ pub mod engine;
 pub mod explain;
 pub mod few;
 pub mod lint;
+pub mod list;
 pub mod model;
 pub mod names;
 pub mod plan;

@@ -10,9 +10,10 @@ use super::*;
 /// Fills in the routes, and how many are attached to each listener.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
     let mut memo = Memo::default();
-    let judged = snapshot.routes.iter().map(|(object, route)| {
-        (object.clone(), Arc::new(bind(snapshot, topology, grants, route, &mut memo)))
-    });
+    let judged = snapshot
+        .routes
+        .iter()
+        .map(|(object, route)| (object.clone(), Arc::new(bind(snapshot, topology, grants, route, &mut memo))));
     topology.routes = judged.collect();
     topology.attached = count_attached(topology);
 }

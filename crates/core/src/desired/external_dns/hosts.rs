@@ -174,7 +174,8 @@ mod tests {
             let mut found = Vec::new();
             index.overlapping(host, |listener| found.push(listener));
             found.sort();
-            let expected: Vec<u32> = (0..HOSTS.len() as u32).filter(|i| common(HOSTS[*i as usize], host).is_some()).collect();
+            let expected: Vec<u32> =
+                (0..HOSTS.len() as u32).filter(|i| common(HOSTS[*i as usize], host).is_some()).collect();
             assert_eq!(found, expected, "{host}");
         }
     }

@@ -211,7 +211,8 @@ impl<'a> Walker<'a> {
             }
         }
         if let Some(terms) = &outlet.terms {
-            let pair = certificates::Pair { base: self.base, route: &self.state.route, listener, outlet, terms, common };
+            let pair =
+                certificates::Pair { base: self.base, route: &self.state.route, listener, outlet, terms, common };
             certificates::pair(&pair, added, &judgement, self.rest());
         }
     }
@@ -224,11 +225,7 @@ impl<'a> Walker<'a> {
     }
 
     /// The most favourable judgement among the parentRefs that lead to a listener.
-    fn judged(
-        &self,
-        outlet: &Outlet,
-        ways: &[(usize, &'a [Intersection])],
-    ) -> Option<(Judgement, &'a [Intersection])> {
+    fn judged(&self, outlet: &Outlet, ways: &[(usize, &'a [Intersection])]) -> Option<(Judgement, &'a [Intersection])> {
         let route = &self.state.route;
         let mut judged =
             ways.iter().map(|(parent, names)| (verdicts::judge(self.base, outlet, route, *parent), *names));

@@ -15,7 +15,7 @@ pub(super) struct Asked {
     /// As written.
     pub(super) wanted: Wanted,
     /// What it stands for: every name where the listener's is to count.
-    pub(super) name: Result<Hostname, HostnameError>,
+    pub(super) name: Result<Hostname, Box<HostnameError>>,
 }
 
 /// A name at a listener.
@@ -86,9 +86,9 @@ fn read(route: &Route, wanted: Wanted) -> Asked {
         Origin::Listener => Ok(Hostname::any()),
         Origin::Spec(index) => match route.hostnames.get(index) {
             Some(written) => written.name.clone(),
-            None => Hostname::parse(&wanted.text),
+            None => Hostname::parse(&wanted.text).map_err(Box::new),
         },
-        Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)),
+        Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)).map_err(Box::new),
     };
     Asked { wanted, name }
 }

@@ -191,7 +191,8 @@ impl Maker<'_> {
     }
 
     fn set(&mut self, set: &ListenerSet) -> &Selected {
-        let is_same = self.set.as_ref().is_some_and(|known| known.object.key == set.meta.key && known.object.kind == set.kind);
+        let is_same =
+            self.set.as_ref().is_some_and(|known| known.object.key == set.meta.key && known.object.kind == set.kind);
         if !is_same {
             self.set = Some(Selected::set(set, self.context.base.settings));
         }
@@ -208,11 +209,7 @@ impl Maker<'_> {
     }
 
     /// The targets that a listener's owner names: a ListenerSet's own, else its Gateway's.
-    fn told(
-        &mut self,
-        listener: &ListenerState,
-        gateway: Option<&GatewayState>,
-    ) -> (ObjectRef, Option<Str>, Vec<Str>) {
+    fn told(&mut self, listener: &ListenerState, gateway: Option<&GatewayState>) -> (ObjectRef, Option<Str>, Vec<Str>) {
         let selected = match (&listener.owner, gateway) {
             (Owner::Gateway(gateway), _) => self.gateway(gateway),
             (Owner::Set(set), Some(gateway)) if self.set(set).targets.is_empty() => self.gateway(&gateway.gateway),
@@ -233,12 +230,7 @@ impl Maker<'_> {
     }
 }
 
-fn seat(
-    base: Base<'_>,
-    listener: &ListenerState,
-    gateway: Option<&GatewayState>,
-    policy: Option<&DnsPolicy>,
-) -> Seat {
+fn seat(base: Base<'_>, listener: &ListenerState, gateway: Option<&GatewayState>, policy: Option<&DnsPolicy>) -> Seat {
     let age = |meta: &Meta| {
         let (created, key) = meta.seniority();
         (created, key.clone())

@@ -175,8 +175,10 @@ fn hold(winners: &[Bid<'_>], stand_ins: &[Bid<'_>]) -> Decision {
         let same = stand_ins.iter().filter(|bid| set.targets == *bid.targets());
         let same: Vec<_> = same.collect();
         if !same.is_empty() {
-            set.routes = sorted(set.routes.iter().cloned().chain(same.iter().map(|bid| bid.contribution.route.object())));
-            set.listeners = sorted(set.listeners.iter().cloned().chain(same.iter().map(|bid| bid.claim.seat.key.clone())));
+            set.routes =
+                sorted(set.routes.iter().cloned().chain(same.iter().map(|bid| bid.contribution.route.object())));
+            set.listeners =
+                sorted(set.listeners.iter().cloned().chain(same.iter().map(|bid| bid.claim.seat.key.clone())));
         }
     }
     held
@@ -336,7 +338,8 @@ fn withhold(name: &Hostname, loss: Loss<'_>, rest: &mut Rest) {
     let gateway = bid.gateway();
     let message = match reason {
         reason::TYPE_CLASH => {
-            let (own, theirs) = if bid.targets().is_name() { ("a CNAME", "addresses") } else { ("addresses", "a CNAME") };
+            let (own, theirs) =
+                if bid.targets().is_name() { ("a CNAME", "addresses") } else { ("addresses", "a CNAME") };
             format!("`{name}` would have {own} by {gateway}, and has {theirs} by {winner}, which goes first")
         }
         _ => format!("`{name}` is a CNAME already by {winner}, which goes first, and has one target only"),

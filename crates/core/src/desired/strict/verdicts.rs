@@ -68,13 +68,7 @@ pub(super) fn is_contradicted(
     verdict == Verdict::Unknown(reason::STATUS_DISAGREES)
 }
 
-fn decided(
-    base: Base<'_>,
-    outlet: &Outlet,
-    route: &Route,
-    parent: usize,
-    computed: Result<(), Reason>,
-) -> Verdict {
+fn decided(base: Base<'_>, outlet: &Outlet, route: &Route, parent: usize, computed: Result<(), Reason>) -> Verdict {
     let trust = match base.settings.status {
         StatusMode::Auto => Trust::Auto,
         StatusMode::Trust => Trust::Trust,

@@ -131,9 +131,9 @@ pub(super) fn route_change(chance: &mut Chance) -> Change {
     let gateway = *chance.pick(&["edge", "edge", "edge", "west"]);
     let target =
         Reference { group: GATEWAY_GROUP.into(), kind: "Gateway".into(), namespace: None, name: gateway.into() };
-    route.parents = vec![ParentRef { target, section: None, port: None }];
-    route.status = Vec::new();
-    route.hostnames = vec![WrittenHostname::new(chance.pick::<&str>(&DEEP))];
+    route.parents = vec![ParentRef { target, section: None, port: None }].into();
+    route.status = Vec::new().into();
+    route.hostnames = vec![WrittenHostname::new(chance.pick::<&str>(&DEEP))].into();
     if chance.one_in(4) { Change::Delete(route.object()) } else { Change::Upsert(Object::Route(route)) }
 }
 
@@ -168,7 +168,7 @@ fn annotate(chance: &mut Chance, meta: &mut Meta) {
 fn class(chance: &mut Chance) -> GatewayClass {
     let name = *chance.pick(&["one", "two"]);
     let controller = (*chance.pick(&["example.test/controller", "gatepost.dev/gateway"])).into();
-    GatewayClass { meta: Meta::named("", name), controller, features: Vec::new(), conditions: Vec::new() }
+    GatewayClass { meta: Meta::named("", name), controller, features: Vec::new(), conditions: Vec::new().into() }
 }
 
 fn gateway(chance: &mut Chance) -> Gateway {
@@ -188,7 +188,7 @@ fn gateway(chance: &mut Chance) -> Gateway {
         parameters: chance.one_in(15).then(|| reference(chance, "ConfigMap", "parameters")),
         frontend: FrontendTls { default: chance.one_in(10).then(|| validation(chance)), per_port: Vec::new() },
         status: GatewayStatus {
-            conditions: if chance.one_in(4) { conditions(chance) } else { Vec::new() },
+            conditions: if chance.one_in(4) { conditions(chance) } else { Vec::new().into() },
             addresses: chance.list(2, address),
             listeners: if chance.one_in(6) { chance.list(2, told) } else { Vec::new() },
         },
@@ -205,10 +205,10 @@ fn address(chance: &mut Chance) -> Address {
     Address { kind: "IPAddress".into(), value: value.into(), routability: chance.one_in(8).then(|| "Cluster".into()) }
 }
 
-fn conditions(chance: &mut Chance) -> Vec<Condition> {
+fn conditions(chance: &mut Chance) -> Conditions {
     let mut condition = Condition::new("Accepted", !chance.one_in(4), "Why", "because");
     condition.observed_generation = chance.one_in(2).then(|| 1 + chance.below(2) as i64);
-    vec![condition]
+    vec![condition].into()
 }
 
 fn section(chance: &mut Chance) -> Str {
@@ -283,7 +283,7 @@ fn set(chance: &mut Chance) -> ListenerSet {
         meta,
         parent: Reference { group: GATEWAY_GROUP.into(), kind: "Gateway".into(), namespace, name },
         listeners: chance.list(3, listener),
-        conditions: if chance.one_in(4) { conditions(chance) } else { Vec::new() },
+        conditions: if chance.one_in(4) { conditions(chance) } else { Vec::new().into() },
         listener_status: if chance.one_in(8) { chance.list(2, told) } else { Vec::new() },
     }
 }
@@ -303,22 +303,23 @@ fn route(chance: &mut Chance) -> Route {
     let status = |chance: &mut Chance, parent: &ParentRef| ParentStatus {
         parent: parent.clone(),
         controller: "example.test/controller".into(),
-        conditions: conditions(chance),
+        conditions: conditions(chance).iter().cloned().collect(),
     };
     let backend = |chance: &mut Chance| BackendRef {
         target: reference(chance, "Service", "app"),
         port: Some(80),
         weight: 1,
-        filters: Vec::new(),
+        filters: Vec::new().into(),
     };
-    let status = parents.iter().filter_map(|parent| chance.one_in(3).then(|| status(chance, parent))).collect();
+    let status: Vec<ParentStatus> =
+        parents.iter().filter_map(|parent| chance.one_in(3).then(|| status(chance, parent))).collect();
     Route {
         kind,
         meta,
-        hostnames: if kind.has_hostnames() { chance.list(3, host) } else { Vec::new() },
-        rules: vec![Rule { backends: chance.list(1, backend), ..Rule::default() }],
-        parents,
-        status,
+        hostnames: if kind.has_hostnames() { chance.list(3, host).into() } else { Vec::new().into() },
+        rules: vec![Rule { backends: chance.list(1, backend).into(), ..Rule::default() }].into(),
+        parents: parents.into(),
+        status: status.into(),
     }
 }
 
