@@ -4,6 +4,7 @@
 //! memory of the process, which is why a world named alone is the one to look at for memory.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use gatepost_core::desired::{self, Settings};
@@ -83,16 +84,55 @@ const CONTROLLER: &str = "gateway.example/controller";
 
 /// Strings that are said again and again are one string, as a reader of objects makes them.
 #[derive(Default)]
-struct Words(std::collections::BTreeMap<String, Str>);
+struct Words {
+    texts: BTreeMap<String, Str>,
+    said: Option<List<Condition>>,
+    /// Parents and what was said of them, by the first parent.
+    parents: BTreeMap<ParentRef, (List<ParentRef>, List<ParentStatus>)>,
+    rules: Option<List<Rule>>,
+}
 
 impl Words {
     fn say(&mut self, text: &str) -> Str {
-        if let Some(word) = self.0.get(text) {
+        if let Some(word) = self.texts.get(text) {
             return word.clone();
         }
         let word: Str = text.into();
-        self.0.insert(text.to_owned(), word.clone());
+        self.texts.insert(text.to_owned(), word.clone());
         word
+    }
+
+    fn said(&mut self) -> List<Condition> {
+        let conditions = |words: &mut Words| {
+            ["Accepted", "ResolvedRefs"].map(|kind| Condition {
+                kind: words.say(kind),
+                status: words.say("True"),
+                reason: words.say(kind),
+                message: words.say(""),
+                observed_generation: Some(1),
+            })
+        };
+        let said = self.said.take().unwrap_or_else(|| conditions(self).into());
+        self.said.insert(said).clone()
+    }
+
+    fn told(&mut self, parents: Vec<ParentRef>) -> (List<ParentRef>, List<ParentStatus>) {
+        if let Some(known) = self.parents.get(&parents[0]) {
+            return known.clone();
+        }
+        let told = |parent: &ParentRef| ParentStatus {
+            parent: parent.clone(),
+            controller: self.say(CONTROLLER),
+            conditions: self.said(),
+        };
+        let statuses = parents.iter().map(told).collect();
+        let first = parents[0].clone();
+        self.parents.entry(first).or_insert((parents.into(), statuses)).clone()
+    }
+
+    fn rules(&mut self) -> List<Rule> {
+        let rules = self.rules.take().unwrap_or_else(|| [rule(self)].into());
+        self.rules.insert(rules).clone()
     }
 }
 
@@ -109,7 +149,7 @@ fn world(shape: Shape) -> Vec<Object> {
         meta: Meta::named("", "shared"),
         controller: CONTROLLER.into(),
         features: Vec::new(),
-        conditions: Vec::new(),
+        conditions: Conditions::default(),
     })];
     for (number, holder) in holders.iter().enumerate() {
         objects.push(holder_object(shape, number, holder, &mut words));
@@ -177,7 +217,7 @@ fn holder_object(shape: Shape, number: usize, holder: &Holder, words: &mut Words
         has_filters: false,
     };
     let listeners: Vec<Listener> = holder.zones.iter().enumerate().map(listener).collect();
-    let conditions = conditions(words);
+    let conditions = Conditions::new(words.said(), vec![Some(Time::new("2026-01-01T00:00:00Z")); 2]);
     let told = |listener: &Listener| ListenerStatus { name: listener.name.clone(), conditions: conditions.clone() };
     let listener_status: Vec<ListenerStatus> = listeners.iter().map(told).collect();
     if number > 0 {
@@ -205,18 +245,6 @@ fn holder_object(shape: Shape, number: usize, holder: &Holder, words: &mut Words
             listeners: listener_status,
         },
     })
-}
-
-fn conditions(words: &mut Words) -> Vec<Condition> {
-    let mut condition = |kind: &str| Condition {
-        kind: words.say(kind),
-        status: words.say("True"),
-        reason: words.say(kind),
-        message: words.say(""),
-        observed_generation: Some(1),
-        last_transition: Some(words.say("2026-01-01T00:00:00Z")),
-    };
-    vec![condition("Accepted"), condition("ResolvedRefs")]
 }
 
 fn reference(words: &mut Words, kind: Kind, namespace: &str, name: &str) -> Reference {
@@ -253,27 +281,27 @@ fn route(shape: Shape, number: usize, teams: usize, holders: &[Holder], words: &
             port: None,
         })
         .collect();
-    let told = |parent: &ParentRef| ParentStatus {
-        parent: parent.clone(),
-        controller: words.say(CONTROLLER),
-        conditions: conditions(words),
-    };
-    let status = parents.iter().map(told).collect();
-    let backend = BackendRef {
-        target: Reference { group: words.say(""), kind: words.say("Service"), namespace: None, name: words.say("app") },
-        port: Some(8080),
-        weight: 1,
-        filters: Vec::new(),
-    };
-    let mut path = HttpMatch::default();
-    path.path.value = words.say("/");
-    let rule = Rule { name: None, matches: Matches::Http(vec![path]), filters: Vec::new(), backends: vec![backend] };
+    let (parents, told) = words.told(parents);
+    let time = Time::new(&format!("2026-01-01T{:02}:{:02}:{:02}Z", number / 3600 % 24, number / 60 % 60, number % 60));
+    let status = RouteStatus::new(told, vec![Some(time); 2 * parents.len()]);
     Route {
         kind: RouteKind::Http,
         meta,
         parents,
-        hostnames: vec![WrittenHostname::new(&name)],
-        rules: vec![rule],
+        hostnames: [WrittenHostname::new(&name)].into(),
+        rules: words.rules(),
         status,
     }
+}
+
+fn rule(words: &mut Words) -> Rule {
+    let backend = BackendRef {
+        target: Reference { group: words.say(""), kind: words.say("Service"), namespace: None, name: words.say("app") },
+        port: Some(8080),
+        weight: 1,
+        filters: List::new(),
+    };
+    let mut path = HttpMatch::default();
+    path.path.value = words.say("/");
+    Rule { name: None, matches: Matches::Http([path].into()), filters: List::new(), backends: [backend].into() }
 }

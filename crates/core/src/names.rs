@@ -51,11 +51,6 @@ impl Hostname {
         &self.0
     }
 
-    /// The name as a shared text.
-    pub fn text(&self) -> &Arc<str> {
-        &self.0
-    }
-
     /// The name as text; `*` for [`Hostname::any`].
     pub fn as_str(&self) -> &str {
         &self.0

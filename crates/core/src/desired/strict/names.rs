@@ -74,7 +74,7 @@ fn read(route: &Route, wanted: Wanted) -> Asked {
     let name = match wanted.origin {
         Origin::Listener => Ok(Hostname::any()),
         Origin::Spec(index) => match route.hostnames.get(index) {
-            Some(written) => written.name.clone(),
+            Some(written) => written.name.clone().map_err(|error| *error),
             None => Hostname::parse(&wanted.text),
         },
         Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)),
