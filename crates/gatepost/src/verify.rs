@@ -11,11 +11,14 @@ use gatepost_core::desired::{Desired, Record, RecordType, Withheld, external_dns
 use gatepost_core::model::{ObjectRef, Str};
 use gatepost_core::names::Hostname;
 use gatepost_core::plan::{Observed, ZoneContent, ZoneState};
+use gatepost_core::topology::ListenerKey;
 use gatepost_dns::authority::Answer;
 
+pub mod handshake;
 pub mod servers;
 mod wire;
 
+pub use handshake::Handshake;
 pub use wire::{Limits, ask_all};
 
 /// One name, and everything there is to say about it.
@@ -27,12 +30,16 @@ pub struct Check {
     pub asked: Str,
     /// Routes that ask for it.
     pub routes: Vec<ObjectRef>,
+    /// Listeners that serve it.
+    pub listeners: Vec<ListenerKey>,
     /// Why it gets nothing, where it does.
     pub withheld: Vec<Withheld>,
     /// What is compared, by type.
     pub types: Vec<TypeCheck>,
     /// Why no server could be asked, where none was found.
     pub unasked: Option<String>,
+    /// What its addresses show over TLS, where that was asked.
+    pub tls: Vec<Handshake>,
 }
 
 /// One type of a name.
@@ -93,7 +100,8 @@ impl Check {
     /// Whether everything is as it ought to be, on every server.
     pub fn is_right(&self) -> bool {
         let is_wanted = self.types.iter().any(|check| !check.intent.is_empty());
-        is_wanted && self.unasked.is_none() && self.types.iter().all(TypeCheck::is_right)
+        let is_answered = self.unasked.is_none() && self.types.iter().all(TypeCheck::is_right);
+        is_wanted && is_answered && self.tls.iter().all(Handshake::is_right)
     }
 }
 
@@ -159,8 +167,17 @@ fn check(name: &Str, records: &[Record], label: &str) -> Check {
     let kinds: &[RecordType] = if is_alias { &[RecordType::Cname] } else { &[RecordType::A, RecordType::Aaaa] };
     let routes: BTreeSet<ObjectRef> = records.iter().flat_map(|record| record.routes.iter().cloned()).collect();
     let types = kinds.iter().map(|kind| type_check(*kind, records)).collect();
-    let (routes, withheld) = (routes.into_iter().collect(), Vec::new());
-    Check { name: name.clone(), asked, routes, withheld, types, unasked: None }
+    let listeners: BTreeSet<ListenerKey> = records.iter().flat_map(|record| record.listeners.iter().cloned()).collect();
+    Check {
+        name: name.clone(),
+        asked,
+        routes: routes.into_iter().collect(),
+        listeners: listeners.into_iter().collect(),
+        withheld: Vec::new(),
+        types,
+        unasked: None,
+        tls: Vec::new(),
+    }
 }
 
 fn type_check(kind: RecordType, records: &[Record]) -> TypeCheck {

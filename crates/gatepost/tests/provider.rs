@@ -29,6 +29,8 @@ mod resolve;
 mod running;
 #[path = "provider/serve.rs"]
 mod serve;
+#[path = "provider/tls.rs"]
+mod tls;
 #[path = "provider/verify.rs"]
 mod verify;
 #[path = "provider/webhook.rs"]

@@ -127,6 +127,14 @@ impl Chain {
 const CLOCK_SKEW: i64 = 300;
 
 impl Leaf {
+    /// Reads one certificate, as a handshake shows it.
+    pub fn read(der: &[u8]) -> std::result::Result<Leaf, String> {
+        if der.len() > MAX_CHAIN {
+            return Err(format!("the certificate is larger than {} KiB", MAX_CHAIN >> 10));
+        }
+        parse(der).map(|certificate| Leaf::of(&certificate))
+    }
+
     fn of(certificate: &X509Certificate<'_>) -> Leaf {
         let validity = certificate.validity();
         let serial: String = certificate.raw_serial().iter().map(|byte| format!("{byte:02x}")).collect();

@@ -3,6 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -19,6 +20,7 @@ use super::{Ending, Failure, Format, Input};
 use crate::render::{Colour, inert, verify as text};
 use crate::run::{Beside, Line};
 use crate::source::Objects;
+use crate::verify::handshake::{Trust, shake_all};
 use crate::verify::servers::Servers;
 use crate::verify::{Check, Limits, ask_all, checks, fill_provider};
 use crate::view::verify::VerifyView;
@@ -28,7 +30,8 @@ use crate::view::write_json;
 ///
 /// For every name that is to be published, or for those that are named, shows what ought to be there, what the provider has
 /// and what each server says. The servers are those of --server; else those of the provider; else the name servers of each
-/// zone, as a resolver finds them. A wildcard is asked by a name that nobody has. Exit status 1 where a name is not right.
+/// zone, as a resolver finds them. A wildcard is asked by a name that nobody has. With --tls the certificates that its
+/// addresses show are looked at, too. Exit status 1 where a name is not right.
 #[derive(Args, Debug)]
 pub(super) struct Verify {
     /// Names to look at [default: all that are to be published]
@@ -42,7 +45,13 @@ pub(super) struct Verify {
     /// Ask the name servers that a resolver finds for each zone, even where the provider names its own
     #[arg(long, conflicts_with = "server")]
     name_servers: bool,
-    /// How long one question may take
+    /// Also shake hands over TLS with every address of a name that a TLS listener serves, and look at the certificate
+    #[arg(long)]
+    tls: bool,
+    /// With --tls: certificates must lead to one of this PEM file
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    tls_trust: Option<PathBuf>,
+    /// How long one question or handshake may take
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "3s", env = "GATEPOST_TIMEOUT")]
     timeout: Duration,
     /// Output format
@@ -77,10 +86,18 @@ impl Verify {
         objects: &Objects,
         session: Option<Session>,
     ) -> Result<Ending, Failure> {
+        let trust = match &self.tls_trust {
+            Some(path) => Trust::file(path).map_err(|error| Failure::usage(format!("--tls-trust {error}")))?,
+            None => Trust::default(),
+        };
         let mut subject = self.subject(objects, session).await?;
         let mut servers = self.servers().await?;
         let limits = Limits { patience: self.timeout.max(Duration::from_secs(1)), ..Limits::default() };
         ask_all(&mut subject.checks, &mut servers, limits).await;
+        if self.tls {
+            let topology = objects.topology(&self.publishing.scope());
+            shake_all(&mut subject.checks, &topology, &trust, limits).await;
+        }
         for unread in &subject.unread {
             let _ = writeln!(std::io::stderr(), "error: {}", inert(unread));
         }

@@ -7,8 +7,8 @@ use std::io::Write;
 use gatepost_core::plan::Plan;
 use gatepost_core::reason::Reason;
 
-use super::{Colour, inert_line, plan};
-use crate::verify::{Check, TypeCheck, Verdict, Wire};
+use super::{Colour, explanation, inert_line, plan};
+use crate::verify::{Check, Handshake, TypeCheck, Verdict, Wire};
 
 /// Writes what was found out.
 pub fn write(out: &mut dyn Write, checks: &[Check], decided: Option<&Plan>, colour: Colour) -> std::io::Result<()> {
@@ -33,7 +33,9 @@ pub fn summary(checks: &[Check]) -> String {
 
 fn write_right(out: &mut dyn Write, check: &Check, colour: Colour) -> std::io::Result<()> {
     let sets: Vec<String> = wanted(check).map(|one| format!("{} {}", one.kind, one.intent.join(" "))).collect();
-    let line = format!("{}{}  {}", check.name, asked(check), sets.join("  "));
+    let until = check.tls.iter().filter_map(|handshake| handshake.leaf.as_ref().ok()).map(|leaf| leaf.not_after).min();
+    let tls = until.map(|until| format!("  TLS until {}", explanation::date(until))).unwrap_or_default();
+    let line = format!("{}{}  {}{tls}", check.name, asked(check), sets.join("  "));
     writeln!(out, "{} {}", colour.paint("32", "✓"), inert_line(&line))
 }
 
@@ -60,6 +62,9 @@ fn write_wrong(out: &mut dyn Write, check: &Check, decided: Option<&Plan>, colou
         for wire in &one.wire {
             row("wire", &format!("{} {}", one.kind, wire_line(wire, one)))?;
         }
+    }
+    for handshake in &check.tls {
+        row("tls", &tls_line(handshake))?;
     }
     if let Some(why) = &check.unasked {
         row("wire", &format!("no server was asked: {why}"))?;
@@ -118,6 +123,15 @@ fn wire_line(wire: &Wire, check: &TypeCheck) -> String {
         (Verdict::Missing, _) => format!("{server} has none"),
         (Verdict::Extra, _) => format!("{server} says {}, and none is wanted", some(&answer.values)),
         (Verdict::Differs, _) => format!("{server} says {}", some(&answer.values)),
+    }
+}
+
+fn tls_line(handshake: &Handshake) -> String {
+    let address = handshake.address;
+    match (&handshake.leaf, &handshake.problem) {
+        (Err(why), _) => format!("{address} shows no certificate: {why}"),
+        (Ok(_), Some(problem)) => format!("{address} shows a certificate, but {problem}"),
+        (Ok(leaf), None) => format!("{address} shows a good certificate, until {}", explanation::date(leaf.not_after)),
     }
 }
 

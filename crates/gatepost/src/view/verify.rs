@@ -4,7 +4,7 @@ use gatepost_dns::authority::Answer;
 use serde::Serialize;
 
 use super::plan::{WithheldView, withheld};
-use crate::verify::{Check, TypeCheck, Wire};
+use crate::verify::{Check, Handshake, TypeCheck, Wire};
 
 /// The whole answer.
 #[derive(Serialize, Debug)]
@@ -27,6 +27,23 @@ struct NameView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     withheld: Vec<WithheldView>,
     types: Vec<TypeView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tls: Vec<HandshakeView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+}
+
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct HandshakeView {
+    address: String,
+    right: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dns_names: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
@@ -74,7 +91,20 @@ fn name(check: &Check) -> NameView {
         routes: check.routes.iter().map(ToString::to_string).collect(),
         withheld: check.withheld.iter().map(withheld).collect(),
         types: check.types.iter().map(one).collect(),
+        tls: check.tls.iter().map(handshake).collect(),
         error: check.unasked.clone(),
+    }
+}
+
+fn handshake(handshake: &Handshake) -> HandshakeView {
+    let leaf = handshake.leaf.as_ref().ok();
+    HandshakeView {
+        address: handshake.address.to_string(),
+        right: handshake.is_right(),
+        dns_names: leaf.map(|leaf| texts(&leaf.names)),
+        issuer: leaf.map(|leaf| leaf.issuer.to_string()),
+        not_after: leaf.map(|leaf| leaf.not_after),
+        error: handshake.problem.clone().or_else(|| handshake.leaf.as_ref().err().cloned()),
     }
 }
 
