@@ -2,11 +2,13 @@
 SHELL := /bin/bash -eo pipefail
 .PHONY: run test lint fmt bench setup bless
 
-run: setup        ## build, then show every command on examples/quickstart
+run: setup        ## build, show every command on examples/quickstart, then serve it (QUICKSTART_ONCE=1: once)
 	cargo build --quiet --package gatepost
 	scripts/quickstart target/debug/gatepost
 
 test: lint        ## format, lints, all tests; ends with the number of tests
+	scripts/servers >/dev/null
+	scripts/peer external-dns >/dev/null
 	scripts/run-tests
 
 lint: setup       ## format and lints alone

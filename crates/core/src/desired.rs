@@ -183,7 +183,7 @@ impl Withheld {
 
 /// Whether a reason says that something is not known, rather than that it ought not to be.
 pub fn is_unknown(reason: Reason) -> bool {
-    const UNKNOWN: [Reason; 8] = [
+    const UNKNOWN: [Reason; 9] = [
         reason::KIND_NOT_VISIBLE,
         reason::GATEWAY_CLASS_MISSING,
         reason::STATUS_STALE,
@@ -192,6 +192,7 @@ pub fn is_unknown(reason: Reason) -> bool {
         reason::STATUS_DISAGREES,
         reason::POLICY_INVALID,
         reason::GATEWAY_WITHOUT_ADDRESS,
+        reason::TARGET_UNRESOLVED,
     ];
     UNKNOWN.contains(&reason)
 }

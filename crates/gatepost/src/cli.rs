@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+mod apply;
 mod bench_data;
 mod check;
 mod completions;
@@ -18,10 +19,14 @@ mod explain;
 mod flags;
 mod man;
 mod plan;
+mod rbac;
 mod route;
 mod serve;
+mod session;
 mod settings;
 mod status;
+mod verify;
+mod webhook_server;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +35,10 @@ pub enum Ending {
     Done,
     /// The answer is no.
     No,
+    /// A safety brake holds something that was to be done.
+    Refused,
+    /// Something could not be read, or only a part was done.
+    Incomplete,
 }
 
 /// A failure with the exit status it leads to.
@@ -63,7 +72,7 @@ Try it:
   gatepost explain shop.example.com -f manifests/      why a name does not work, and what to change
   gatepost route https://shop.example.com/cart -f …    who serves a request
 
-Exit status: 0 done, 1 the answer is no, 2 usage, 3 refused by a safety brake, 4 could not read.";
+Exit status: 0 done, 1 the answer is no, 2 usage, 3 refused by a safety brake, 4 could not read, or done in part.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -72,10 +81,14 @@ enum Command {
     Route(route::Route),
     Explain(explain::Explain),
     Plan(plan::Plan),
+    Apply(apply::Apply),
+    Verify(verify::Verify),
     Serve(serve::Serve),
+    WebhookServer(webhook_server::WebhookServer),
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
+    Rbac(rbac::Rbac),
     #[command(hide = true)]
     BenchData(bench_data::BenchData),
 }
@@ -116,6 +129,8 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::No) => ExitCode::from(1),
+        Ok(Ending::Refused) => ExitCode::from(3),
+        Ok(Ending::Incomplete) => ExitCode::from(4),
         Err(failure) => report(&failure),
     }
 }
@@ -137,10 +152,14 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Route(command) => command.run(out),
         Command::Explain(command) => command.run(out),
         Command::Plan(command) => command.run(out),
+        Command::Apply(command) => command.run(out),
+        Command::Verify(command) => command.run(out),
         Command::Serve(command) => command.run(out),
+        Command::WebhookServer(command) => command.run(),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),
+        Command::Rbac(command) => command.run(out),
         Command::BenchData(command) => command.run(out),
     }
 }

@@ -6,7 +6,10 @@
 pub mod apply;
 pub mod cli;
 pub mod render;
+pub mod rights;
 pub mod run;
 pub mod source;
+pub mod state;
+pub mod verify;
 pub mod view;
 pub mod web;

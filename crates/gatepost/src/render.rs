@@ -12,6 +12,8 @@ pub mod plan;
 pub mod reason;
 pub mod sarif;
 pub mod snippet;
+pub mod steps;
+pub mod verify;
 pub mod zonefile;
 
 /// Whether text is coloured.

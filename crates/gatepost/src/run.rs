@@ -1,17 +1,24 @@
-//! The loop: objects → topology → desired → plan → outcome, again and again.
+//! The line: objects → topology → desired → plan → outcome. Every command that talks to a provider runs it once, `serve`
+//! and `controller` again and again.
 //!
-//! One pass is one straight line; `serve` runs it whenever files change. Nothing here decides: it carries values from one
-//! stage to the next.
+//! One pass is one straight line. Nothing here decides what is right: it carries values from one stage to the next, and
+//! whatever could not be read or resolved goes on as something that is not known.
 
-use gatepost_core::desired::{self, Desired};
+use gatepost_core::desired::settings::Profile;
+use gatepost_core::desired::{self, Desired, Record, RecordType, external_dns};
+use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::model::Str;
-use gatepost_core::plan::{self, Hold, Intent, Observed, Plan, Unseen, ZoneState};
-use gatepost_core::reason;
-use gatepost_core::topology::Scope;
-use gatepost_dns::provider::Provider;
+use gatepost_core::plan::{self, Intent, Observed, Plan, Sight};
+use gatepost_core::snapshot::Snapshot;
+use gatepost_core::topology::{Scope, Topology};
+use gatepost_dns::provider::{self, Provider};
+use gatepost_dns::resolve::Resolver;
 
-use crate::apply::{self, Mode, Outcome};
-use crate::source::Objects;
+use crate::apply::{self, Mode, Outcome, Progress};
+use crate::state::Memory;
+
+mod observe;
+mod targets;
 
 /// What a pass goes by.
 pub struct Line {
@@ -19,13 +26,51 @@ pub struct Line {
     pub publishing: desired::Settings,
     /// Whose Gateways are looked at.
     pub scope: Scope,
-    /// What may be written.
+    /// What may be written; what the provider can is filled in from the provider.
     pub planning: plan::Settings,
     /// Whether anything is written.
     pub mode: Mode,
+    /// Finds addresses where no CNAME may stand; nothing is resolved without one.
+    pub resolver: Option<Resolver>,
+}
+
+/// What a pass looks at.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    /// The objects.
+    pub snapshot: &'a Snapshot,
+    /// What was decided about them.
+    pub topology: &'a Topology,
+    /// What was odd about reading them.
+    pub problems: &'a [Diagnostic],
+}
+
+/// What is to exist beside the records of hostnames: the TXT values of certificate orders.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// Values that open orders need.
+    pub challenges: Vec<Record>,
+    /// Values that were put there for orders that are done.
+    pub retired: Vec<Record>,
+}
+
+/// What is to be written, before it is.
+#[derive(Debug)]
+pub struct Decision {
+    /// What ought to exist.
+    pub desired: Desired,
+    /// What is to be written, and what is held.
+    pub plan: Plan,
+    /// What exists.
+    pub observed: Observed,
+    /// What could not be read, in words; empty where everything was.
+    pub unread: Vec<String>,
+    /// What somebody may want to know beside it.
+    pub notes: Vec<String>,
 }
 
 /// What one pass came to.
+#[derive(Debug)]
 pub struct Pass {
     /// What ought to exist.
     pub desired: Desired,
@@ -33,66 +78,125 @@ pub struct Pass {
     pub plan: Plan,
     /// What was written.
     pub outcome: Outcome,
+    /// What could not be read, in words; empty where everything was.
+    pub unread: Vec<String>,
+    /// What somebody may want to know beside it.
+    pub notes: Vec<String>,
 }
 
 impl Line {
     /// What ought to exist.
-    pub fn desired(&self, objects: &Objects) -> Desired {
-        let topology = objects.topology(&self.scope);
-        desired::build(objects.snapshot(), &topology, &self.publishing)
+    pub fn desired(&self, seen: Seen<'_>, beside: &Beside) -> Desired {
+        let others: Vec<Str> = beside.challenges.iter().map(|record| record.name.clone()).collect();
+        let mut desired = desired::build_beside(seen.snapshot, seen.topology, &self.publishing, &others);
+        if self.publishing.profile == Profile::ExternalDns {
+            desired.records = contenders(std::mem::take(&mut desired.records));
+        }
+        desired
     }
 
-    /// Compares what ought to exist with what does, and writes the difference.
-    pub async fn pass(&self, objects: &Objects, desired: Desired, provider: &dyn Provider) -> Pass {
-        let observed = observe(provider).await;
-        let holds: Vec<_> = desired.withheld.iter().filter(|w| w.holds()).map(hold).collect();
-        let unseen = unseen(objects);
+    /// Compares what ought to exist with what does.
+    pub async fn decide(
+        &self,
+        seen: Seen<'_>,
+        desired: Desired,
+        beside: &Beside,
+        memory: &Memory,
+        provider: &dyn Provider,
+    ) -> Decision {
+        let mut settings = self.planning.clone();
+        settings.capabilities = provider.capabilities().plan;
+        settings.recent_deletes = memory.recent_deletes();
+        let observed = observe::read(provider).await;
+        let question = Question { seen, beside, memory, provider, settings: &settings };
+        let mut decision = question.answer(desired, observed).await;
+        let stuck = targets::stuck(&decision.plan);
+        if let (Some(resolver), false) = (&self.resolver, stuck.is_empty()) {
+            let observed = std::mem::take(&mut decision.observed);
+            let mut desired = std::mem::take(&mut decision.desired);
+            let notes = targets::resolve(resolver, &stuck, &mut desired).await;
+            decision = question.answer(desired, observed).await;
+            decision.notes = notes;
+        }
+        let Answer { desired, plan, observed, notes } = decision;
+        if let (Some(resolver), true, []) = (&self.resolver, stuck.is_empty(), &observe::unread(&observed)[..]) {
+            resolver.resolve(&Default::default(), std::time::Instant::now()).await;
+        }
+        Decision { unread: observe::unread(&observed), desired, plan, observed, notes }
+    }
+
+    /// Writes what was decided, unless only to observe.
+    pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
+        let Decision { desired, plan, unread, notes, .. } = decision;
+        let outcome = apply::apply(provider, &plan, self.mode, progress).await;
+        Pass { desired, plan, outcome, unread, notes }
+    }
+}
+
+/// What a plan is made from, apart from what ought to exist and what does.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    seen: Seen<'a>,
+    beside: &'a Beside,
+    memory: &'a Memory,
+    provider: &'a dyn Provider,
+    settings: &'a plan::Settings,
+}
+
+struct Answer {
+    desired: Desired,
+    plan: Plan,
+    observed: Observed,
+    notes: Vec<String>,
+}
+
+impl Question<'_> {
+    /// The plan. A provider that cannot say how it would keep records counts as one that could not be read.
+    async fn answer(&self, desired: Desired, mut observed: Observed) -> Answer {
+        let (mut records, mut covered) = (desired.records.clone(), desired.covered.clone());
+        if observe::is_readable(&observed) {
+            match self.adjusted(&desired).await {
+                Ok(adjusted) => (records, covered) = adjusted,
+                Err(error) => observed = observe::lost(&error),
+            }
+        }
+        let sight = Sight::of(self.seen.snapshot, &desired, self.seen.problems);
         let intent = Intent {
-            records: &desired.records,
-            covered: &[],
-            challenges: &[],
-            retired: &[],
-            holds: &holds,
-            unseen: &unseen,
-            remembered: &Default::default(),
+            records: &records,
+            covered: &covered,
+            challenges: &self.beside.challenges,
+            retired: &self.beside.retired,
+            holds: &sight.holds,
+            unseen: &sight.unseen,
+            remembered: &self.memory.ours,
         };
-        let plan = plan::decide(&intent, &observed, &self.planning);
-        let outcome = apply::apply(provider, &plan, self.mode).await;
-        Pass { desired, plan, outcome }
+        let mut plan = plan::decide(&intent, &observed, self.settings);
+        observe::name_lost(&mut plan, &observed);
+        Answer { desired, plan, observed, notes: Vec::new() }
     }
-}
 
-/// Reads every zone; one that cannot be read to its end is told as such.
-async fn observe(provider: &dyn Provider) -> Observed {
-    let mut observed = Observed::default();
-    for zone in provider.zones().await.unwrap_or_default() {
-        let state = match provider.read(&zone).await {
-            Ok(content) => ZoneState::Read(content),
-            Err(error) => ZoneState::Unreadable(error.to_string()),
+    async fn adjusted(&self, desired: &Desired) -> provider::Result<(Vec<Record>, Vec<Record>)> {
+        let records = self.provider.adjust(desired.records.clone()).await?;
+        let covered = match desired.covered.is_empty() {
+            true => Vec::new(),
+            false => self.provider.adjust(desired.covered.clone()).await?,
         };
-        observed.insert(&zone, state);
-    }
-    observed
-}
-
-fn hold(withheld: &desired::Withheld) -> Hold {
-    Hold {
-        hostname: withheld.hostname.clone(),
-        reason: withheld.reason,
-        message: withheld.message.clone(),
-        object: Some(withheld.object.clone()),
+        Ok((records, covered))
     }
 }
 
-/// Texts that could not be read: what they would say is not known.
-fn unseen(objects: &Objects) -> Vec<Unseen> {
-    let lost = [reason::SYNTAX_ERROR, reason::OBJECT_UNREADABLE];
-    let problems = objects.problems().iter().filter(|problem| lost.contains(&problem.reason));
-    let told = problems.map(|problem| {
-        let what: Str = problem.place.as_ref().map_or("a document".into(), |place| place.source.clone());
-        Unseen { what, why: problem.message.clone() }
-    });
-    told.collect()
+/// Of records that compete for a name those among which the planner may choose: external-dns prefers the object that a record
+/// was made for, else the least. Types that lose to another type, and what could never stand, are no choice.
+fn contenders(records: Vec<Record>) -> Vec<Record> {
+    let settled = external_dns::settle(records);
+    let may_stand = |record: &Record| match record.kind {
+        RecordType::Cname => matches!(&record.targets[..], [target] if !target.is_empty()),
+        _ => !record.targets.is_empty(),
+    };
+    let others = settled.lost.into_iter().filter(|lost| lost.to == lost.record.kind && may_stand(&lost.record));
+    let mut records: Vec<Record> = settled.records.into_iter().chain(others.map(|lost| lost.record)).collect();
+    records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+    records
 }
 
 /// The zones that hold these names where none are named: the last two labels of each.

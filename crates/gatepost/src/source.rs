@@ -13,6 +13,7 @@ use gatepost_core::topology::{Scope, Topology};
 use gatepost_objects::Settings;
 
 use crate::cli::{Failure, Input};
+use crate::run::Seen;
 
 pub mod file;
 
@@ -52,6 +53,11 @@ impl Objects {
     /// Judges the objects.
     pub fn topology(&self, scope: &Scope) -> Topology {
         Topology::build(self.snapshot(), scope)
+    }
+
+    /// The objects and what was decided about them, as the line takes them.
+    pub fn seen<'a>(&'a self, topology: &'a Topology) -> Seen<'a> {
+        Seen { snapshot: self.snapshot(), topology, problems: self.problems() }
     }
 
     /// What was odd about reading them.

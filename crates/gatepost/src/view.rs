@@ -8,6 +8,8 @@ pub mod explain;
 pub mod plan;
 pub mod route;
 pub mod status;
+pub mod steps;
+pub mod verify;
 
 use std::io::Write;
 

@@ -23,9 +23,7 @@ pub fn definitions() -> Vec<Value> {
 
 /// The definitions as YAML documents.
 pub fn yaml() -> Result<String, String> {
-    let documents = definitions().into_iter().map(|definition| serde_saphyr::to_string(&definition));
-    let documents: Vec<String> = documents.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-    Ok(format!("---\n{}", documents.join("---\n")))
+    crate::render::yaml(&definitions())
 }
 
 #[cfg(test)]

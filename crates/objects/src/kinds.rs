@@ -65,6 +65,11 @@ pub(crate) enum Found {
     Foreign,
 }
 
+/// The versions in which a kind is read, newest first.
+pub fn versions(kind: Kind) -> &'static [&'static str] {
+    row(kind).map_or(&[], |row| row.versions)
+}
+
 /// Looks up a group and a kind.
 pub(crate) fn find(group: &str, kind: &str) -> Found {
     if let Some(row) = Kind::of(group, kind).and_then(row) {

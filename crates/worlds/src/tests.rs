@@ -96,12 +96,12 @@ fn listeners_are_judged_as_their_status_tells_and_know_how_many_routes_they_have
         let world = world(size);
         let topology = Topology::build(&values::snapshot(&world), &Scope::default());
         let told = listener_statuses(&world);
-        for listener in &topology.listeners {
+        for (id, listener) in topology.listener_ids() {
             let key = listener.key();
             let (attached, accepted) = told[&(key.owner.clone(), key.section.to_string())];
-            assert_eq!((listener.attached_routes as u64, listener.is_serving()), (attached, accepted), "{key}");
+            assert_eq!((topology.attached_routes(id) as u64, listener.is_serving()), (attached, accepted), "{key}");
         }
-        assert_eq!(told.len(), topology.listeners.len());
+        assert_eq!(told.len(), topology.listener_ids().count());
     }
 }
 

@@ -95,6 +95,28 @@ impl Kind {
         }
     }
 
+    /// The resource that an API server serves it as: the plural, in small letters.
+    pub fn resource(self) -> &'static str {
+        match self {
+            Kind::GatewayClass => "gatewayclasses",
+            Kind::Gateway => "gateways",
+            Kind::ListenerSet => "listenersets",
+            Kind::XListenerSet => "xlistenersets",
+            Kind::HttpRoute => "httproutes",
+            Kind::GrpcRoute => "grpcroutes",
+            Kind::TlsRoute => "tlsroutes",
+            Kind::TcpRoute => "tcproutes",
+            Kind::UdpRoute => "udproutes",
+            Kind::ReferenceGrant => "referencegrants",
+            Kind::Namespace => "namespaces",
+            Kind::Service => "services",
+            Kind::Secret => "secrets",
+            Kind::ConfigMap => "configmaps",
+            Kind::DnsPolicy => "dnspolicies",
+            Kind::TlsPolicy => "tlspolicies",
+        }
+    }
+
     /// The kind with this group and name, if the rules read it.
     pub fn of(group: &str, kind: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|k| k.as_str() == kind && k.group() == group)

@@ -208,7 +208,7 @@ fn more_telling(first: Error, second: Error) -> Error {
 }
 
 /// The host with a port: `ns1`, `192.0.2.1:5353`, `2001:db8::1`, `[2001:db8::1]:5353`.
-fn with_port(host: &str, port: u16) -> String {
+pub fn with_port(host: &str, port: u16) -> String {
     let is_bare_v6 = host.parse::<std::net::Ipv6Addr>().is_ok();
     let ends_in_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
     match host {

@@ -3,7 +3,7 @@
 //! Names and meaning as in external-dns wherever it has them. Values are read here, once: a bad one ends the program with
 //! exit status 2 and names its flag, before any object is looked at.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use clap::{Args, ValueEnum};
 use gatepost_core::desired::domains::DomainFilter;
@@ -13,8 +13,12 @@ use gatepost_core::model::{Key, RouteKind, Str};
 use gatepost_core::names::PreciseHostname;
 use gatepost_core::selector::Selector;
 use gatepost_core::topology::Scope;
+use gatepost_dns::resolve::{self, Resolver};
 
 use super::Failure;
+
+pub(super) mod planning;
+pub(super) mod provider;
 
 /// What is published.
 #[derive(Args, Debug, Clone)]
@@ -74,6 +78,12 @@ pub(super) struct Publishing {
     /// Address of a Gateway that has none in its files, or another than there; may be repeated
     #[arg(long, value_name = "NAMESPACE/NAME=VALUE", value_parser = address, env = "GATEPOST_GATEWAY_ADDRESS", value_delimiter = ',')]
     gateway_address: Vec<(Key, Str)>,
+    /// Where no CNAME may stand, publish the addresses behind a hostname address, and follow them
+    #[arg(long, env = "GATEPOST_RESOLVE_TARGETS")]
+    resolve_targets: bool,
+    /// A resolver for --resolve-targets and `verify`, with or without a port; may be repeated [default: those of the system]
+    #[arg(long, value_name = "ADDRESS", value_parser = resolver_address, env = "GATEPOST_RESOLVER", value_delimiter = ',')]
+    resolver: Vec<SocketAddr>,
     /// Where acceptance comes from: the status that an implementation wrote, our own computation, or the former where there is one
     #[arg(long, value_enum, default_value = "auto", env = "GATEPOST_STATUS")]
     status: StatusFlag,
@@ -150,6 +160,33 @@ impl Publishing {
         Ok(settings)
     }
 
+    /// What finds the addresses behind hostnames, where that is asked for.
+    pub(super) fn resolver(&self) -> Result<Option<Resolver>, Failure> {
+        if !self.resolve_targets {
+            return Ok(None);
+        }
+        let servers = if self.resolver.is_empty() { system_resolvers()? } else { self.resolver.clone() };
+        Ok(Some(Resolver::new(resolve::Config { servers, ..resolve::Config::default() })))
+    }
+
+    /// Refuses a resolver that has nothing to do.
+    pub(super) fn refuse_idle_resolver(&self) -> Result<(), Failure> {
+        match !self.resolve_targets && !self.resolver.is_empty() {
+            true => Err(Failure::usage("--resolver names who resolves targets: add --resolve-targets")),
+            false => Ok(()),
+        }
+    }
+
+    /// The resolvers that are named.
+    pub(super) fn resolvers(&self) -> &[SocketAddr] {
+        &self.resolver
+    }
+
+    /// The domains of `--domain-filter`.
+    pub(super) fn domains(&self) -> &[String] {
+        &self.domain_filter
+    }
+
     /// Whose Gateways are looked at.
     pub(super) fn scope(&self) -> Scope {
         Scope { classes: self.gateway_class.iter().map(|name| name.as_str().into()).collect() }
@@ -161,7 +198,7 @@ fn text(value: &Option<String>) -> Option<Str> {
     value.as_deref().filter(|value| !value.is_empty()).map(Str::from)
 }
 
-fn source(name: &str) -> Result<RouteKind, String> {
+pub(super) fn source(name: &str) -> Result<RouteKind, String> {
     let known: Vec<_> = RouteKind::ALL.into_iter().map(settings::source_name).collect();
     settings::source_kind(name).ok_or_else(|| format!("expected one of {}", known.join(", ")))
 }
@@ -181,6 +218,23 @@ fn address(text: &str) -> Result<(Key, Str), String> {
             Ok((Key::new(namespace, name), value.into()))
         }
         _ => Err("write NAMESPACE/NAME=VALUE with an IP address or a hostname as value".to_owned()),
+    }
+}
+
+/// An address with the port of DNS where none is named.
+pub(super) fn resolver_address(text: &str) -> Result<SocketAddr, String> {
+    let bare = || text.trim_matches(['[', ']']).parse::<IpAddr>().map(|ip| SocketAddr::new(ip, 53));
+    text.parse().or_else(|_| bare()).map_err(|_| "write an IP address, with or without a port".to_owned())
+}
+
+/// The resolvers that the system uses.
+pub(super) fn system_resolvers() -> Result<Vec<SocketAddr>, Failure> {
+    let text = std::fs::read_to_string(resolve::SYSTEM_FILE).unwrap_or_default();
+    match resolve::nameservers(&text) {
+        none if none.is_empty() => {
+            Err(Failure::usage(format!("{} names no resolver: add --resolver ADDRESS", resolve::SYSTEM_FILE)))
+        }
+        found => Ok(found),
     }
 }
 

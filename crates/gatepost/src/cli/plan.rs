@@ -1,4 +1,4 @@
-//! `gatepost plan`: what ought to exist, and what is withheld and why.
+//! `gatepost plan`: what ought to exist, what is withheld and why, and with a provider the difference to what exists.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -11,8 +11,12 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::reason::Severity;
 
 use super::flags::Publishing;
+use super::flags::planning::PlanningFlags;
+use super::flags::provider::ProviderFlags;
+use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
-use crate::render::{Colour, markdown, plan, zonefile};
+use crate::render::{Colour, inert, markdown, plan, zonefile};
+use crate::run::Decision;
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
 use crate::view::plan::PlanView;
@@ -21,23 +25,28 @@ use crate::view::write_json;
 /// Show which records and certificates ought to exist, and which hostnames get nothing and why
 ///
 /// Every attached hostname resolves to all addresses of its Gateway; a certificate holds exactly the names that its
-/// listeners serve. With --diff, what changes against another set of files: names gained, lost, moved between Gateways, and
-/// the records and certificates that follow.
+/// listeners serve. With --provider, what would be written there, what is held back and why, and a digest that `apply
+/// --plan` takes; nothing is written. With --diff, what changes against another set of files: names gained, lost, moved
+/// between Gateways, and the records and certificates that follow.
 #[derive(Args, Debug)]
 pub(super) struct Plan {
     #[command(flatten)]
     input: Input,
-    #[command(flatten)]
-    publishing: Publishing,
     /// Compare with the objects of another file or directory, such as the main branch
     #[arg(long, value_name = "OLD_PATH")]
     diff: Option<PathBuf>,
-    /// Exit status 1 if --diff finds a difference
-    #[arg(long, requires = "diff")]
+    /// Exit status 1 if --diff or --provider finds a difference
+    #[arg(long)]
     expect_no_changes: bool,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
+    #[command(flatten)]
+    provider: ProviderFlags,
+    #[command(flatten)]
+    planning: PlanningFlags,
+    #[command(flatten)]
+    publishing: Publishing,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
@@ -53,51 +62,117 @@ enum Format {
     Zonefile,
 }
 
+/// Everything that a plan shows.
+struct Shown {
+    desired: Desired,
+    change: Option<Change>,
+    plan: Option<gatepost_core::plan::Plan>,
+    unread: Vec<String>,
+}
+
 impl Plan {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
         let settings = self.publishing.settings()?;
+        let session = self.session()?;
+        if self.expect_no_changes && self.diff.is_none() && session.is_none() {
+            return Err(Failure::usage(
+                "--expect-no-changes needs something to compare with: add --diff or --provider",
+            ));
+        }
         let objects = Objects::read(&self.input)?;
-        let desired = self.desired(&objects, &settings);
+        let shown = self.look(&objects, &settings, session)?;
+        self.write(out, &objects, &shown)?;
+        for unread in &shown.unread {
+            let _ = writeln!(std::io::stderr(), "error: {}", inert(unread));
+        }
+        Ok(self.ending(&shown))
+    }
+
+    /// The provider, if one is named. Flags that need one are refused without it.
+    fn session(&self) -> Result<Option<Session>, Failure> {
+        self.publishing.refuse_idle_resolver()?;
+        if self.provider.provider().is_none() {
+            self.provider.check()?;
+            return Ok(None);
+        }
+        let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
+        Session::open(flags, false).map(Some)
+    }
+
+    fn look(
+        &self,
+        objects: &Objects,
+        settings: &desired::Settings,
+        session: Option<Session>,
+    ) -> Result<Shown, Failure> {
+        let decision = match &session {
+            Some(session) => Some(block_on(session.decide(objects))?),
+            None => None,
+        };
+        let (desired, plan, unread) = match decision {
+            Some(Decision { desired, plan, unread, notes, .. }) => {
+                for note in &notes {
+                    let _ = writeln!(std::io::stderr(), "note: {}", inert(note));
+                }
+                (desired, Some(plan), unread)
+            }
+            None => (self.desired(objects, settings), None, Vec::new()),
+        };
+        let desired = told(objects, desired);
         let change = match &self.diff {
             Some(path) => {
                 let old = Objects::read(&Input { files: vec![path.clone()] })?;
-                Some(Change::between(&self.desired(&old, &settings), &desired))
+                Some(Change::between(&self.desired(&old, settings), &desired))
             }
             None => None,
         };
-        self.write(out, &objects, &desired, change.as_ref())?;
-        let changed = self.expect_no_changes && change.is_some_and(|change| !change.is_empty());
-        Ok(if changed { Ending::No } else { Ending::Done })
+        Ok(Shown { desired, change, plan, unread })
     }
 
     fn desired(&self, objects: &Objects, settings: &desired::Settings) -> Desired {
         let topology = objects.topology(&self.publishing.scope());
-        let mut desired = desired::build(objects.snapshot(), &topology, settings);
-        let told: BTreeSet<_> = desired.diagnostics.iter().map(|d| (d.object.clone(), d.field.to_string())).collect();
-        let is_new = |d: &&Diagnostic| !told.contains(&(d.object.clone(), d.field.to_string()));
-        let unread = objects.problems().iter().filter(|d| d.severity <= Severity::Warning).filter(is_new).cloned();
-        desired.diagnostics.extend(unread);
-        desired.diagnostics.sort_by(|a, b| a.rank().cmp(&b.rank()));
-        desired.diagnostics = objects.placed(std::mem::take(&mut desired.diagnostics));
-        desired
+        desired::build(objects.snapshot(), &topology, settings)
     }
 
-    fn write(
-        &self,
-        out: &mut dyn Write,
-        objects: &Objects,
-        desired: &Desired,
-        change: Option<&Change>,
-    ) -> Result<(), Failure> {
+    fn write(&self, out: &mut dyn Write, objects: &Objects, shown: &Shown) -> Result<(), Failure> {
+        let Shown { desired, change, plan: decided, .. } = shown;
         match self.output {
             Format::Json => {
                 let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
-                write_json(out, &PlanView::of(desired, change, diagnostics))?;
+                write_json(out, &PlanView::of(desired, change.as_ref(), diagnostics).with(decided.as_ref(), None))?;
             }
-            Format::Text => plan::write(out, desired, change, objects, Colour::detect())?,
-            Format::Markdown => markdown::write(out, desired, change)?,
+            Format::Text => {
+                plan::write(out, desired, change.as_ref(), decided.as_ref(), objects, Colour::detect())?;
+                if let Some(decided) = decided.as_ref().filter(|decided| !decided.steps.is_empty()) {
+                    writeln!(out, "write it with `gatepost apply --plan {}` and the same flags", decided.digest)?;
+                }
+            }
+            Format::Markdown => markdown::write(out, desired, change.as_ref(), decided.as_ref())?,
             Format::Zonefile => zonefile::write(out, desired)?,
         }
         Ok(())
     }
+
+    fn ending(&self, shown: &Shown) -> Ending {
+        let is_changed = shown.change.as_ref().is_some_and(|change| !change.is_empty());
+        let differs = shown.plan.as_ref().is_some_and(|plan| !plan.steps.is_empty() || plan.is_braked());
+        if !shown.unread.is_empty() {
+            Ending::Incomplete
+        } else if self.expect_no_changes && (is_changed || differs) {
+            Ending::No
+        } else {
+            Ending::Done
+        }
+    }
+}
+
+/// Adds what was odd about reading the objects, worst first, with positions.
+pub(super) fn told(objects: &Objects, mut desired: Desired) -> Desired {
+    let told: BTreeSet<_> = desired.diagnostics.iter().map(|d| (d.object.clone(), d.field.to_string())).collect();
+    let is_new = |d: &&Diagnostic| !told.contains(&(d.object.clone(), d.field.to_string()));
+    let unread = objects.problems().iter().filter(|d| d.severity <= Severity::Warning).filter(is_new).cloned();
+    desired.diagnostics.extend(unread);
+    desired.diagnostics.sort_by(|a, b| a.rank().cmp(&b.rank()));
+    desired.diagnostics = objects.placed(std::mem::take(&mut desired.diagnostics));
+    desired
 }

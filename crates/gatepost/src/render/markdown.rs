@@ -5,7 +5,9 @@ use std::io::Write;
 use gatepost_core::desired::Desired;
 use gatepost_core::desired::change::{Change, Differs};
 
-use super::plan;
+use gatepost_core::plan::Plan;
+
+use super::{plan, steps};
 
 /// At most this many rows of each table, so that a comment stays within what hosting sites take.
 const MOST: usize = 200;
@@ -14,11 +16,20 @@ const MOST: usize = 200;
 const MARKER: &str = "<!-- gatepost-plan -->";
 
 /// Writes a plan.
-pub fn write(out: &mut dyn Write, desired: &Desired, change: Option<&Change>) -> std::io::Result<()> {
+pub fn write(
+    out: &mut dyn Write,
+    desired: &Desired,
+    change: Option<&Change>,
+    decided: Option<&Plan>,
+) -> std::io::Result<()> {
     writeln!(out, "{MARKER}")?;
-    match change {
-        Some(change) => write_change(out, change)?,
-        None => write_desired(out, desired)?,
+    match (change, decided) {
+        (Some(change), _) => write_change(out, change)?,
+        (None, None) => write_desired(out, desired)?,
+        (None, Some(_)) => {}
+    }
+    if let Some(decided) = decided {
+        write_steps(out, decided)?;
     }
     write_withheld(out, desired)
 }
@@ -59,6 +70,15 @@ fn write_change(out: &mut dyn Write, change: &Change) -> std::io::Result<()> {
     table(out, ["record before", "after"], &records)?;
     let certificates: Vec<_> = change.certificates.iter().map(|d| pair(d, plan::certificate_line)).collect();
     table(out, ["certificate before", "after"], &certificates)
+}
+
+fn write_steps(out: &mut dyn Write, plan: &Plan) -> std::io::Result<()> {
+    writeln!(out, "### Gatepost: {}\n", steps::summary(plan))?;
+    let changes = plan.steps.iter().flat_map(|step| step.changes.iter().map(move |change| (step, change)));
+    let rows: Vec<_> = changes.map(|(step, change)| [steps::change_line(change), step.because.clone()]).collect();
+    table(out, ["change", "because"], &rows)?;
+    let held: Vec<_> = plan.held.iter().map(steps::held_line).map(|(left, right)| [left, right]).collect();
+    table(out, ["held", "because"], &held)
 }
 
 fn write_withheld(out: &mut dyn Write, desired: &Desired) -> std::io::Result<()> {

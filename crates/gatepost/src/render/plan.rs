@@ -5,7 +5,9 @@ use std::io::Write;
 use gatepost_core::desired::change::{Change, Differs};
 use gatepost_core::desired::{Certificate, Desired, Record, Withheld};
 
-use super::{Colour, inert_line, snippet};
+use gatepost_core::plan::Plan;
+
+use super::{Colour, inert_line, snippet, steps};
 use crate::source::Sources;
 
 /// Writes a plan.
@@ -13,14 +15,22 @@ pub fn write(
     out: &mut dyn Write,
     desired: &Desired,
     change: Option<&Change>,
+    plan: Option<&Plan>,
     sources: &dyn Sources,
     colour: Colour,
 ) -> std::io::Result<()> {
-    let summary = change.map_or_else(|| summary(desired), changed);
+    let summary = plan.map_or_else(|| change.map_or_else(|| summary(desired), changed), steps::summary);
     writeln!(out, "{summary}")?;
-    match change {
-        Some(change) => write_change(out, change, colour)?,
-        None => write_desired(out, desired, colour)?,
+    if let Some(change) = change {
+        write_change(out, change, colour)?;
+    }
+    match plan {
+        Some(plan) => {
+            steps::write(out, plan, None, colour)?;
+            write_beside(out, desired, colour)?;
+        }
+        None if change.is_none() => write_desired(out, desired, colour)?,
+        None => {}
     }
     for diagnostic in &desired.diagnostics {
         writeln!(out, "\n{}", snippet::render(diagnostic, sources, colour))?;
@@ -91,6 +101,11 @@ fn write_desired(out: &mut dyn Write, desired: &Desired, colour: Colour) -> std:
         let why = colour.paint("2", &inert_line(&format!("because {}", because(record))));
         writeln!(out, "  record       {}  {why}", inert_line(&record_line(record)))?;
     }
+    write_beside(out, desired, colour)
+}
+
+/// What a plan shows beside records.
+fn write_beside(out: &mut dyn Write, desired: &Desired, colour: Colour) -> std::io::Result<()> {
     for certificate in &desired.certificates {
         let why = colour.paint("2", &inert_line(&format!("because {}", some(&certificate.listeners))));
         writeln!(out, "  certificate  {}  {why}", inert_line(&certificate_line(certificate)))?;

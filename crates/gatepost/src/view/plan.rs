@@ -3,10 +3,14 @@
 use gatepost_core::desired::change::{Change, Differs};
 use gatepost_core::desired::{self, Desired, NameSource};
 use gatepost_core::model::{self, Reference};
+use gatepost_core::plan::Plan;
 use gatepost_core::policy::{HostnameReport, PolicyReport};
+use gatepost_core::reason::Reason;
 use serde::Serialize;
 
 use super::diagnostic::DiagnosticView;
+use super::steps::{self, HeldView, StepView};
+use crate::apply::Outcome;
 
 /// The whole answer.
 #[derive(Serialize, Debug)]
@@ -20,7 +24,24 @@ pub struct PlanView {
     passed_over: Vec<PassedOverView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<DiffView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<StepView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<Vec<HeldView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<RefusedView>,
     diagnostics: Vec<DiagnosticView>,
+}
+
+/// Why nothing was done at all.
+#[derive(Serialize, Debug)]
+struct RefusedView {
+    reason: &'static str,
+    code: &'static str,
+    message: String,
+    help: &'static str,
 }
 
 #[derive(Serialize, Debug)]
@@ -150,8 +171,27 @@ impl PlanView {
                 .map(|p| PassedOverView { object: p.object.to_string(), because: p.because.clone() })
                 .collect(),
             diff: change.map(diff),
+            steps: None,
+            held: None,
+            digest: None,
+            refused: None,
             diagnostics,
         }
+    }
+
+    /// The same with what a provider is to be told, and what became of it where it was written.
+    pub fn with(mut self, plan: Option<&Plan>, outcome: Option<&Outcome>) -> Self {
+        self.steps = plan.map(|plan| steps::steps(plan, outcome));
+        self.held = plan.map(steps::held);
+        self.digest = plan.map(|plan| plan.digest.clone());
+        self
+    }
+
+    /// The same, and nothing was done, for a reason.
+    pub fn refused(mut self, reason: Reason, message: String) -> Self {
+        let row = reason.row();
+        self.refused = Some(RefusedView { reason: row.name, code: row.code, message, help: row.help });
+        self
     }
 }
 

@@ -1,0 +1,21 @@
+{{- define "gatepost.name" -}}
+{{- if contains "gatepost" .Release.Name }}{{ .Release.Name | trunc 50 | trimSuffix "-" }}{{ else }}{{ printf "%s-gatepost" .Release.Name | trunc 50 | trimSuffix "-" }}{{ end -}}
+{{- end }}
+{{- define "gatepost.account" -}}
+{{- if .Values.serviceAccount.name }}{{ .Values.serviceAccount.name }}{{ else if .Values.serviceAccount.create }}{{ include "gatepost.name" . }}{{ else }}default{{ end -}}
+{{- end }}
+{{- define "gatepost.selector" -}}
+app.kubernetes.io/name: gatepost
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+{{- define "gatepost.labels" -}}
+{{ include "gatepost.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+{{- end }}
+{{- define "gatepost.settings" -}}
+{{- $own := dict "http-addr" (printf "0.0.0.0:%v" .Values.http.port) -}}
+{{- if .Values.dns.enabled }}{{ $_ := set $own "dns-addr" (printf "0.0.0.0:%v" .Values.dns.port) }}{{ end -}}
+{{- toYaml (merge (deepCopy .Values.settings) $own) -}}
+{{- end }}

@@ -1,0 +1,199 @@
+//! `gatepost apply`: writes a plan, once.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use gatepost_core::reason;
+
+use super::flags::Publishing;
+use super::flags::planning::PlanningFlags;
+use super::flags::provider::ProviderFlags;
+use super::plan::told;
+use super::session::{Flags, Session, block_on};
+use super::{Ending, Failure, Format, Input};
+use crate::apply::Mode;
+use crate::render::{Colour, inert, steps};
+use crate::run::{Decision, Pass};
+use crate::source::Objects;
+use crate::view::diagnostic::DiagnosticView;
+use crate::view::plan::PlanView;
+use crate::view::write_json;
+
+/// Write the records that ought to exist, once
+///
+/// Compares what ought to exist with what the provider has, and writes the difference: every change with its precondition,
+/// what is new before what goes. Nothing is touched that is not provably ours. With --plan nothing is written unless the
+/// plan is the one of that digest, as `gatepost plan` with the same flags showed it.
+#[derive(Args, Debug)]
+pub(super) struct Apply {
+    #[command(flatten)]
+    input: Input,
+    /// Write this plan and no other: its digest, or the first eight digits
+    #[arg(long, value_name = "DIGEST", value_parser = digest)]
+    plan: Option<String>,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    provider: ProviderFlags,
+    #[command(flatten)]
+    planning: PlanningFlags,
+    #[command(flatten)]
+    publishing: Publishing,
+}
+
+/// How often progress is told: seldom where it goes into a file.
+const OFTEN: Duration = Duration::from_millis(200);
+const SELDOM: Duration = Duration::from_secs(5);
+
+impl Apply {
+    pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        self.publishing.refuse_idle_resolver()?;
+        let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
+        let mut session = Session::open(flags, self.planning.mode() == Mode::Act)?;
+        let objects = Objects::read(&self.input)?;
+        super::warn_unreadable(&objects);
+        let decision = block_on(session.decide(&objects))?;
+        for note in &decision.notes {
+            let _ = writeln!(std::io::stderr(), "note: {}", inert(note));
+        }
+        if let Some(asked) = &self.plan
+            && let Err(stale) = decision.plan.check(asked)
+        {
+            return self.refuse(out, &objects, decision, &stale);
+        }
+        let mut progress = Progress::new();
+        let (pass, kept) =
+            block_on(async { Ok(session.write(decision, &mut |done, all| progress.tell(done, all)).await) })?;
+        progress.end();
+        self.show(out, &objects, &pass)?;
+        if let Err(error) = kept {
+            return Err(Failure::Unreadable(anyhow::anyhow!("--state-dir: what was done could not be kept: {error}")));
+        }
+        let left = pass.outcome.failed.len() + pass.outcome.skipped.len();
+        if left > 0 && self.planning.mode() == Mode::Act {
+            let what = if left == 1 { "1 name was".to_owned() } else { format!("{left} names were") };
+            let advice = "mend what is told, and run it again: the next plan takes what is there now into account";
+            let _ = writeln!(std::io::stderr(), "error: {what} not written; {advice}");
+        }
+        if pass.plan.is_braked() {
+            let _ = writeln!(std::io::stderr(), "refused: {}", inert(&refusal(&pass.plan)));
+        }
+        Ok(self.ending(&pass))
+    }
+
+    /// The plan is not the one that was asked for: it is shown, and nothing is written.
+    fn refuse(
+        &self,
+        out: &mut dyn Write,
+        objects: &Objects,
+        decision: Decision,
+        stale: &gatepost_core::plan::Stale,
+    ) -> Result<Ending, Failure> {
+        let row = reason::PLAN_STALE.row();
+        let message = format!(
+            "nothing was written: --plan asks for {}, and the plan of this moment is {} [{} {}]",
+            stale.expected, stale.found, row.code, row.name
+        );
+        match self.output {
+            Format::Json => {
+                let desired = told(objects, decision.desired);
+                let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
+                let view = PlanView::of(&desired, None, diagnostics).with(Some(&decision.plan), None);
+                write_json(out, &view.refused(reason::PLAN_STALE, message.clone()))?;
+            }
+            Format::Text => {
+                writeln!(out, "{}", steps::summary(&decision.plan))?;
+                steps::write(out, &decision.plan, None, Colour::detect())?;
+            }
+        }
+        let _ = writeln!(std::io::stderr(), "error: {}\n  help: {}", inert(&message), row.help);
+        Ok(Ending::Refused)
+    }
+
+    fn show(&self, out: &mut dyn Write, objects: &Objects, pass: &Pass) -> Result<(), Failure> {
+        for unread in &pass.unread {
+            let _ = writeln!(std::io::stderr(), "error: {}", inert(unread));
+        }
+        let outcome = (self.planning.mode() == Mode::Act).then_some(&pass.outcome);
+        if let Format::Json = self.output {
+            let desired = told(objects, pass.desired.clone());
+            let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
+            write_json(out, &PlanView::of(&desired, None, diagnostics).with(Some(&pass.plan), outcome))?;
+            return Ok(());
+        }
+        steps::write(out, &pass.plan, outcome, Colour::detect())?;
+        for withheld in &pass.desired.withheld {
+            let line = crate::render::plan::withheld_line(withheld);
+            writeln!(out, "  {} {}", Colour::detect().paint("33", "withheld"), crate::render::inert_line(&line))?;
+        }
+        match outcome {
+            Some(outcome) => writeln!(out, "{}", steps::written(&pass.plan, outcome))?,
+            None => writeln!(out, "{}; nothing was written (--dry-run)", steps::summary(&pass.plan))?,
+        }
+        Ok(())
+    }
+
+    fn ending(&self, pass: &Pass) -> Ending {
+        let is_partial = self.planning.mode() == Mode::Act && !pass.outcome.is_complete();
+        if !pass.unread.is_empty() || is_partial {
+            Ending::Incomplete
+        } else if pass.plan.is_braked() {
+            Ending::Refused
+        } else {
+            Ending::Done
+        }
+    }
+}
+
+/// What a brake holds, and what releases it.
+fn refusal(plan: &gatepost_core::plan::Plan) -> String {
+    let count = steps::braked(plan);
+    let what = if count == 1 {
+        "a safety brake holds 1 change".to_owned()
+    } else {
+        format!("safety brakes hold {count} changes")
+    };
+    let is_confirmable = plan.held.iter().filter(|held| held.is_brake()).all(|held| held.is_confirmable());
+    match is_confirmable {
+        true => format!("{what}; look at them, and carry them out with --confirm-deletes if they are meant"),
+        false => format!("{what}; the reasons above say what to do"),
+    }
+}
+
+/// A line on standard error that says how far the work is.
+struct Progress {
+    is_terminal: bool,
+    told: Option<Instant>,
+    begun: Instant,
+}
+
+impl Progress {
+    fn new() -> Self {
+        Progress { is_terminal: std::io::stderr().is_terminal(), told: None, begun: Instant::now() }
+    }
+
+    fn tell(&mut self, done: usize, all: usize) {
+        let pause = if self.is_terminal { OFTEN } else { SELDOM };
+        if self.told.unwrap_or(self.begun).elapsed() < pause {
+            return;
+        }
+        self.told = Some(Instant::now());
+        let (before, after) = if self.is_terminal { ("\r", "\x1b[K") } else { ("", "\n") };
+        let _ = write!(std::io::stderr(), "{before}{done} of {all} changes{after}");
+    }
+
+    /// Takes the line away.
+    fn end(&self) {
+        if self.is_terminal && self.told.is_some() {
+            let _ = write!(std::io::stderr(), "\r\x1b[K");
+        }
+    }
+}
+
+fn digest(text: &str) -> Result<String, String> {
+    let is_digest = text.len() >= 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let wrong = || "write the digest that `gatepost plan` shows, at least eight of its digits".to_owned();
+    is_digest.then(|| text.to_owned()).ok_or_else(wrong)
+}

@@ -1,0 +1,235 @@
+//! `gatepost rbac`: the rights of a controller, generated from the features that are on.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+use gatepost_core::desired::settings::source_name;
+use gatepost_core::model::RouteKind;
+use gatepost_objects::render;
+use serde_json::{Value, json};
+
+use super::{Ending, Failure, flags};
+use crate::rights::{Feature, Place, Right};
+use crate::view::write_json;
+
+/// Print the roles that a controller with these features needs
+///
+/// Nothing is granted for a feature that is off: without --issuer no Secret can be read, and no rule has a wildcard.
+/// For a cluster: gatepost rbac | kubectl apply -f -
+#[derive(Args, Debug)]
+pub(super) struct Rbac {
+    /// Name of the roles, their bindings and the service account
+    #[arg(long, default_value = "gatepost", env = "GATEPOST_RBAC_NAME")]
+    name: String,
+    /// Namespace that the controller runs in
+    #[arg(long, default_value = "gatepost", env = "GATEPOST_CONTROLLER_NAMESPACE")]
+    controller_namespace: String,
+    /// Kinds of routes to read, as for the controller; may be repeated [default: all]
+    #[arg(long, value_name = "SOURCE", value_parser = flags::source, env = "GATEPOST_SOURCE", value_delimiter = ',')]
+    source: Vec<RouteKind>,
+    /// Where records go; only dnsendpoint needs rights of its own
+    #[arg(long, value_enum, env = "GATEPOST_PROVIDER")]
+    provider: Option<Provider>,
+    /// Where certificates come from
+    #[arg(long, value_enum, env = "GATEPOST_ISSUER")]
+    issuer: Option<Issuer>,
+    /// Namespace whose Secrets may be written; may be repeated [default: all, where an issuer is set]
+    #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_CERTIFICATE_NAMESPACE", value_delimiter = ',')]
+    certificate_namespace: Vec<String>,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    output: Format,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Provider {
+    Embedded,
+    Rfc2136,
+    Webhook,
+    Dnsendpoint,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Issuer {
+    Embedded,
+    Acme,
+    CertManager,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+enum Format {
+    /// One document for each object
+    #[default]
+    Yaml,
+    /// One List
+    Json,
+    /// The rules as named templates of the chart, each under the condition of its feature
+    #[value(hide = true)]
+    Helm,
+}
+
+impl Rbac {
+    pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        match self.output {
+            Format::Yaml => out.write_all(render::yaml(&self.objects()).map_err(Failure::usage)?.as_bytes())?,
+            Format::Json => write_json(out, &json!({"apiVersion": "v1", "kind": "List", "items": self.objects()}))?,
+            Format::Helm => out.write_all(helm().as_bytes())?,
+        }
+        Ok(Ending::Done)
+    }
+
+    fn is_on(&self, feature: Feature) -> bool {
+        match feature {
+            Feature::Routes(kind) => self.source.is_empty() || self.source.contains(&kind),
+            Feature::DnsEndpoints => self.provider == Some(Provider::Dnsendpoint),
+            Feature::Secrets => matches!(self.issuer, Some(Issuer::Embedded | Issuer::Acme)),
+            Feature::CertManager => self.issuer == Some(Issuer::CertManager),
+            Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => true,
+        }
+    }
+
+    /// The rules that hold in a place, one for each right.
+    fn rules(&self, place: Place) -> Vec<Value> {
+        let features = Feature::all().into_iter().filter(|feature| self.is_on(*feature));
+        let rights = features.flat_map(Feature::rights).filter(|right| self.place(right) == place);
+        rights.map(|right| rule(&right)).collect()
+    }
+
+    /// Where a right holds here: certificates go everywhere where no namespaces are named.
+    fn place(&self, right: &Right) -> Place {
+        match right.place {
+            Place::Certificates if self.certificate_namespace.is_empty() => Place::Everywhere,
+            place => place,
+        }
+    }
+
+    fn objects(&self) -> Vec<Value> {
+        let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": {"name": self.name, "namespace": self.controller_namespace}});
+        let mut objects = vec![account];
+        objects.extend(self.role("", self.rules(Place::Everywhere)));
+        objects.extend(self.role(&self.controller_namespace, self.rules(Place::Own)));
+        for namespace in &self.certificate_namespace {
+            objects.extend(self.role(namespace, self.rules(Place::Certificates)));
+        }
+        objects
+    }
+
+    /// A role and its binding, in a namespace or, without one, everywhere; nothing where there are no rules.
+    fn role(&self, namespace: &str, rules: Vec<Value>) -> Vec<Value> {
+        if rules.is_empty() {
+            return Vec::new();
+        }
+        let kind = if namespace.is_empty() { "ClusterRole" } else { "Role" };
+        // In the controller's own namespace the role for Secrets stands beside that for the lease.
+        let holds_secrets = rules.iter().any(|rule| rule["resources"][0] == "secrets");
+        let name = if holds_secrets && !namespace.is_empty() {
+            format!("{}-certificates", self.name)
+        } else {
+            self.name.clone()
+        };
+        let mut metadata = json!({"name": name});
+        if !namespace.is_empty() {
+            metadata["namespace"] = namespace.into();
+        }
+        let api = "rbac.authorization.k8s.io";
+        let role = json!({"apiVersion": format!("{api}/v1"), "kind": kind, "metadata": metadata, "rules": rules});
+        let binding = json!({"apiVersion": format!("{api}/v1"), "kind": format!("{kind}Binding"), "metadata": metadata,
+            "roleRef": {"apiGroup": api, "kind": kind, "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": self.name, "namespace": self.controller_namespace}]});
+        vec![role, binding]
+    }
+}
+
+fn rule(right: &Right) -> Value {
+    json!({"apiGroups": [right.group], "resources": [right.resource], "verbs": right.verbs})
+}
+
+/// The rules as templates of the chart: `gatepost.rules.everywhere`, `.certificates`, `.own`.
+fn helm() -> String {
+    let mut text = String::from("{{/* Written by `gatepost rbac -o helm`; `make bless` writes it anew. */}}\n");
+    for (place, name) in [(Place::Everywhere, "everywhere"), (Place::Certificates, "certificates"), (Place::Own, "own")]
+    {
+        text.push_str(&format!("{{{{- define \"gatepost.rules.{name}\" -}}}}\n"));
+        for feature in Feature::all() {
+            let rights: Vec<_> = feature.rights().into_iter().filter(|right| right.place == place).collect();
+            text.push_str(&guarded(feature, &rights));
+        }
+        text.push_str("{{- end }}\n");
+    }
+    text
+}
+
+/// Rules under the condition of their feature.
+fn guarded(feature: Feature, rights: &[Right]) -> String {
+    let rules: String = rights.iter().map(|right| format!("- {}\n", rule(right))).collect();
+    match condition(feature) {
+        _ if rights.is_empty() => String::new(),
+        None => rules,
+        Some(condition) => format!("{{{{- if {condition} }}}}\n{rules}{{{{- end }}}}\n"),
+    }
+}
+
+/// When a feature is on, in the words of the chart's settings.
+fn condition(feature: Feature) -> Option<String> {
+    match feature {
+        Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => None,
+        Feature::Routes(kind) => {
+            let source = source_name(kind);
+            Some(format!("or (not .Values.settings.source) (has {source:?} (.Values.settings.source | default list))"))
+        }
+        Feature::DnsEndpoints => Some("eq (.Values.settings.provider | default \"\") \"dnsendpoint\"".to_owned()),
+        Feature::Secrets => {
+            Some("has (.Values.settings.issuer | default \"\") (list \"embedded\" \"acme\")".to_owned())
+        }
+        Feature::CertManager => Some("eq (.Values.settings.issuer | default \"\") \"cert-manager\"".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::Cli;
+    use clap::Parser;
+
+    fn objects(words: &[&str]) -> Vec<Value> {
+        let cli = Cli::try_parse_from(["gatepost", "rbac"].iter().chain(words)).expect("these words are a command");
+        match cli.command {
+            crate::cli::Command::Rbac(rbac) => rbac.objects(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn resources(object: &Value) -> Vec<&str> {
+        object["rules"].as_array().into_iter().flatten().filter_map(|rule| rule["resources"][0].as_str()).collect()
+    }
+
+    #[test]
+    fn a_feature_that_is_off_asks_for_nothing() {
+        let plain = objects(&["--source", "gateway-httproute"]);
+        let cluster = resources(&plain[1]);
+        assert!(cluster.contains(&"httproutes") && !cluster.contains(&"grpcroutes"));
+        assert!(
+            !plain.iter().any(|object| resources(object)
+                .iter()
+                .any(|r| ["secrets", "certificates", "dnsendpoints"].contains(r)))
+        );
+    }
+
+    #[test]
+    fn secrets_of_named_namespaces_are_no_cluster_wide_right() {
+        let named = objects(&["--issuer", "acme", "--certificate-namespace", "infra,gatepost"]);
+        let with_secrets = named.iter().filter(|object| resources(object).contains(&"secrets"));
+        let places: Vec<_> =
+            with_secrets.map(|o| (&o["kind"], &o["metadata"]["namespace"])).map(|(k, n)| format!("{k}{n}")).collect();
+        assert_eq!(places, [r#""Role""infra""#, r#""Role""gatepost""#]);
+        let names: Vec<_> = named
+            .iter()
+            .map(|o| format!("{}/{}/{}", o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]))
+            .collect();
+        let mut once = names.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), names.len(), "two objects have one name: {names:?}");
+    }
+}

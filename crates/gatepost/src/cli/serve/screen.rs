@@ -1,0 +1,105 @@
+//! What `serve` shows: everything once for a newcomer, then what changes.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::net::SocketAddr;
+
+use gatepost_core::explain::{Explanation, Publication};
+use gatepost_core::lint::World;
+use gatepost_core::names::Hostname;
+use gatepost_core::reason::Severity;
+
+use crate::apply::Mode;
+use crate::cli::{Failure, Input, explain};
+use crate::render::{Colour, explanation, inert, inert_line, plan, steps};
+use crate::run::{Line, Pass};
+use crate::source::Objects;
+
+/// At most this many names that do not work are explained at the start.
+const EXPLAINED: usize = 5;
+
+/// What was shown last, so that nothing is shown twice.
+pub(super) struct Screen {
+    files: String,
+    mode: Mode,
+    held: Vec<String>,
+}
+
+impl Screen {
+    /// An empty screen, for these files.
+    pub(super) fn new(input: &Input, mode: Mode) -> Self {
+        let files: Vec<_> = input.files.iter().map(|path| path.display().to_string()).collect();
+        Screen { files: files.join(" -f "), mode, held: Vec::new() }
+    }
+
+    /// What a newcomer sees: what is published, what is not and why, and what to try next.
+    pub(super) fn greet(
+        &mut self,
+        out: &mut dyn Write,
+        line: &Line,
+        objects: &Objects,
+        pass: &Pass,
+        server: Option<&str>,
+    ) -> Result<(), Failure> {
+        self.tell(out, pass, true)?;
+        let topology = objects.topology(&line.scope);
+        let world = World { snapshot: objects.snapshot(), topology: &topology };
+        let mut shown = BTreeSet::new();
+        let bad = pass.desired.withheld.iter().filter(|w| w.reason.row().severity <= Severity::Warning);
+        for withheld in bad {
+            let Ok(name) = Hostname::parse(&withheld.hostname) else { continue };
+            if shown.len() < EXPLAINED && shown.insert(name.clone()) {
+                let mut explained = Explanation::of(world, &name);
+                explain::place(objects, &mut explained);
+                let published = Publication::of(world, &pass.desired, &explained);
+                write!(out, "\n{}", explanation::render(&explained, &published, Colour::detect()))?;
+            }
+        }
+        self.advise(out, pass, server, shown.first())
+    }
+
+    fn advise(
+        &self,
+        out: &mut dyn Write,
+        pass: &Pass,
+        server: Option<&str>,
+        broken: Option<&Hostname>,
+    ) -> Result<(), Failure> {
+        writeln!(out, "\ntry:")?;
+        if let Some(record) = pass.desired.records.iter().find(|record| !record.name.starts_with('*')) {
+            let at = server.and_then(|server| server.rsplit_once(':'));
+            let at = at.map(|(host, port)| format!("@{} -p {port} ", host.trim_matches(['[', ']'])));
+            writeln!(out, "  dig {}{} {}", at.unwrap_or_default(), inert_line(&record.name), record.kind)?;
+        }
+        if let Some(server) = server.filter(|server| server.parse::<SocketAddr>().is_ok()) {
+            writeln!(out, "  gatepost verify -f {} --server {server}", self.files)?;
+        }
+        if let Some(name) = broken {
+            writeln!(out, "  gatepost explain {name} -f {}", self.files)?;
+        }
+        writeln!(out, "  edit a file below {} and watch this screen", self.files)?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// What a pass did. A pass that nobody caused is silent unless it did something or something else is held than before.
+    pub(super) fn tell(&mut self, out: &mut dyn Write, pass: &Pass, is_new: bool) -> Result<(), Failure> {
+        let held: Vec<String> =
+            pass.plan.held.iter().map(|held| held.message.clone()).chain(pass.notes.clone()).collect();
+        let is_news = is_new || !pass.plan.steps.is_empty() || held != self.held;
+        self.held = held;
+        if is_news {
+            let outcome = (self.mode == Mode::Act).then_some(&pass.outcome);
+            steps::write(out, &pass.plan, outcome, Colour::detect())?;
+            if outcome.is_none() {
+                writeln!(out, "nothing was written (--dry-run)")?;
+            }
+            for note in &pass.notes {
+                writeln!(out, "  note: {}", inert(note))?;
+            }
+            writeln!(out, "{}", plan::summary(&pass.desired))?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! What every command that talks to a provider opens first: the line, the provider, and what earlier runs remember.
+//!
+//! Flags become values here, before anything is read or asked. Nothing here prints.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use gatepost_core::desired::Desired;
+use gatepost_core::model::Str;
+use gatepost_dns::embedded::Server;
+use gatepost_dns::provider::{Provider, Shared};
+use gatepost_dns::providers::embedded::Embedded;
+
+use super::Failure;
+use super::flags::Publishing;
+use super::flags::planning::PlanningFlags;
+use super::flags::provider::{self, ProviderFlag, ProviderFlags};
+use crate::apply::{Mode, Progress};
+use crate::run::{Beside, Decision, Line, Pass, derived_zones};
+use crate::source::Objects;
+use crate::state::State;
+
+/// A provider, and everything that is needed to publish through it.
+pub(super) struct Session {
+    /// What a pass goes by.
+    pub(super) line: Line,
+    /// Who publishes.
+    pub(super) provider: Shared,
+    /// What earlier runs remember.
+    pub(super) state: State,
+    /// What is to exist beside the records of hostnames.
+    pub(super) beside: Beside,
+    /// The embedded server, where that is the provider.
+    pub(super) local: Option<Local>,
+}
+
+/// The embedded server.
+pub(super) struct Local {
+    /// The server.
+    pub(super) server: Arc<Server>,
+    embedded: Arc<Embedded>,
+    /// The zones that are named; others are derived from hostnames.
+    zones: Vec<Str>,
+}
+
+/// Where the embedded server runs while a command works on what it kept: nobody is to find it there.
+pub(super) const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// The flags of a session.
+#[derive(Clone, Copy)]
+pub(super) struct Flags<'a> {
+    /// What is published.
+    pub(super) publishing: &'a Publishing,
+    /// Where.
+    pub(super) provider: &'a ProviderFlags,
+    /// What may be written.
+    pub(super) planning: &'a PlanningFlags,
+}
+
+impl Session {
+    /// Opens a provider of the network, or what an embedded server kept; nothing is asked of it yet. Who `writes` keeps what
+    /// was done.
+    pub(super) fn open(flags: Flags<'_>, writes: bool) -> Result<Session, Failure> {
+        let is_embedded = flags.provider.provider() == Some(ProviderFlag::Embedded);
+        if is_embedded && flags.provider.state_dir().is_none() {
+            return Err(Failure::usage(
+                "--provider embedded is a server inside `gatepost serve`: add --state-dir with the directory where it keeps its zones",
+            ));
+        }
+        Session::with(flags, is_embedded.then_some(NOWHERE), writes)
+    }
+
+    /// Opens a provider; the embedded one answers at an address. Who `writes` keeps what was done.
+    pub(super) fn with(flags: Flags<'_>, listen: Option<SocketAddr>, writes: bool) -> Result<Session, Failure> {
+        let Some(kind) = flags.provider.provider() else {
+            return Err(Failure::usage("no provider is named: add --provider rfc2136, webhook or embedded"));
+        };
+        let publishing = flags.publishing.settings()?;
+        let resolver = flags.publishing.resolver()?;
+        flags.provider.check()?;
+        let state = State::open(flags.provider.state_dir(), writes)?;
+        let planning = flags.planning.settings(kind, state.instance().clone())?;
+        let local = match listen {
+            Some(listen) => Some(Local::start(flags.provider, listen, writes)?),
+            None => None,
+        };
+        let provider = match &local {
+            Some(local) => local.embedded.clone() as Shared,
+            None => flags.provider.open(flags.publishing.domains())?,
+        };
+        let scope = flags.publishing.scope();
+        let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
+        Ok(Session { line, provider, state, beside: Beside::default(), local })
+    }
+
+    /// What ought to exist against what does.
+    pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
+        let topology = objects.topology(&self.line.scope);
+        let seen = objects.seen(&topology);
+        let desired = self.line.desired(seen, &self.beside);
+        if let Some(local) = &self.local {
+            local.prepare(&desired).await?;
+        }
+        Ok(self.line.decide(seen, desired, &self.beside, self.state.memory(), &*self.provider).await)
+    }
+
+    /// Writes what was decided, and remembers it; says what could not be kept.
+    pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
+        let pass = self.line.write(decision, &*self.provider, progress).await;
+        if self.line.mode == Mode::Observe {
+            return (pass, Ok(()));
+        }
+        let kept = self.state.learn(&pass.plan, &pass.outcome).map_err(|error| error.to_string());
+        let unkept = self.local.as_ref().and_then(|local| local.embedded.unkept());
+        (pass, kept.and_then(|()| unkept.map_or(Ok(()), Err)))
+    }
+}
+
+impl Local {
+    fn start(flags: &ProviderFlags, listen: SocketAddr, keeps: bool) -> Result<Local, Failure> {
+        let server = flags.embedded(listen, keeps)?;
+        let embedded = Arc::new(provider::through(&server)?);
+        Ok(Local { server, embedded, zones: flags.zones() })
+    }
+
+    /// Serves the zones that are named, or those of the hostnames; a zone that was served once stays.
+    async fn prepare(&self, desired: &Desired) -> Result<(), Failure> {
+        let mut zones = self.zones.clone();
+        if zones.is_empty() {
+            zones = self.embedded.zones().await.unwrap_or_default();
+            zones.extend(derived_zones(desired));
+            zones.sort();
+            zones.dedup();
+        }
+        self.embedded.serve(&zones).map_err(|error| Failure::usage(error.to_string()))
+    }
+}
+
+/// Runs what waits for the network.
+pub(super) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+}

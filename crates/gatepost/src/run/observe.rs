@@ -1,0 +1,87 @@
+//! What exists: every zone of a provider, whole or not at all.
+//!
+//! A provider that cannot even list its zones is one unreadable zone that holds every name, so that nothing is planned over
+//! what was not seen.
+
+use std::future::poll_fn;
+use std::task::Poll;
+
+use gatepost_core::model::Str;
+use gatepost_core::plan::{Observed, Plan, ZoneContent, ZoneState};
+use gatepost_core::reason;
+use gatepost_dns::provider::{Call, Error, Provider, Result};
+
+/// Zones that are read at the same time.
+const AT_ONCE: usize = 8;
+
+/// Stands for all zones: the root, which is above every name.
+const ALL: &str = ".";
+
+/// Reads every zone; one that cannot be read to its end is told as such.
+pub(super) async fn read(provider: &dyn Provider) -> Observed {
+    let zones: Vec<Str> = match provider.zones().await {
+        Ok(zones) => zones,
+        Err(error) => return lost(&error),
+    };
+    let mut observed = Observed::default();
+    for some in zones.chunks(AT_ONCE) {
+        let calls: Vec<_> = some.iter().map(|zone| provider.read(zone)).collect();
+        for (zone, result) in some.iter().zip(together(calls).await) {
+            observed.insert(zone, state(result));
+        }
+    }
+    observed
+}
+
+/// What is known where a provider says nothing at all.
+pub(super) fn lost(error: &Error) -> Observed {
+    let mut observed = Observed::default();
+    observed.insert(ALL, ZoneState::Unreadable(error.to_string()));
+    observed
+}
+
+/// Whether any zone was read.
+pub(super) fn is_readable(observed: &Observed) -> bool {
+    observed.zones().any(|(_, state)| matches!(state, ZoneState::Read(_)))
+}
+
+/// What could not be read, in words.
+pub(super) fn unread(observed: &Observed) -> Vec<String> {
+    let unread = observed.zones().filter_map(|(zone, state)| match state {
+        ZoneState::Unreadable(why) if zone.is_empty() => Some(format!("the provider could not be read: {why}")),
+        ZoneState::Unreadable(why) => Some(format!("zone {zone} could not be read: {why}")),
+        ZoneState::Read(_) => None,
+    });
+    unread.collect()
+}
+
+/// Says of a provider that told nothing what is so, instead of speaking of the root.
+pub(super) fn name_lost(plan: &mut Plan, observed: &Observed) {
+    let Some(ZoneState::Unreadable(why)) = observed.zone("") else { return };
+    for held in plan.held.iter_mut().filter(|held| held.reason == reason::ZONE_UNREADABLE) {
+        held.zone = None;
+        held.message = format!("the provider could not be read ({why}), so nothing is changed");
+    }
+}
+
+fn state(result: Result<ZoneContent>) -> ZoneState {
+    match result {
+        Ok(content) => ZoneState::Read(content),
+        Err(error) => ZoneState::Unreadable(error.to_string()),
+    }
+}
+
+/// Waits for several answers at the same time.
+async fn together<T>(calls: Vec<Call<'_, T>>) -> Vec<T> {
+    let mut open: Vec<_> = calls.into_iter().map(|call| (call, None)).collect();
+    poll_fn(|context| {
+        for (call, answer) in open.iter_mut().filter(|(_, answer)| answer.is_none()) {
+            if let Poll::Ready(value) = call.as_mut().poll(context) {
+                *answer = Some(value);
+            }
+        }
+        if open.iter().all(|(_, answer)| answer.is_some()) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    open.into_iter().filter_map(|(_, answer)| answer).collect()
+}

@@ -1,0 +1,16 @@
+//! Watches and lists on a real API server.
+// A test ends where something is not as it must be.
+#![allow(clippy::unwrap_used)]
+
+mod cluster {
+    pub(crate) mod faults;
+    pub(crate) mod follower;
+    pub(crate) mod versions;
+    pub(crate) mod views;
+}
+
+fn main() {
+    use cluster::{faults, versions, views};
+    let all = [views::trials(), versions::trials(), faults::trials()];
+    gatepost_testkit::run(all.into_iter().flatten().collect())
+}

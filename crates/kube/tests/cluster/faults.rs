@@ -1,0 +1,129 @@
+//! Rights that are missing, servers that go away, forget, or come back with older data.
+
+use std::time::Duration;
+
+use gatepost_core::model::Kind;
+use gatepost_kube::watch::{Settings, Told};
+use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup, trial};
+use gatepost_testkit::{Failed, Trial};
+
+use super::follower::{Follower, impatient, namespace, route};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("scenario 38: what went while the server forgot is found", forgotten),
+        trial("scenario 39: a server that is away hides what is old, and is followed again", away),
+        trial("scenario 40: a store that was set back deletes nothing", set_back),
+        trial("scenario 42: a kind that may be listed and not watched is listed again", not_watched),
+        trial("scenario 43: a kind that may not be listed is not visible, and says which right is missing", not_listed),
+    ]
+}
+
+fn started(name: &str, settings: Settings) -> Result<(Cluster, Follower), Failed> {
+    let cluster = Cluster::start(&Setup::default())?;
+    cluster
+        .apply(&(namespace(name) + &route(name, "one", "one.example.org") + &route(name, "two", "two.example.org")))?;
+    let mut follower = Follower::start(&cluster, ADMIN, settings);
+    follower.until("both routes are there", |f| {
+        f.has_route(name, "one") && f.has_route(name, "two") && f.sees(Kind::HttpRoute)
+    });
+    Ok((cluster, follower))
+}
+
+fn forgotten() -> Result<(), Failed> {
+    let (cluster, mut follower) = started("gap", impatient(&[Kind::HttpRoute]))?;
+    // The follower only runs while it is listened to: it misses all of this, and the server forgets it.
+    cluster.kill_api();
+    cluster.run_api()?;
+    cluster.delete("httproute/one", "gap")?;
+    cluster.apply(&route("gap", "three", "three.example.org"))?;
+    cluster.compact()?;
+    cluster.kill_api();
+    cluster.run_api()?;
+    follower.until("the gap is closed", |f| f.has_route("gap", "three") && !f.has_route("gap", "one"));
+    assert!(follower.has_route("gap", "two") && follower.sees(Kind::HttpRoute));
+    Ok(())
+}
+
+fn away() -> Result<(), Failed> {
+    let settings =
+        Settings { idle: Duration::from_secs(2), stale: Duration::from_secs(3), ..impatient(&[Kind::HttpRoute]) };
+    let (cluster, mut follower) = started("away", settings)?;
+    cluster.kill_api();
+    follower.until("what is old is hidden", |f| f.hidden(Kind::HttpRoute).contains("not heard"));
+    assert!(follower.has_route("away", "one") && !follower.lost("one"), "what was seen is kept");
+    cluster.run_api()?;
+    cluster.apply(&route("away", "three", "three.example.org"))?;
+    follower.until("it is followed again", |f| f.sees(Kind::HttpRoute) && f.has_route("away", "three"));
+    assert!(!follower.lost("one") && !follower.lost("two"));
+    Ok(())
+}
+
+fn set_back() -> Result<(), Failed> {
+    let settings = Settings { doubt: Duration::from_secs(20), ..impatient(&[Kind::HttpRoute]) };
+    let (cluster, mut follower) = started("back", settings)?;
+    cluster.keep()?;
+    for i in 0..40 {
+        cluster.apply(&route("back", "late", &format!("late{i}.example.org")))?;
+    }
+    follower.until("the late route is there", |f| f.has_route("back", "late"));
+    cluster.restore()?;
+    follower.until("older data are doubted", |f| f.hidden(Kind::HttpRoute).contains("set back"));
+    assert!(follower.has_route("back", "late") && !follower.lost("late"));
+    follower.until("older data are believed in the end", |f| f.sees(Kind::HttpRoute) && !f.has_route("back", "late"));
+    assert!(follower.has_route("back", "one"));
+    Ok(())
+}
+
+/// A role with these verbs on routes, bound to the user `limited`.
+fn role(verbs: &str) -> String {
+    format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {{name: limited}}\nrules:\n\
+         - {{apiGroups: [gateway.networking.k8s.io], resources: [httproutes], verbs: [{verbs}]}}\n\
+         - {{nonResourceURLs: [/api, /api/*, /apis, /apis/*], verbs: [get]}}\n---\n\
+         apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {{name: limited}}\n\
+         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: limited}}\n\
+         subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: limited}}]\n"
+    )
+}
+
+fn limited() -> Result<Cluster, Failed> {
+    Ok(Cluster::start(&Setup { users: vec!["limited"], ..Setup::default() })?)
+}
+
+fn is_refused(told: &Told, verb: &str) -> bool {
+    matches!(told, Told::Trouble(Some(Kind::HttpRoute), error) if error.is_forbidden() && error.to_string().contains(verb))
+}
+
+fn not_watched() -> Result<(), Failed> {
+    let cluster = limited()?;
+    cluster.apply(&role("list"))?;
+    cluster.apply(&(namespace("watch") + &route("watch", "one", "one.example.org")))?;
+    let mut follower = Follower::start(&cluster, "limited", impatient(&[Kind::HttpRoute]));
+    follower.until("it is said at once", |f| f.told.iter().any(|told| is_refused(told, "cannot watch")));
+    assert!(follower.sees(Kind::HttpRoute) && follower.has_route("watch", "one"));
+    cluster.apply(&route("watch", "two", "two.example.org"))?;
+    cluster.delete("httproute/one", "watch")?;
+    follower.until("lists follow", |f| f.has_route("watch", "two") && !f.has_route("watch", "one"));
+    Ok(())
+}
+
+fn not_listed() -> Result<(), Failed> {
+    let cluster = limited()?;
+    cluster.apply(&role("list, watch"))?;
+    cluster.apply(&(namespace("list") + &route("list", "one", "one.example.org")))?;
+    let mut follower = Follower::start(&cluster, "limited", impatient(&[Kind::HttpRoute, Kind::ListenerSet]));
+    follower.until("routes are seen", |f| f.has_route("list", "one") && f.sees(Kind::HttpRoute));
+    follower.until("ListenerSets are not", |f| {
+        f.hidden(Kind::ListenerSet).contains("cannot list resource \"listenersets\"")
+    });
+    // The right is taken away while a watch runs: a running watch stays, so the server is restarted.
+    cluster.apply(&role("get"))?;
+    cluster.kill_api();
+    cluster.run_api()?;
+    follower.until("routes are hidden", |f| f.hidden(Kind::HttpRoute).contains("cannot"));
+    assert!(follower.has_route("list", "one") && !follower.lost("one"));
+    cluster.apply(&role("list, watch"))?;
+    follower.until("routes are seen again", |f| f.sees(Kind::HttpRoute));
+    Ok(())
+}
