@@ -5,6 +5,7 @@
 
 pub mod apply;
 pub mod cli;
+pub mod controller;
 pub mod render;
 pub mod rights;
 pub mod run;

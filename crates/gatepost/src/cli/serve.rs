@@ -59,6 +59,11 @@ impl Serve {
     }
 
     async fn serve(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        if self.input.files.is_empty() {
+            let message =
+                "no objects given: name files or directories with -f; `gatepost controller` follows a cluster";
+            return Err(Failure::usage(message));
+        }
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
         let mut session = Session::with(flags, is_embedded.then_some((self.dns_addr, true)))?;
@@ -147,7 +152,8 @@ fn post(board: &web::Shared, pass: &Pass) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
     let metrics = metrics(pass);
-    *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) = web::Board { unready, plan, metrics };
+    *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) =
+        web::Board { unready, plan, metrics, ..web::Board::default() };
 }
 
 fn metrics(pass: &Pass) -> String {
