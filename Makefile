@@ -2,12 +2,13 @@
 SHELL := /bin/bash -eo pipefail
 .PHONY: run test lint fmt bench setup bless
 
-run: setup        ## build, then show every command on examples/quickstart
+run: setup        ## build, show every command on examples/quickstart, then serve it (QUICKSTART_ONCE=1: once)
 	cargo build --quiet --package gatepost
 	scripts/quickstart target/debug/gatepost
 
 test: lint        ## format, lints, all tests; ends with the number of tests
 	scripts/servers >/dev/null
+	scripts/peer external-dns >/dev/null
 	scripts/run-tests
 
 lint: setup       ## format and lints alone
@@ -17,8 +18,9 @@ lint: setup       ## format and lints alone
 fmt: setup        ## formats all code
 	cargo fmt --all
 
-bench: setup      ## every benchmark, optimized
-	cargo bench --workspace --bench '*'
+bench:            ## every benchmark, optimized; BENCH_ONLY=word: those of benches/scale with the word in their name
+	@scripts/setup bench
+	cargo bench --workspace --bench $(if $(BENCH_ONLY),scale,'*')
 
 bless: setup      ## rewrites the expected outputs of tests/cases and generated files; read the diff
 	GATEPOST_BLESS=1 cargo test --quiet --package gatepost --test cases --test generated

@@ -103,7 +103,7 @@ impl Explanation {
 
 fn open_listeners(world: World<'_>, hostname: &Hostname) -> Vec<ListenerKey> {
     let open = |l: &&ListenerState| l.is_serving() && l.spec().protocol.has_hostname() && l.hostname.contains(hostname);
-    let mut listeners: Vec<_> = world.topology.listeners.iter().filter(open).collect();
+    let mut listeners: Vec<_> = world.topology.listener_ids().map(|(_, listener)| listener).filter(open).collect();
     listeners.sort_by_key(|l| std::cmp::Reverse(l.hostname.specificity()));
     listeners.into_iter().map(ListenerState::key).collect()
 }

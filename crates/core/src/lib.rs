@@ -7,7 +7,9 @@
 pub mod desired;
 pub mod diagnostic;
 pub mod explain;
+pub mod few;
 pub mod lint;
+pub mod list;
 pub mod model;
 pub mod names;
 pub mod plan;
@@ -17,4 +19,5 @@ pub mod report;
 pub mod routing;
 pub mod selector;
 pub mod snapshot;
+pub mod table;
 pub mod topology;

@@ -66,6 +66,11 @@ impl<'a> World<'a> {
         routes::parent(self, route, index)
     }
 
+    /// Every listener that a parentRef of a route could mean, with the verdict on each.
+    pub fn candidates(self, route: &RouteState, index: usize) -> Vec<Candidate> {
+        bindings::candidates(self.snapshot, self.topology, route, index)
+    }
+
     /// Why a route does not attach to one candidate listener.
     pub fn candidate(self, route: &RouteState, index: usize, candidate: &Candidate) -> Option<Diagnostic> {
         let reason = candidate.verdict.as_ref().err()?;

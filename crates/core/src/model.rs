@@ -3,30 +3,31 @@
 //! Five wire shapes of routes are one [`Route`] here. Values that a later release may add are kept as `Other`, never dropped.
 //! Nothing here is serialized; the border is the `objects` crate on the way in and the views on the way out.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::names::{Hostname, HostnameError};
 
 mod gateway;
 mod identity;
+mod labels;
 mod policy;
 mod route;
 mod status;
 mod support;
+mod time;
 
+pub use crate::list::List;
 pub use gateway::*;
 pub use identity::*;
+pub use labels::Labels;
 pub use policy::*;
 pub use route::*;
 pub use status::*;
 pub use support::*;
+pub use time::Time;
 
 /// A shared text.
 pub type Str = Arc<str>;
-
-/// Labels or annotations.
-pub type Labels = BTreeMap<Str, Str>;
 
 /// The API group of Gateways and routes.
 pub const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
@@ -37,21 +38,24 @@ pub const EXPERIMENTAL_GROUP: &str = "gateway.networking.x-k8s.io";
 /// A hostname as it stands in a field: the text, and what it means if it is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenHostname {
-    /// The text of the field.
+    /// The text of the field; one with the name where both are the same.
     pub text: Str,
     /// The name it stands for, or why it stands for none.
-    pub name: Result<Hostname, HostnameError>,
+    pub name: Result<Hostname, Box<HostnameError>>,
 }
 
 impl WrittenHostname {
     /// Reads a field's text.
     pub fn new(text: &str) -> Self {
-        WrittenHostname { text: text.into(), name: Hostname::parse(text) }
+        match Hostname::parse(text) {
+            Ok(name) if name.as_str() == text => WrittenHostname { text: name.text().clone(), name: Ok(name) },
+            name => WrittenHostname { text: text.into(), name: name.map_err(Box::new) },
+        }
     }
 }
 
 /// A reference to an object, with the API server's defaults applied except for the namespace.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reference {
     /// API group; empty for the core group.
     pub group: Str,

@@ -6,14 +6,16 @@
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 mod lint;
+mod overlap;
 mod parse;
 #[cfg(test)]
 mod tests;
 
 pub use lint::HostnameLint;
+pub use overlap::Overlap;
 pub use parse::HostnameError;
 
 /// A valid hostname of a listener or route: precise, wildcard, or the `*` of an unset field.
@@ -40,7 +42,13 @@ impl Hostname {
 
     /// The hostname of a field that is not set: it matches everything.
     pub fn any() -> Self {
-        Hostname("*".into())
+        static ANY: LazyLock<Arc<str>> = LazyLock::new(|| "*".into());
+        Hostname(ANY.clone())
+    }
+
+    /// The name as a shared text.
+    pub fn text(&self) -> &Arc<str> {
+        &self.0
     }
 
     /// The name as text; `*` for [`Hostname::any`].

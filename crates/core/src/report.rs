@@ -36,11 +36,11 @@ pub struct Item {
 #[derive(Clone, Debug)]
 pub enum Status {
     /// Of a GatewayClass.
-    Class(Vec<Condition>),
+    Class(Conditions),
     /// Of a Gateway.
     Gateway {
         /// Conditions.
-        conditions: Vec<Condition>,
+        conditions: Conditions,
         /// Addresses, as they were read.
         addresses: Vec<Address>,
         /// Per listener.
@@ -51,12 +51,12 @@ pub enum Status {
     /// Of a ListenerSet.
     Set {
         /// Conditions.
-        conditions: Vec<Condition>,
+        conditions: Conditions,
         /// Per listener.
         listeners: Vec<ListenerReport>,
     },
     /// Of a route: per parent.
-    Route(Vec<ParentStatus>),
+    Route(Vec<ParentReport>),
 }
 
 /// `status.listeners[]`.
@@ -69,7 +69,18 @@ pub struct ListenerReport {
     /// How many routes are attached.
     pub attached_routes: usize,
     /// Conditions.
-    pub conditions: Vec<Condition>,
+    pub conditions: Conditions,
+}
+
+/// `status.parents[]`.
+#[derive(Clone, Debug)]
+pub struct ParentReport {
+    /// Which parent it speaks of.
+    pub parent: ParentRef,
+    /// Who writes it.
+    pub controller: Str,
+    /// Conditions.
+    pub conditions: Conditions,
 }
 
 /// At most this many conditions in one list.
@@ -91,7 +102,7 @@ impl Report {
     fn classes(&mut self, world: World<'_>) {
         for (name, class) in &world.snapshot.classes {
             let used = |g: &&GatewayState| g.gateway.class == *name && !g.is_in_scope();
-            if world.topology.gateways.values().any(|g| used(&g)) {
+            if world.topology.gateways.values().any(|g| used(&&**g)) {
                 continue;
             }
             let object = ObjectRef::new(Kind::GatewayClass, "", name.clone());
@@ -143,13 +154,13 @@ impl Report {
         for id in ids {
             let state = world.topology.listener(*id);
             let name = state.spec().name.clone();
-            let before = written.iter().find(|w| w.name == name).map_or(&[][..], |w| &w.conditions);
+            let before = written.iter().find(|w| w.name == name).map(|w| w.conditions.clone()).unwrap_or_default();
             let field = FieldPath::of("status.listeners").index(state.index);
-            let conditions = self.merged(object, &field, conditions::listener(world, *id), before, meta);
+            let conditions = self.merged(object, &field, conditions::listener(world, *id), &before, meta);
             reports.push(ListenerReport {
                 name,
                 supported_kinds: state.supported_kinds.clone(),
-                attached_routes: state.attached_routes,
+                attached_routes: world.topology.attached_routes(*id),
                 conditions,
             });
         }
@@ -158,11 +169,12 @@ impl Report {
 
     fn routes(&mut self, world: World<'_>) {
         let controllers: BTreeSet<Str> =
-            world.topology.gateways.values().filter(|g| g.is_in_scope()).map(GatewayState::controller).collect();
+            world.topology.gateways.values().filter(|g| g.is_in_scope()).map(|g| g.controller()).collect();
         for (object, state) in &world.topology.routes {
             let mut parents = self.own_parents(world, object, state);
-            let foreign = state.route.status.iter().filter(|p| !controllers.contains(&p.controller));
-            let foreign: Vec<_> = foreign.cloned().collect();
+            let written = state.route.status.iter().enumerate();
+            let foreign = written.filter(|(_, p)| !controllers.contains(&p.controller));
+            let foreign: Vec<_> = foreign.map(|(place, _)| as_written(&state.route.status, place)).collect();
             if parents.is_empty() && state.route.status.len() == foreign.len() {
                 continue;
             }
@@ -176,17 +188,18 @@ impl Report {
         }
     }
 
-    fn own_parents(&mut self, world: World<'_>, object: &ObjectRef, state: &RouteState) -> Vec<ParentStatus> {
+    fn own_parents(&mut self, world: World<'_>, object: &ObjectRef, state: &RouteState) -> Vec<ParentReport> {
         let mut parents = Vec::new();
         for (index, parent) in state.parents.iter().enumerate().filter(|(_, p)| p.is_judged()) {
             let reference = &state.route.parents[index];
             let controller = controller(world, parent);
-            let same = |p: &&ParentStatus| p.controller == controller && p.parent == *reference;
-            let before = state.route.status.iter().find(same).map_or(&[][..], |p| &p.conditions);
+            let same = |p: &ParentStatus| p.controller == controller && p.parent == *reference;
+            let written = &state.route.status;
+            let before = written.iter().position(same).map(|place| written.conditions(place)).unwrap_or_default();
             let own = conditions::route(world, state, index);
             let field = FieldPath::of("status.parents").index(index);
-            let conditions = self.merged(object, &field, own, before, &state.route.meta);
-            parents.push(ParentStatus { parent: reference.clone(), controller, conditions });
+            let conditions = self.merged(object, &field, own, &before, &state.route.meta);
+            parents.push(ParentReport { parent: reference.clone(), controller, conditions });
         }
         parents
     }
@@ -197,24 +210,30 @@ impl Report {
         object: &ObjectRef,
         field: &FieldPath,
         own: Vec<Condition>,
-        before: &[Condition],
+        before: &Conditions,
         meta: &Meta,
-    ) -> Vec<Condition> {
-        let foreign: Vec<_> = before.iter().filter(|c| !conditions::is_ours(&c.kind)).cloned().collect();
+    ) -> Conditions {
+        let foreign = before.timed().filter(|(c, _)| !conditions::is_ours(&c.kind));
+        let foreign: Vec<_> = foreign.map(|(c, time)| (c.clone(), time)).collect();
         let mut merged: Vec<_> = own.into_iter().map(|c| conditions::stamped(c, before, meta)).collect();
         let room = MAX_CONDITIONS.saturating_sub(foreign.len());
         if merged.len() > room {
             self.full(object, field.key("conditions"), MAX_CONDITIONS);
             merged.truncate(room);
         }
-        merged.extend(foreign);
-        merged
+        merged.into_iter().chain(foreign).collect()
     }
 
     fn full(&mut self, object: &ObjectRef, field: FieldPath, most: usize) {
         let message = format!("`{field}` holds at most {most} entries, and others have filled it");
         self.diagnostics.push(Diagnostic::new(reason::STATUS_LIST_FULL, object, field, message));
     }
+}
+
+/// What somebody wrote about one parent.
+fn as_written(status: &RouteStatus, place: usize) -> ParentReport {
+    let ParentStatus { parent, controller, .. } = status[place].clone();
+    ParentReport { parent, controller, conditions: status.conditions(place) }
 }
 
 /// Who writes the status of a parent.
@@ -227,5 +246,5 @@ fn controller(world: World<'_>, parent: &ParentState) -> Str {
         }),
         _ => parent.gateway().and_then(|key| world.topology.gateways.get(key)),
     };
-    gateway.map_or_else(|| OWN_CONTROLLER.into(), GatewayState::controller)
+    gateway.map_or_else(|| OWN_CONTROLLER.into(), |gateway| gateway.controller())
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::*;
+use crate::table::Table;
 
 mod change;
 
@@ -86,33 +87,33 @@ pub enum Visibility {
     NotVisible(Str),
 }
 
-/// The objects of one moment.
+/// The objects of one moment. A copy costs next to nothing, and stays as it is while the other changes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// Where they come from.
     pub origin: Origin,
     /// GatewayClasses by name.
-    pub classes: BTreeMap<Str, Arc<GatewayClass>>,
+    pub classes: Table<Str, Arc<GatewayClass>>,
     /// Gateways.
-    pub gateways: BTreeMap<Key, Arc<Gateway>>,
+    pub gateways: Table<Key, Arc<Gateway>>,
     /// ListenerSets and XListenerSets.
-    pub listener_sets: BTreeMap<ObjectRef, Arc<ListenerSet>>,
+    pub listener_sets: Table<ObjectRef, Arc<ListenerSet>>,
     /// Routes of all kinds.
-    pub routes: BTreeMap<ObjectRef, Arc<Route>>,
+    pub routes: Table<ObjectRef, Arc<Route>>,
     /// Grants.
-    pub grants: BTreeMap<Key, Arc<ReferenceGrant>>,
+    pub grants: Table<Key, Arc<ReferenceGrant>>,
     /// Namespaces by name.
-    pub namespaces: BTreeMap<Str, Arc<Namespace>>,
+    pub namespaces: Table<Str, Arc<Namespace>>,
     /// Services.
-    pub services: BTreeMap<Key, Arc<Service>>,
+    pub services: Table<Key, Arc<Service>>,
     /// Secrets.
-    pub secrets: BTreeMap<Key, Arc<Secret>>,
+    pub secrets: Table<Key, Arc<Secret>>,
     /// ConfigMaps.
-    pub config_maps: BTreeMap<Key, Arc<ConfigMap>>,
+    pub config_maps: Table<Key, Arc<ConfigMap>>,
     /// DNSPolicies.
-    pub dns_policies: BTreeMap<Key, Arc<DnsPolicy>>,
+    pub dns_policies: Table<Key, Arc<DnsPolicy>>,
     /// TLSPolicies.
-    pub tls_policies: BTreeMap<Key, Arc<TlsPolicy>>,
+    pub tls_policies: Table<Key, Arc<TlsPolicy>>,
     visibility: BTreeMap<Kind, Visibility>,
 }
 
@@ -218,7 +219,7 @@ impl Snapshot {
 }
 
 /// The keys of one namespace, without a look at the others: keys are ordered as the text `namespace/name`.
-fn in_namespace<'a, T>(objects: &'a BTreeMap<Key, T>, namespace: &'a Str) -> impl Iterator<Item = &'a Key> {
+fn in_namespace<'a, T>(objects: &'a Table<Key, T>, namespace: &'a Str) -> impl Iterator<Item = &'a Key> {
     let from = Key::new(namespace.clone(), "");
     objects.range(from..).map(|(key, _)| key).take_while(move |key| key.namespace == *namespace)
 }

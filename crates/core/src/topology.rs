@@ -8,27 +8,33 @@
 //! candidates are kept with their reason, so that an explanation is a walk over these values and never a second computation.
 //! Nothing here decides what is published.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::few::Few;
 use crate::model::*;
 use crate::names::Hostname;
 use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
+use crate::table::Table;
 
 pub mod authority;
 pub mod backends;
 pub mod bindings;
 mod certificates;
 mod conflicts;
+mod doors;
 mod grants;
 pub mod listeners;
 pub mod sets;
 
 pub use backends::{BackendProblem, BackendUse};
+pub(crate) use bindings::Memo;
 pub use certificates::{CertificateProblem, CertificateUse};
+pub use doors::Doors;
 pub use grants::{Grants, Referrer};
+pub(crate) use listeners::{Hall, Judge};
 
 /// What decides whose Gateways are looked at.
 #[derive(Clone, Debug, Default)]
@@ -37,25 +43,30 @@ pub struct Scope {
     pub classes: Vec<Str>,
 }
 
-/// The whole ownership tree of a snapshot, judged.
+/// The whole ownership tree of a snapshot, judged. A copy costs next to nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
     /// Gateways, those out of scope too.
-    pub gateways: BTreeMap<Key, GatewayState>,
+    pub gateways: Table<Key, Arc<GatewayState>>,
     /// ListenerSets, refused ones too.
-    pub sets: BTreeMap<ObjectRef, SetState>,
-    /// Every listener: Gateway by Gateway in order of precedence, then those of refused sets.
-    pub listeners: Vec<ListenerState>,
+    pub sets: Table<ObjectRef, Arc<SetState>>,
     /// Routes with what became of each parentRef.
-    pub routes: BTreeMap<ObjectRef, RouteState>,
+    pub routes: Table<ObjectRef, Arc<RouteState>>,
+    /// The listeners of each Gateway, and those of each refused set, by the number that their ids carry.
+    pub(crate) halls: Arc<Vec<Arc<Hall>>>,
+    /// How many accepted routes are attached to each listener that has any.
+    pub(crate) attached: Table<ListenerId, u32>,
 }
 
-/// A listener of a [`Topology`].
+/// A listener of a [`Topology`]. Its value says nothing of its precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ListenerId(pub u32);
+pub struct ListenerId {
+    pub(crate) hall: u32,
+    pub(crate) slot: u32,
+}
 
 /// A Gateway, judged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayState {
     /// The object.
     pub gateway: Arc<Gateway>,
@@ -67,6 +78,8 @@ pub struct GatewayState {
     pub listeners: Vec<ListenerId>,
     /// How many ListenerSets are accepted.
     pub attached_sets: usize,
+    /// Its own listeners, found by name and hostname.
+    pub doors: Doors,
 }
 
 /// What is known of a Gateway's class.
@@ -83,7 +96,7 @@ pub enum ClassState {
 }
 
 /// A ListenerSet, judged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetState {
     /// The object.
     pub set: Arc<ListenerSet>,
@@ -93,10 +106,12 @@ pub struct SetState {
     pub refused: Option<Reason>,
     /// Its listeners, in order.
     pub listeners: Vec<ListenerId>,
+    /// The same, found by name and hostname.
+    pub doors: Doors,
 }
 
 /// Whose listener it is.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A Gateway's own.
     Gateway(Arc<Gateway>),
@@ -105,8 +120,10 @@ pub enum Owner {
 }
 
 /// A listener, judged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerState {
+    /// Which it is.
+    pub id: ListenerId,
     /// Whose it is.
     pub owner: Owner,
     /// Which of the owner's listeners, counted from 0.
@@ -127,8 +144,6 @@ pub struct ListenerState {
     pub certificates: Vec<CertificateProblem>,
     /// Another TLS listener on its port whose hostname overlaps.
     pub overlaps: Option<ListenerId>,
-    /// How many accepted routes are attached.
-    pub attached_routes: usize,
 }
 
 /// A conflict that a listener has lost or shares.
@@ -141,25 +156,34 @@ pub struct Conflict {
 }
 
 /// A route with what became of each parentRef.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteState {
     /// The object.
     pub route: Arc<Route>,
     /// One entry per parentRef, in order.
-    pub parents: Vec<ParentState>,
+    pub parents: Few<ParentState>,
     /// Backends that cannot be used; they do not keep the route from attaching.
     pub backends: Vec<BackendProblem>,
 }
 
-/// What became of one parentRef.
-#[derive(Clone, Debug)]
+/// What became of one parentRef. The listeners that refuse the route are not kept: [`bindings::candidates`] tells them.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParentState {
     /// What it points to.
     pub target: ParentTarget,
-    /// Every listener that it could mean, with the verdict on each.
-    pub candidates: Vec<Candidate>,
+    /// Every listener that the route attaches to, in the order of the parent.
+    pub attached: Few<Attachment>,
     /// Why the route is not accepted here; unset if it is, or where the target is nobody's.
     pub refused: Option<Reason>,
+}
+
+/// A listener that a route attaches to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attachment {
+    /// Which listener.
+    pub listener: ListenerId,
+    /// The intersected hostnames; never none.
+    pub names: Few<Intersection>,
 }
 
 /// What a parentRef points to.
@@ -178,12 +202,12 @@ pub enum ParentTarget {
 }
 
 /// One listener that a parentRef could mean.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Which listener.
     pub listener: ListenerId,
     /// The intersected hostnames, or why it does not attach here.
-    pub verdict: Result<Vec<Intersection>, Reason>,
+    pub verdict: Result<Few<Intersection>, Reason>,
 }
 
 /// A hostname that a listener and a route have in common.
@@ -216,32 +240,59 @@ impl Topology {
 
     /// A listener.
     pub fn listener(&self, id: ListenerId) -> &ListenerState {
-        &self.listeners[id.0 as usize]
+        // Ids are only given out for listeners that are there, and are used with the topology that they are of.
+        self.halls[id.hall as usize].listener(id.slot).expect("a listener of this topology")
     }
 
-    /// Every listener with its id.
+    /// Every listener with its id: Gateway by Gateway in order of precedence, then those of refused sets.
     pub fn listener_ids(&self) -> impl Iterator<Item = (ListenerId, &ListenerState)> {
-        self.listeners.iter().enumerate().map(|(i, state)| (ListenerId(i as u32), state))
+        let admitted = self.gateways.values().flat_map(|gateway| &gateway.listeners);
+        let refused = self.sets.values().filter(|set| set.gateway.is_none()).flat_map(|set| &set.listeners);
+        admitted.chain(refused).map(|id| (*id, self.listener(*id)))
+    }
+
+    /// How many accepted routes are attached to a listener.
+    pub fn attached_routes(&self, id: ListenerId) -> usize {
+        self.attached.get(&id).map_or(0, |count| *count as usize)
     }
 
     /// Every attached (route, listener) pair with its intersected hostnames. A route that reaches a listener through two
     /// parentRefs is given twice.
     pub fn attachments(&self) -> impl Iterator<Item = (&RouteState, ListenerId, &[Intersection])> {
         self.routes.values().flat_map(|route| {
-            route.parents.iter().flat_map(|parent| &parent.candidates).filter_map(move |candidate| {
-                candidate.verdict.as_deref().ok().map(|names| (route, candidate.listener, names))
-            })
+            route.attachments().map(move |attachment| (&**route, attachment.listener, &*attachment.names))
         })
+    }
+}
+
+impl RouteState {
+    /// Every listener that it attaches to, parentRef by parentRef.
+    pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
+        self.parents.iter().flat_map(|parent| &parent.attached)
+    }
+
+    /// Whether it attaches to a listener.
+    pub fn is_attached_to(&self, listener: ListenerId) -> bool {
+        self.attachments().any(|attachment| attachment.listener == listener)
     }
 }
 
 impl ListenerState {
     /// The listener's spec.
     pub fn spec(&self) -> &Listener {
-        match &self.owner {
-            Owner::Gateway(gateway) => &gateway.listeners[self.index],
-            Owner::Set(set) => &set.listeners[self.index],
-        }
+        &self.owner.listeners()[self.index]
+    }
+
+    /// Where it stands among all listeners: by Gateway, there those of the Gateway first, then ListenerSets from the oldest
+    /// on, and each in its owner's order.
+    pub fn by_precedence(&self, other: &Self) -> Ordering {
+        let is_set = |listener: &Self| matches!(listener.owner, Owner::Set(_));
+        let owners = || match (&self.owner, &other.owner) {
+            (Owner::Set(a), Owner::Set(b)) => sets::by_precedence(a, b),
+            (a, b) => a.meta().key.cmp(&b.meta().key),
+        };
+        let places = self.gateway.cmp(&other.gateway).then_with(|| is_set(self).cmp(&is_set(other)));
+        places.then_with(owners).then(self.index.cmp(&other.index))
     }
 
     /// Its name.
@@ -274,6 +325,14 @@ impl Owner {
         match self {
             Owner::Gateway(gateway) => &gateway.meta,
             Owner::Set(set) => &set.meta,
+        }
+    }
+
+    /// Its listeners.
+    pub fn listeners(&self) -> &[Listener] {
+        match self {
+            Owner::Gateway(gateway) => &gateway.listeners,
+            Owner::Set(set) => &set.listeners,
         }
     }
 }

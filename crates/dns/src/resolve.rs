@@ -75,6 +75,11 @@ struct Entry {
 /// Names that are asked for at the same time.
 const AT_ONCE: usize = 16;
 
+/// The addresses of a name, asked for now and kept nowhere.
+pub async fn addresses(config: &Config, name: &str) -> Result<Vec<IpAddr>, String> {
+    query::addresses(config, name).await.map(|found| found.addresses)
+}
+
 impl Default for Config {
     fn default() -> Self {
         Config {

@@ -81,7 +81,7 @@ impl Row {
         let folder = folder.join(format!("{style:?}-{routes}"));
         fs::create_dir_all(&folder)?;
         let mut bytes = 0;
-        for file in world::files(Size::routes(routes), style)? {
+        for file in world::files(&world::World::new(Size::platform(routes))?, style) {
             bytes += file.text.len();
             fs::write(folder.join(file.name), file.text)?;
         }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 mod apply;
+mod bench_data;
 mod check;
 mod completions;
 mod controller;
@@ -25,6 +26,8 @@ mod serve;
 mod session;
 mod settings;
 mod status;
+mod verify;
+mod webhook_server;
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,12 +83,16 @@ enum Command {
     Explain(explain::Explain),
     Plan(plan::Plan),
     Apply(apply::Apply),
+    Verify(verify::Verify),
     Serve(serve::Serve),
     Controller(controller::Controller),
+    WebhookServer(webhook_server::WebhookServer),
     Completions(completions::Completions),
     Man(man::Man),
     Crds(crds::Crds),
     Rbac(rbac::Rbac),
+    #[command(hide = true)]
+    BenchData(bench_data::BenchData),
 }
 
 /// The formats of commands that answer people and programs.
@@ -177,12 +184,15 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Explain(command) => command.run(out),
         Command::Plan(command) => command.run(out),
         Command::Apply(command) => command.run(out),
+        Command::Verify(command) => command.run(out),
         Command::Serve(command) => command.run(out),
         Command::Controller(command) => command.run(out),
+        Command::WebhookServer(command) => command.run(),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),
         Command::Rbac(command) => command.run(out),
+        Command::BenchData(command) => command.run(out),
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::apply::Mode;
 use crate::cli::Failure;
-use crate::run::{Beside, Pass, Seen};
+use crate::run::{Pass, Seen};
 
 pub mod dnsendpoint;
 pub mod permit;
@@ -54,8 +54,8 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// What runs a pass: the session of the command line.
 pub trait Passes {
-    /// One pass over the line.
-    fn pass(&mut self, seen: Seen<'_>, beside: &Beside) -> impl Future<Output = Result<Pass, Failure>>;
+    /// One pass over the line; who may not write only looks.
+    fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> impl Future<Output = Result<Pass, Failure>>;
     /// Whose Gateways are looked at.
     fn scope(&self) -> &gatepost_core::topology::Scope;
     /// Whether anything is to be written at all.
@@ -121,8 +121,9 @@ impl Controller {
         let topology = Arc::new(Topology::build(&self.view.snapshot, passes.scope()));
         let problems = self.view.problems();
         let seen = Seen { snapshot: &self.view.snapshot, topology: &topology, problems: &problems };
-        let pass = passes.pass(seen, &Beside::default()).await?;
-        log.pass(&pass, self.permit.refusal().as_deref());
+        let refusal = self.permit.refusal();
+        let pass = passes.pass(seen, refusal.is_none()).await?;
+        log.pass(&pass, refusal.as_deref());
         if passes.mode() == Mode::Act && self.permit.refusal().is_none() {
             let troubles = reporter.report(&self.view, &pass, &self.permit).await;
             log.reported(&troubles);

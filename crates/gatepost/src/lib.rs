@@ -11,5 +11,6 @@ pub mod rights;
 pub mod run;
 pub mod source;
 pub mod state;
+pub mod verify;
 pub mod view;
 pub mod web;

@@ -13,6 +13,7 @@ pub mod reason;
 pub mod sarif;
 pub mod snippet;
 pub mod steps;
+pub mod verify;
 pub mod zonefile;
 
 /// Whether text is coloured.

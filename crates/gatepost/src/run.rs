@@ -61,6 +61,8 @@ pub struct Decision {
     pub desired: Desired,
     /// What is to be written, and what is held.
     pub plan: Plan,
+    /// What exists.
+    pub observed: Observed,
     /// What could not be read, in words; empty where everything was.
     pub unread: Vec<String>,
     /// What somebody may want to know beside it.
@@ -117,12 +119,15 @@ impl Line {
             decision.notes = notes;
         }
         let Answer { desired, plan, observed, notes } = decision;
-        Decision { unread: observe::unread(&observed), desired, plan, notes }
+        if let (Some(resolver), true, []) = (&self.resolver, stuck.is_empty(), &observe::unread(&observed)[..]) {
+            resolver.resolve(&Default::default(), std::time::Instant::now()).await;
+        }
+        Decision { unread: observe::unread(&observed), desired, plan, observed, notes }
     }
 
     /// Writes what was decided, unless only to observe.
     pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
-        let Decision { desired, plan, unread, notes } = decision;
+        let Decision { desired, plan, unread, notes, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
         Pass { desired, plan, outcome, unread, notes }
     }

@@ -1,7 +1,8 @@
 //! What runs remember: which instance this is, which records were called ours, and what was deleted a short while ago.
 //!
 //! All of it lives in a state directory; without one a run remembers nothing, which only ever makes it more careful. Files
-//! are replaced whole. Nothing of the objects, and no secret of a provider, is kept here.
+//! are replaced whole, and only one run at a time may write there. Nothing of the objects, and no secret of a provider, is
+//! kept here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -20,6 +21,8 @@ use crate::cli::Failure;
 
 /// The file with the secret that makes an instance.
 const INSTANCE: &str = "instance";
+/// The file that is locked by who writes.
+const LOCK: &str = "lock";
 /// The file with everything else.
 const MEMORY: &str = "memory.json";
 /// The format of that file.
@@ -35,6 +38,8 @@ pub struct State {
     directory: Option<PathBuf>,
     instance: Instance,
     memory: Memory,
+    /// Held for as long as this run may write.
+    _lock: Option<File>,
 }
 
 /// What is remembered of earlier plans.
@@ -71,14 +76,16 @@ struct KeptKey {
 }
 
 impl State {
-    /// Reads what is remembered in a directory, which is made where it is not there; nothing without one.
-    pub fn open(directory: Option<&Path>) -> Result<State, Failure> {
+    /// Reads what is remembered in a directory, which is made where it is not there; nothing without one. Who writes keeps
+    /// others from writing.
+    pub fn open(directory: Option<&Path>, writes: bool) -> Result<State, Failure> {
         let Some(directory) = directory else { return Ok(State::default()) };
         let failed = |error: io::Error| Failure::usage(format!("--state-dir {}: {error}", directory.display()));
         fs::create_dir_all(directory).map_err(failed)?;
+        let lock = if writes { Some(lock(directory)?) } else { None };
         let instance = Instance::new(secret(&directory.join(INSTANCE)).map_err(failed)?.trim());
         let memory = Memory::load(&directory.join(MEMORY))?;
-        Ok(State { directory: Some(directory.to_owned()), instance, memory })
+        Ok(State { directory: Some(directory.to_owned()), instance, memory, _lock: lock })
     }
 
     /// Which instance this is; runs without a state directory are one and the same.
@@ -192,6 +199,21 @@ impl KeptKey {
     }
 }
 
+/// Keeps other runs from writing into a directory, for as long as the file is open.
+fn lock(directory: &Path) -> Result<File, Failure> {
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::usage(format!("--state-dir {}: {error}", directory.display()));
+    let file = File::options().create(true).truncate(false).write(true).open(directory.join(LOCK));
+    let file = file.map_err(|error| failed(&error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(fs::TryLockError::WouldBlock) => Err(failed(
+            &"another run of gatepost writes there now: wait for it, or give this one a directory of its own",
+        )),
+        Err(fs::TryLockError::Error(error)) => Err(failed(&error)),
+    }
+}
+
 /// The secret of an instance: read, or made once.
 fn secret(path: &Path) -> io::Result<String> {
     if let Ok(text) = fs::read_to_string(path) {
@@ -271,13 +293,14 @@ mod tests {
     fn a_directory_makes_an_instance_that_stays() {
         let folder = Scratch::new().unwrap();
         let path = folder.path().join("state");
-        let mut first = State::open(Some(&path)).unwrap();
+        let mut first = State::open(Some(&path), true).unwrap();
         first.learn(&deletion("a.example.com"), &written()).unwrap();
-        let second = State::open(Some(&path)).unwrap();
+        assert!(matches!(State::open(Some(&path), true), Err(Failure::Usage(_))), "one at a time");
+        let second = State::open(Some(&path), false).unwrap();
         assert_eq!(first.instance(), second.instance());
         assert_eq!(first.memory(), second.memory());
         assert_eq!(second.memory().recent_deletes().len(), 1);
-        let other = State::open(Some(&folder.path().join("other"))).unwrap();
+        let other = State::open(Some(&folder.path().join("other")), true).unwrap();
         assert_ne!(first.instance(), other.instance());
         assert_ne!(first.instance(), State::default().instance());
     }
@@ -287,7 +310,7 @@ mod tests {
         let folder = Scratch::new().unwrap();
         for text in ["", "{", "{\"format\":\"x\",\"version\":1,\"ours\":[],\"deletes\":[]}"] {
             folder.file("memory.json", text).unwrap();
-            match State::open(Some(folder.path())) {
+            match State::open(Some(folder.path()), false) {
                 Err(Failure::Unreadable(error)) => assert!(error.to_string().contains("remove the file"), "{error}"),
                 other => panic!("{other:?}"),
             }

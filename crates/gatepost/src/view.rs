@@ -9,6 +9,7 @@ pub mod plan;
 pub mod route;
 pub mod status;
 pub mod steps;
+pub mod verify;
 
 use std::io::Write;
 

@@ -345,3 +345,40 @@ status:
     controllerName: example.org/gateway
     conditions: [{type: Accepted, status: \"True\", reason: Accepted}]
 ";
+
+#[test]
+fn a_synthetic_world_is_planned_as_any_other() {
+    let world = run("bench-data --routes 40 --listeners 4 --policies 0.5", "").output;
+    assert_eq!(world, run("bench-data --routes 40 --listeners 4 --policies 0.5", "").output);
+    assert_ne!(world, run("bench-data --routes 40 --listeners 4 --policies 0.5 --seed 2", "").output);
+    let plan = run("plan -f - -o json", &world);
+    assert_eq!((plan.exit, plan.errors.as_str()), (0, ""));
+    let plan: serde_json::Value = serde_json::from_str(&plan.output).expect("the plan is JSON");
+    assert!(plan["records"].as_array().is_some_and(|records| records.len() > 30), "{plan}");
+}
+
+#[test]
+fn a_synthetic_world_comes_as_files_with_its_changes() {
+    let folder = scratch();
+    let out = folder.path().join("world");
+    let line = format!("bench-data --routes 120 --changes 30 -o yaml --out {}", quoted(&out));
+    assert_eq!(run(&line, "").exit, 0);
+    let changes = std::fs::read_to_string(out.join("changes.jsonl")).expect("the changes are there");
+    assert!(changes.lines().count() >= 25, "{changes}");
+    assert!(
+        changes.lines().all(|line| line.starts_with("{\"type\":") || line.starts_with("{\"object\":")),
+        "{changes}"
+    );
+    let check = run(&format!("check -f {}", quoted(&out)), "");
+    assert_eq!(check.exit, 0, "{}", check.output);
+    assert_eq!(std::fs::read_dir(&out).expect("a folder").count(), 1 + 2 + 1);
+}
+
+#[test]
+fn numbers_that_do_not_fit_are_told_and_the_command_is_not_in_the_help() {
+    let answer = run("bench-data --routes 1 --listeners 0", "");
+    assert_eq!(answer.exit, 2);
+    assert!(answer.errors.contains("`listeners` is 0"), "{}", answer.errors);
+    assert_eq!(run("bench-data --kinds Route=1", "").exit, 2);
+    assert!(!run("--help", "").output.contains("bench-data"));
+}

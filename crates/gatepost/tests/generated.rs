@@ -1,5 +1,7 @@
 //! Files that the program writes itself are as it would write them now; `GATEPOST_BLESS=1` rewrites them.
 
+#![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
+
 use gatepost_testkit::program::Program;
 use gatepost_testkit::tree;
 
@@ -35,6 +37,22 @@ fn the_roles_of_the_chart_and_of_kustomize_are_current() {
     current("charts/gatepost/templates/_rules.tpl", &say(&["rbac", "-o", "helm"]), "gatepost rbac -o helm");
     let said = format!("# Written by `gatepost rbac`; `make bless` writes it anew.\n{}", say(&["rbac"]));
     current("deploy/kustomize/rbac.yaml", &said, "gatepost rbac");
+}
+
+/// The help of every command, so that a change of a flag is a change that somebody reads.
+#[test]
+fn the_help_in_the_reference_is_current() {
+    let all = say(&["--help"]);
+    let list = all.split_once("Commands:\n").unwrap().1.split("\n\n").next().unwrap();
+    let heads = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let names: Vec<&str> = heads.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"plan") && names.contains(&"help"), "{names:?}");
+    let mut page = "# Commands\n\nWhat `gatepost COMMAND --help` says; `make bless` writes it anew.\n".to_owned();
+    for name in names.into_iter().filter(|name| *name != "help") {
+        let help: Vec<String> = say(&[name, "--help"]).lines().map(|line| line.trim_end().to_owned()).collect();
+        page += &format!("\n## gatepost {name}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
+    }
+    current("docs/reference/commands.md", &page, "gatepost COMMAND --help");
 }
 
 #[test]

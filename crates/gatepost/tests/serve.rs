@@ -29,10 +29,18 @@ struct Served {
 
 impl Served {
     fn start(name: &str, arguments: &[&str]) -> Served {
+        Served::start_with(name, arguments, |folder| write_route(folder, "www.example.org"))
+    }
+
+    fn start_without_routes(name: &str, arguments: &[&str]) -> Served {
+        Served::start_with(name, arguments, |_| ())
+    }
+
+    fn start_with(name: &str, arguments: &[&str], fill: impl FnOnce(&Path)) -> Served {
         let folder = std::env::temp_dir().join(format!("gatepost-serve-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("gateway.yaml"), WORLD).unwrap();
-        write_route(&folder, "www.example.org");
+        fill(&folder);
         let mut command = Command::new(env!("CARGO_BIN_EXE_gatepost"));
         command.args(["serve", "--dns-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "-f"]).arg(&folder);
         command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -145,6 +153,37 @@ fn the_last_good_zone_is_kept_for_a_restart() {
     let served = Served::start("state", &["--state-dir", state.to_str().unwrap()]);
     served.comes_to("www.example.org", FOUND);
     assert!(std::fs::read_to_string(state.join("zones.json")).unwrap().contains("example"));
+    drop(served);
+    let _ = std::fs::remove_dir_all(&state);
+}
+
+/// A restart over an empty folder finds the zone of before, and does not take it for something that nobody wants.
+#[test]
+fn an_emptied_folder_takes_nothing_away_across_a_restart() {
+    let state = std::env::temp_dir().join(format!("gatepost-emptied-{}", std::process::id()));
+    let arguments = ["--state-dir", state.to_str().unwrap()];
+    let served = Served::start("emptied", &arguments);
+    served.comes_to("www.example.org", FOUND);
+    drop(served);
+    let served = Served::start_without_routes("emptied-again", &arguments);
+    served.comes_to("www.example.org", FOUND);
+    drop(served);
+    let confirmed = [&arguments[..], &["--confirm-deletes"]].concat();
+    let served = Served::start_without_routes("emptied-confirmed", &confirmed);
+    served.comes_to("www.example.org", NXDOMAIN);
+    drop(served);
+    let _ = std::fs::remove_dir_all(&state);
+}
+
+/// A directory stands where the file would be written: nothing can be kept, and everything is answered all the same.
+#[test]
+fn a_disk_that_takes_nothing_does_not_keep_names_from_being_answered() {
+    let state = std::env::temp_dir().join(format!("gatepost-unkept-{}", std::process::id()));
+    std::fs::create_dir_all(state.join("zones.json.new")).unwrap();
+    let served = Served::start("unkept", &["--state-dir", state.to_str().unwrap()]);
+    served.comes_to("www.example.org", FOUND);
+    write_route(&served.folder, "shop.example.org");
+    served.comes_to("shop.example.org", FOUND);
     drop(served);
     let _ = std::fs::remove_dir_all(&state);
 }

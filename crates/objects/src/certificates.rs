@@ -11,11 +11,10 @@ use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
 use crate::fields::Fields;
+use crate::pem::{Block, blocks};
 
 /// The most bytes of PEM that are looked at; a chain is a few kilobytes.
 const MAX_PEM: usize = 64 << 10;
-const BEGIN: &str = "-----BEGIN ";
-const END: &str = "-----END ";
 
 /// What stands under one key of a Secret. Has no debug output on purpose.
 pub(crate) enum Entry {
@@ -87,33 +86,6 @@ fn decoded(encoded: &str) -> Entry {
         Ok(_) => Entry::Unreadable(TOO_LARGE),
         Err(_) => Entry::Unreadable("holds no PEM"),
     }
-}
-
-/// One block of a PEM text.
-struct Block<'a> {
-    label: &'a str,
-    body: &'a str,
-}
-
-impl Block<'_> {
-    fn bytes(&self) -> Option<Vec<u8>> {
-        let is_header = |line: &&str| line.contains(':') || line.trim().is_empty();
-        let lines = self.body.lines().skip_while(is_header);
-        let compact: Vec<u8> = lines.flat_map(str::bytes).filter(|b| !b.is_ascii_whitespace()).collect();
-        STANDARD.decode(compact).ok().filter(|bytes| !bytes.is_empty())
-    }
-}
-
-/// The blocks of a PEM text, one after the other; text around them is passed over.
-fn blocks(pem: &str) -> impl Iterator<Item = Block<'_>> {
-    let mut rest = pem;
-    std::iter::from_fn(move || {
-        let (_, after) = rest.split_once(BEGIN)?;
-        let (label, after) = after.split_once("-----")?;
-        let (body, after) = after.split_once(END)?;
-        rest = after.strip_prefix(label)?.strip_prefix("-----")?;
-        Some(Block { label, body })
-    })
 }
 
 /// What is known of the first certificate; the others of the chain must be readable too.

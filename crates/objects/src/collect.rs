@@ -12,7 +12,8 @@ use gatepost_core::reason::DUPLICATE_OBJECT;
 use gatepost_core::snapshot::Snapshot;
 
 use crate::locate::{Located, Mark, locate, place_all};
-use crate::parse::{Origin, Read, Settings, join, read};
+use crate::parse::{Origin, Read, Settings, join, read_with};
+use crate::pool::Pool;
 
 /// One text. Its debug output is only its size, for it may hold private keys.
 #[derive(Clone)]
@@ -71,16 +72,17 @@ pub struct Loaded {
 /// Reads texts by name, in order; of two objects with one name the later one is used.
 pub fn collect(texts: impl IntoIterator<Item = (Str, Vec<u8>)>, settings: &Settings) -> Loaded {
     let mut loaded = Loaded::default();
+    let mut pool = Pool::new();
     for (name, bytes) in texts {
-        loaded.add(name, bytes, settings);
+        loaded.add(name, bytes, settings, &mut pool);
     }
     loaded
 }
 
 impl Loaded {
     /// Reads one more text.
-    pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &Settings) {
-        let reading = read(&name, &bytes, settings);
+    pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &Settings, pool: &mut Pool) {
+        let reading = read_with(&name, &bytes, settings, pool);
         self.texts.insert(name, SourceText::new(bytes, reading.private));
         self.diagnostics.extend(reading.diagnostics);
         for (kind, count) in reading.passed_over {

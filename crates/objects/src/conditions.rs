@@ -1,19 +1,28 @@
 //! Conditions of a status, as somebody wrote them. Nothing is judged here: what cannot be understood is left empty.
 
-use gatepost_core::model::{Condition, ListenerStatus};
+use gatepost_core::model::{Condition, Conditions, List, ListenerStatus, Time};
 
-use crate::fields::Fields;
+use crate::fields::{Fields, Node};
 
 /// The conditions below `conditions`.
-pub(crate) fn conditions(status: &Fields<'_>) -> Vec<Condition> {
-    status.mappings("conditions", |f| Condition {
-        kind: f.text("type").unwrap_or_default(),
-        status: f.text("status").unwrap_or_default(),
-        reason: f.text("reason").unwrap_or_default(),
-        message: f.text("message").unwrap_or_default(),
-        observed_generation: f.number("observedGeneration"),
-        last_transition: f.text("lastTransitionTime"),
-    })
+pub(crate) fn conditions(status: &Fields<'_>) -> Conditions {
+    let mut times = Vec::new();
+    Conditions::new(said(status, &mut times), times)
+}
+
+/// The conditions below `conditions`; their times are added to a list.
+pub(crate) fn said(status: &Fields<'_>, times: &mut Vec<Option<Time>>) -> List<Condition> {
+    let said = status.mappings("conditions", |f| {
+        times.push(f.node("lastTransitionTime").and_then(Node::text).map(Time::new));
+        Condition {
+            kind: f.text("type").unwrap_or_default(),
+            status: f.text("status").unwrap_or_default(),
+            reason: f.text("reason").unwrap_or_default(),
+            message: f.text("message").unwrap_or_default(),
+            observed_generation: f.number("observedGeneration"),
+        }
+    });
+    status.share_list(said)
 }
 
 /// The listeners below `listeners` of a status.

@@ -5,13 +5,13 @@
 //! and never decides what an absent field means.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 
 use gatepost_core::diagnostic::FieldPath;
-use gatepost_core::model::{Labels, Str};
+use gatepost_core::model::{Labels, List, Str};
 use gatepost_core::reason::{INVALID_FIELD, Reason, UNKNOWN_FIELD, UNKNOWN_VALUE};
 use serde_json::{Map, Value};
 
+use crate::pool::Pooled;
 use crate::shapes::Shape;
 
 mod node;
@@ -80,7 +80,7 @@ impl<'a> Fields<'a> {
 
     /// A text field.
     pub(crate) fn text(&self, key: &'static str) -> Option<Str> {
-        self.node(key)?.text().map(Str::from)
+        self.node(key)?.text().map(|text| self.share(text))
     }
 
     /// A yes-or-no field.
@@ -143,13 +143,13 @@ impl<'a> Fields<'a> {
 
     /// A list of texts. An item that is none is reported and read as an empty one, so that items keep their numbers.
     pub(crate) fn texts(&self, key: &'static str) -> Vec<Str> {
-        self.list(key, |node| Some(node.text().unwrap_or_default().into()))
+        self.list(key, |node| Some(self.share(node.text().unwrap_or_default())))
     }
 
     /// A text field of a certain shape; one of another shape is reported and used as it is. A field that is there and is no
     /// text is an empty one, never an absent one: absent often means "any".
     pub(crate) fn shaped(&self, key: &'static str, shape: Shape) -> Option<Str> {
-        self.node(key).map(|node| node.shaped(shape).unwrap_or_default().into())
+        self.node(key).map(|node| self.share(node.shaped(shape).unwrap_or_default()))
     }
 
     /// A text of a certain shape that must be there.
@@ -160,7 +160,8 @@ impl<'a> Fields<'a> {
 
     /// A mapping from text to text.
     pub(crate) fn labels(&self, key: &'static str) -> Labels {
-        self.entries(key, |_, node| node.text().map(Str::from))
+        let pairs = self.entries(key, |_, node| node.text().map(|text| self.share(text)));
+        self.sink.labels(pairs.into_iter().collect())
     }
 
     /// A mapping with keys that nobody can know in advance.
@@ -168,14 +169,24 @@ impl<'a> Fields<'a> {
         &self,
         key: &'static str,
         mut read: impl FnMut(&str, Node<'_>) -> Option<T>,
-    ) -> BTreeMap<Str, T> {
-        let Some(node) = self.node(key) else { return Default::default() };
+    ) -> Vec<(Str, T)> {
+        let Some(node) = self.node(key) else { return Vec::new() };
         let Value::Object(map) = node.value else { return node.wrong("a mapping").unwrap_or_default() };
         let each = |(name, value): (&'_ String, &'_ Value)| {
             let path = node.path.key(name);
-            read(name, Node { value, path, ..node }).map(|value| (Str::from(name.as_str()), value))
+            read(name, Node { value, path, ..node }).map(|value| (self.share(name), value))
         };
         map.iter().filter_map(each).collect()
+    }
+
+    /// A text, shared with those of other objects.
+    pub(crate) fn share(&self, text: &str) -> Str {
+        self.sink.text(text)
+    }
+
+    /// A list, shared with those of other objects.
+    pub(crate) fn share_list<T: Pooled>(&self, items: Vec<T>) -> List<T> {
+        self.sink.list(items)
     }
 
     /// Tells that a field must be there, if it is not.

@@ -100,7 +100,7 @@ pub(crate) fn admission(f: &Fields<'_>, words: &[&str], default: Admission) -> A
 fn selector(f: &Fields<'_>) -> Selector {
     let wrong_before = f.sink().wrong_types();
     let labels = f.labels("matchLabels");
-    let equal = labels.into_iter().map(|(key, value)| Requirement { key, test: Test::In(vec![value]) });
+    let equal = labels.iter().map(|(key, value)| Requirement { key: key.clone(), test: Test::In(vec![value.clone()]) });
     let mut requirements: Vec<Requirement> = equal.collect();
     requirements.extend(f.mappings("matchExpressions", requirement));
     if f.sink().wrong_types() > wrong_before {

@@ -18,6 +18,7 @@ use crate::fields::{Fields, Sink, shortened};
 use crate::kinds::{self, Found, Row};
 use crate::locate::{Mark, place_all};
 use crate::metadata::metadata;
+use crate::pool::Pool;
 use crate::tree::{self, Broken};
 
 /// How large texts may be.
@@ -103,7 +104,12 @@ pub enum Interpreted {
 
 /// Reads a text that may hold any number of YAML or JSON documents.
 pub fn read(source: &str, text: &[u8], settings: &Settings) -> Reading {
-    let mut reader = Reader { source: source.into(), text, settings, reading: Reading::default() };
+    read_with(source, text, settings, &mut Pool::new())
+}
+
+/// Reads a text whose objects share what they have in common with those that were read with the same pool.
+pub fn read_with(source: &str, text: &[u8], settings: &Settings, pool: &mut Pool) -> Reading {
+    let mut reader = Reader { source: source.into(), text, settings, pool, reading: Reading::default() };
     if let Some((line, message)) = refusal(text, settings) {
         reader.broken(line, 1, message);
         return reader.reading;
@@ -114,27 +120,38 @@ pub fn read(source: &str, text: &[u8], settings: &Settings) -> Reading {
     reader.reading
 }
 
-/// Reads one object from a tree of values, such as a watch delivers.
+/// Reads one object from a tree of values.
 pub fn interpret(value: &Value, settings: &Settings) -> Interpreted {
+    interpret_with(value, settings, &mut Pool::new())
+}
+
+/// Reads one object from a tree of values, such as a watch delivers. It shares what it has in common with those that were
+/// read with the same pool, which a watch keeps for as long as it lives.
+pub fn interpret_with(value: &Value, settings: &Settings, pool: &mut Pool) -> Interpreted {
     let Value::Object(map) = value else {
         return Interpreted::Unreadable(
             FieldPath::root(),
             format!("a document must be a mapping, this one is {}", type_of(value)),
         );
     };
-    typed(map, text_of(map, "apiVersion"), text_of(map, "kind"), settings)
+    typed(map, (text_of(map, "apiVersion"), text_of(map, "kind")), settings, pool)
 }
 
 /// Reads one object as what it says, or its list says, that it is.
-fn typed(map: &Map<String, Value>, version: Option<&str>, kind: Option<&str>, settings: &Settings) -> Interpreted {
+fn typed(
+    map: &Map<String, Value>,
+    (version, kind): (Option<&str>, Option<&str>),
+    settings: &Settings,
+    pool: &mut Pool,
+) -> Interpreted {
     let (Some(version), Some(kind)) = (version, kind) else {
         return without_type(kind);
     };
     let (group, version_word) = version.rsplit_once('/').unwrap_or(("", version));
     let name = format!("{}/{}", shortened(version), shortened(kind));
     match kinds::find(group, kind) {
-        Found::Row(row) => object(map, row, version_word, None, settings),
-        Found::DraftListenerSet(row) => object(map, row, version_word, Some(DRAFT), settings),
+        Found::Row(row) => object(map, (row, version_word), None, settings, pool),
+        Found::DraftListenerSet(row) => object(map, (row, version_word), Some(DRAFT), settings, pool),
         Found::Misspelt(right) => {
             Interpreted::PassedOver(name, Some(format!("`kind` is `{kind}`; did you mean `{right}`?")))
         }
@@ -160,13 +177,19 @@ fn without_type(kind: Option<&str>) -> Interpreted {
     }
 }
 
-fn object(map: &Map<String, Value>, row: &Row, version: &str, draft: Option<&str>, settings: &Settings) -> Interpreted {
+fn object(
+    map: &Map<String, Value>,
+    (row, version): (&Row, &str),
+    draft: Option<&str>,
+    settings: &Settings,
+    pool: &mut Pool,
+) -> Interpreted {
     let kind = row.kind;
-    let key = match key(map, kind, settings) {
+    let key = match key(map, kind, settings, pool) {
         Ok(key) => key,
         Err((field, message)) => return Interpreted::Unreadable(field, message),
     };
-    let sink = Sink::new(ObjectRef { kind, key: key.clone() });
+    let sink = Sink::with_pool(ObjectRef { kind, key: key.clone() }, std::mem::take(pool));
     let root = Fields::root(map, &sink, row.strictness);
     root.ignore(&["apiVersion", "kind"]);
     if let Some(note) = draft {
@@ -176,11 +199,13 @@ fn object(map: &Map<String, Value>, row: &Row, version: &str, draft: Option<&str
     }
     let object = (row.read)(metadata(&root, key), &root, version);
     root.finish();
-    Interpreted::Object(object, sink.into_diagnostics())
+    let (diagnostics, filled) = sink.into_parts();
+    *pool = filled;
+    Interpreted::Object(object, diagnostics)
 }
 
 /// Namespace and name; without a name nothing can be said about an object.
-fn key(map: &Map<String, Value>, kind: Kind, settings: &Settings) -> Result<Key, (FieldPath, String)> {
+fn key(map: &Map<String, Value>, kind: Kind, settings: &Settings, pool: &mut Pool) -> Result<Key, (FieldPath, String)> {
     let metadata = map.get("metadata").and_then(Value::as_object);
     let name = metadata.and_then(|metadata| metadata.get("name"));
     let generated = metadata.is_some_and(|metadata| metadata.contains_key("generateName"));
@@ -188,7 +213,8 @@ fn key(map: &Map<String, Value>, kind: Kind, settings: &Settings) -> Result<Key,
     match name {
         Some(Value::String(name)) if !name.is_empty() => {
             let namespace = metadata.and_then(|metadata| text_of(metadata, "namespace")).unwrap_or(&settings.namespace);
-            Ok(Key::new(if kind.is_cluster_scoped() { "" } else { namespace }, name.as_str()))
+            let namespace = if kind.is_cluster_scoped() { "" } else { namespace };
+            Ok(Key::new(pool.text(namespace), pool.text(name)))
         }
         Some(value @ (Value::Bool(_) | Value::Number(_))) => Err((
             field,
@@ -226,6 +252,7 @@ struct Reader<'a> {
     source: Str,
     text: &'a [u8],
     settings: &'a Settings,
+    pool: &'a mut Pool,
     reading: Reading,
 }
 
@@ -285,7 +312,8 @@ impl Reader<'_> {
             let origin = Origin { prefix: origin.prefix.key("items").index(i), ..origin.clone() };
             match heir(item, inherited) {
                 Some((map, (version, kind))) => {
-                    self.keep(typed(map, version, Some(kind), self.settings), &origin, told);
+                    let found = typed(map, (version, Some(kind)), self.settings, self.pool);
+                    self.keep(found, &origin, told);
                 }
                 None => self.items(item, &origin, told),
             }
@@ -294,7 +322,8 @@ impl Reader<'_> {
 
     fn item(&mut self, value: &Value, origin: &Origin, told: &mut Vec<(FieldPath, Diagnostic)>) {
         if !value.is_null() {
-            self.keep(interpret(value, self.settings), origin, told);
+            let found = interpret_with(value, self.settings, self.pool);
+            self.keep(found, origin, told);
         }
     }
 

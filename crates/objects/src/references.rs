@@ -22,8 +22,8 @@ pub(crate) const SECRET: Default = Default { group: "", kind: "Secret" };
 /// A reference whose group and kind may be left out.
 pub(crate) fn reference(fields: &Fields<'_>, default: Default) -> Reference {
     Reference {
-        group: fields.shaped("group", Shape::Group).unwrap_or_else(|| default.group.into()),
-        kind: fields.shaped("kind", Shape::Kind).unwrap_or_else(|| default.kind.into()),
+        group: fields.shaped("group", Shape::Group).unwrap_or_else(|| fields.share(default.group)),
+        kind: fields.shaped("kind", Shape::Kind).unwrap_or_else(|| fields.share(default.kind)),
         namespace: fields.shaped("namespace", Shape::Label),
         name: fields.required("name", Shape::ObjectName),
     }

@@ -1,7 +1,7 @@
 //! Points in time and durations as Kubernetes writes them.
 
 /// Reads an RFC 3339 time as seconds since 1970; fractions are cut off.
-pub(crate) fn timestamp(text: &str) -> Option<i64> {
+pub fn timestamp(text: &str) -> Option<i64> {
     let bytes = text.as_bytes();
     let digits = |range: std::ops::Range<usize>| -> Option<i64> {
         let part = text.get(range)?;

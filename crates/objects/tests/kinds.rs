@@ -48,7 +48,8 @@ fn who_an_object_is() {
     let meta = one(text).meta().clone();
     assert_eq!(meta.key, Key::new("default", "a"));
     assert_eq!((meta.created, meta.generation), (Some(60), Some(3)));
-    assert_eq!((meta.labels["l"].as_ref(), meta.annotations["x"].as_ref()), ("m", "y"));
+    assert_eq!(meta.labels.get("l").map(AsRef::as_ref), Some("m"));
+    assert_eq!(meta.annotations.get("x").map(AsRef::as_ref), Some("y"));
     let class = one(
         "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: a, namespace: b}\nspec: {controllerName: a.b/c}\n",
     );
@@ -159,7 +160,10 @@ fn http_route_defaults() {
         let empty = of("{parentRefs: [{name: g}]}");
         let parent = ParentRef { target: reference(GATEWAY_GROUP, "Gateway", None, "g"), section: None, port: None };
         assert_eq!(empty.parents, [parent]);
-        assert_eq!(empty.rules, [Rule { matches: Matches::Http(vec![HttpMatch::default()]), ..Rule::default() }]);
+        assert_eq!(
+            empty.rules,
+            [Rule { matches: Matches::Http(vec![HttpMatch::default()].into()), ..Rule::default() }]
+        );
         for spec in [
             "{rules: [{}]}",
             "{rules: [{matches: []}]}",
@@ -169,8 +173,12 @@ fn http_route_defaults() {
             assert_eq!(of(spec).rules, empty.rules, "{spec}");
         }
         let backend = of("{rules: [{backendRefs: [{name: s, port: 80}]}]}").rules[0].backends[0].clone();
-        let expected =
-            BackendRef { target: reference("", "Service", None, "s"), port: Some(80), weight: 1, filters: Vec::new() };
+        let expected = BackendRef {
+            target: reference("", "Service", None, "s"),
+            port: Some(80),
+            weight: 1,
+            filters: Vec::new().into(),
+        };
         assert_eq!(backend, expected);
     }
 }
@@ -231,7 +239,7 @@ fn grpc_route() {
             (Some("s"), &MatchKind::Exact, 1)
         );
         assert_eq!((&matches[1].service, &matches[1].kind), (&None, &MatchKind::Exact));
-        assert_eq!(route.rules[1].matches, Matches::Grpc(Vec::new()));
+        assert_eq!(route.rules[1].matches, Matches::Grpc(Vec::new().into()));
     }
 }
 

@@ -10,11 +10,11 @@ pub mod program;
 pub mod scratch;
 pub mod servers;
 pub mod tree;
-pub mod world;
 
 mod compact;
 mod reduce;
 
+pub use gatepost_worlds as world;
 pub use libtest_mimic::{Arguments, Failed, Trial};
 
 /// Runs tests as `cargo test` expects it of a program, and ends the process.

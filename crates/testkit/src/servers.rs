@@ -14,11 +14,14 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 pub mod bind;
+pub mod external_dns;
 pub mod knot;
 pub mod kube;
 pub mod pdns;
+pub mod pebble;
 pub mod peers;
 mod process;
+pub mod relay;
 
 /// The programs that tests run as authoritative primaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -144,6 +147,11 @@ impl Server {
         self.wait()
     }
 
+    /// The number of its process, while it runs.
+    pub fn id(&self) -> Option<u32> {
+        self.process().as_ref().map(Child::id)
+    }
+
     /// Sends a signal by its name, such as `STOP`.
     pub fn signal(&self, name: &str) {
         if let Some(process) = &*self.process() {
@@ -156,20 +164,9 @@ impl Server {
         fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
     }
 
-    /// The whole zone as other tools see it: one record per line, sorted, without SOA. Names are in lower case, because
-    /// compression on the wire mixes the cases of equal names.
+    /// The whole zone as other tools see it, see [`dump`].
     pub fn dump(&self, zone: &str) -> io::Result<Vec<String>> {
-        let key = format!("{KEY_ALGORITHM}:{KEY_NAME}:{KEY_SECRET}");
-        let (server, port) = (format!("@{}", self.address.ip()), self.address.port().to_string());
-        let words = ["-p", &port, &server, "-y", &key, "+noall", "+answer", "+onesoa", "axfr", zone];
-        let text = output(Command::new("dig").args(words))?;
-        let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
-        let lowered = |line: String| if line.contains(" IN TXT ") { line } else { line.to_ascii_lowercase() };
-        let lines = text.lines().map(|line| lowered(words(line)));
-        let is_record = |line: &String| !line.is_empty() && !line.starts_with(';') && !line.contains(" in soa ");
-        let mut lines: Vec<String> = lines.filter(is_record).collect();
-        lines.sort();
-        Ok(lines)
+        dump(self.address, zone)
     }
 
     /// Changes the zone behind everybody's back, in the language of `nsupdate`.
@@ -245,6 +242,22 @@ pub fn free_address() -> io::Result<SocketAddr> {
         }
     }
     Err(other("no port is free for both UDP and TCP".to_owned()))
+}
+
+/// The whole zone of a server that knows the key of the test bed, as other tools see it: one record per line, sorted, without
+/// SOA. Names are in lower case, because compression on the wire mixes the cases of equal names.
+pub fn dump(address: SocketAddr, zone: &str) -> io::Result<Vec<String>> {
+    let key = format!("{KEY_ALGORITHM}:{KEY_NAME}:{KEY_SECRET}");
+    let (server, port) = (format!("@{}", address.ip()), address.port().to_string());
+    let words = ["-p", &port, &server, "-y", &key, "+noall", "+answer", "+onesoa", "axfr", zone];
+    let text = output(Command::new("dig").args(words))?;
+    let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+    let lowered = |line: String| if line.contains(" IN TXT ") { line } else { line.to_ascii_lowercase() };
+    let lines = text.lines().map(|line| lowered(words(line)));
+    let is_record = |line: &String| !line.is_empty() && !line.starts_with(';') && !line.contains(" in soa ");
+    let mut lines: Vec<String> = lines.filter(is_record).collect();
+    lines.sort();
+    Ok(lines)
 }
 
 /// Runs a program to its end; a failure has what it said.

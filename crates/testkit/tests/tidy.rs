@@ -122,6 +122,17 @@ fn every_reason_has_its_page() {
 }
 
 /// Where the documents leave a choice it has a number, and at least one golden case shows it.
+/// `core` reads no files, so the test that runs these seeds names each.
+#[test]
+fn every_seed_of_ownership_is_run() {
+    let test = read("crates/core/tests/seeds.rs");
+    let seeds: Vec<String> = ours().into_iter().filter(|name| name.starts_with("fuzz/seeds/ownership/")).collect();
+    assert!(seeds.len() >= 5);
+    for seed in seeds {
+        assert!(test.contains(&seed), "{seed} is run by no test");
+    }
+}
+
 #[test]
 fn every_choice_has_its_case() {
     let cases = ours().into_iter().filter(|name| name.starts_with("tests/cases/") && name.ends_with(".yaml"));

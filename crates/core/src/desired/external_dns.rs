@@ -19,7 +19,6 @@ mod endpoints;
 #[cfg(test)]
 pub(crate) mod fixtures;
 mod hosts;
-mod index;
 mod parents;
 mod resolve;
 mod settle;

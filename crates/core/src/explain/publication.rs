@@ -72,7 +72,7 @@ fn certificates(world: World<'_>, desired: &Desired, explanation: &Explanation) 
         .filter(|link| link.role == Role::Listener)
         .map(|link| &*link.name)
         .collect();
-    let listeners = world.topology.listeners.iter().filter(|l| l.spec().terminates_tls());
+    let listeners = world.topology.listener_ids().map(|(_, listener)| listener).filter(|l| l.spec().terminates_tls());
     let listeners = listeners.filter(|l| serving.contains(&*l.key().to_string()));
     listeners.flat_map(|listener| walks(world, desired, listener, &explanation.hostname)).collect()
 }

@@ -49,7 +49,8 @@ fn loosely(text: &str) -> String {
 
 fn parent_chains(world: World<'_>, route: &RouteState, index: usize, hostname: &Hostname, asks: Asks) -> Vec<Chain> {
     let parent = &route.parents[index];
-    if parent.candidates.is_empty() {
+    let candidates = world.candidates(route, index);
+    if candidates.is_empty() {
         let broken = world.parent(route, index).or_else(|| out_of_scope(world, route, index));
         let refused = asks == Asks::ByName;
         let mut links = gateway_links(world, parent.gateway());
@@ -58,7 +59,7 @@ fn parent_chains(world: World<'_>, route: &RouteState, index: usize, hostname: &
     }
     let relevant =
         |c: &&Candidate| asks == Asks::ByName || world.topology.listener(c.listener).hostname.contains(hostname);
-    parent.candidates.iter().filter(relevant).map(|c| candidate_chain(world, route, index, c, hostname)).collect()
+    candidates.iter().filter(relevant).map(|c| candidate_chain(world, route, index, c, hostname)).collect()
 }
 
 fn out_of_scope(world: World<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
@@ -138,8 +139,7 @@ fn shadowed(world: World<'_>, route: &RouteState, id: ListenerId, hostname: &Hos
     };
     let covering = world.topology.listener_ids().filter(|(_, l)| same_door(l) && l.hostname.contains(hostname));
     let (owner, state) = covering.max_by_key(|(_, l)| l.hostname.specificity())?;
-    let reaches = route.parents.iter().flat_map(|p| &p.candidates).any(|c| c.listener == owner && c.verdict.is_ok());
-    if owner == id || reaches {
+    if owner == id || route.is_attached_to(owner) {
         return None;
     }
     let message = format!(

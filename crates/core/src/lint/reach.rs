@@ -20,13 +20,13 @@ pub(super) fn unreachable(world: World<'_>) -> Vec<Diagnostic> {
 struct Owners {
     doors: Vec<HostIndex<ListenerId>>,
     /// The door of each listener, where it serves and has a hostname.
-    door: Vec<Option<usize>>,
+    door: BTreeMap<ListenerId, usize>,
 }
 
 impl Owners {
     fn of(world: World<'_>) -> Owners {
         let mut numbers: BTreeMap<(&Key, u16, &Protocol), usize> = BTreeMap::new();
-        let mut owners = Owners { doors: Vec::new(), door: Vec::new() };
+        let mut owners = Owners { doors: Vec::new(), door: BTreeMap::new() };
         for (id, listener) in world.topology.listener_ids() {
             let spec = listener.spec();
             let serving = listener.is_serving() && spec.protocol.has_hostname();
@@ -39,15 +39,14 @@ impl Owners {
             if let Some(index) = door.and_then(|door| owners.doors.get_mut(door)) {
                 index.insert(listener.hostname.clone(), id);
             }
-            owners.door.push(door);
+            owners.door.extend(door.map(|door| (id, door)));
         }
         owners
     }
 
     /// The most specific listener that takes every request for a name, perhaps this one itself.
     fn owner(&self, listener: ListenerId, name: &Hostname) -> Option<ListenerId> {
-        let door = (*self.door.get(listener.0 as usize)?)?;
-        let index = self.doors.get(door)?;
+        let index = self.doors.get(*self.door.get(&listener)?)?;
         let wider = || {
             let inner = name.wildcard_base().unwrap_or(name.as_str());
             index.lookup(inner).find(|(other, _)| !other.is_precise()).map(|(_, id)| id)
@@ -59,18 +58,15 @@ impl Owners {
 /// Names that a route has on a listener while another listener takes all requests for them.
 fn shadowed(world: World<'_>, owners: &Owners, route: &RouteState) -> Vec<Diagnostic> {
     let mut all = Vec::new();
-    let attached = || route.parents.iter().flat_map(|p| &p.candidates);
-    for candidate in attached() {
-        let listener = world.topology.listener(candidate.listener);
-        let Ok(names) = &candidate.verdict else { continue };
+    for attachment in route.attachments() {
+        let listener = world.topology.listener(attachment.listener);
         if !listener.is_serving() {
             continue;
         }
-        for name in names {
-            let owner = owners.owner(candidate.listener, &name.hostname).filter(|owner| *owner != candidate.listener);
-            let Some(owner) = owner else { continue };
-            let reached = attached().any(|c| c.listener == owner && c.verdict.is_ok());
-            if !reached {
+        for name in &attachment.names {
+            let owner = owners.owner(attachment.listener, &name.hostname);
+            let Some(owner) = owner.filter(|owner| *owner != attachment.listener) else { continue };
+            if !route.is_attached_to(owner) {
                 all.push(shadow(world, route, listener, owner, name));
             }
         }

@@ -16,9 +16,10 @@ pub(super) fn parent(world: World<'_>, route: &RouteState, index: usize) -> Opti
     if refused == reason::SECTION_NOT_FOUND {
         return Some(section(world, route, index));
     }
-    let furthest = state.candidates.iter().find(|c| c.verdict.as_ref().err() == Some(&refused))?;
+    let candidates = world.candidates(route, index);
+    let furthest = candidates.iter().find(|c| c.verdict.as_ref().err() == Some(&refused))?;
     let mut diagnostic = refusal(world, route, index, furthest.listener, refused);
-    let others = state.candidates.len() - 1;
+    let others = candidates.len() - 1;
     if others > 0 {
         diagnostic
             .message
@@ -320,7 +321,7 @@ pub(super) fn repeated_parents(route: &RouteState) -> Vec<Diagnostic> {
 
 /// Hostnames of an attached route that no listener it attaches to covers.
 pub(super) fn ignored_hostnames(world: World<'_>, route: &RouteState) -> Vec<Diagnostic> {
-    let attached: Vec<_> = route.parents.iter().flat_map(|p| &p.candidates).filter(|c| c.verdict.is_ok()).collect();
+    let attached: Vec<_> = route.attachments().collect();
     if attached.is_empty() || !route.route.kind.has_hostnames() {
         return Vec::new();
     }

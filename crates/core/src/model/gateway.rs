@@ -1,6 +1,6 @@
 //! GatewayClass, Gateway, ListenerSet and their listeners.
 
-use super::{Condition, Kind, Meta, ObjectRef, Reference, Str, WrittenHostname};
+use super::{Conditions, Kind, Meta, ObjectRef, Reference, Str, WrittenHostname};
 use crate::selector::Selector;
 
 /// A class of Gateways and who runs them.
@@ -13,7 +13,7 @@ pub struct GatewayClass {
     /// `status.supportedFeatures`.
     pub features: Vec<Str>,
     /// `status.conditions`.
-    pub conditions: Vec<Condition>,
+    pub conditions: Conditions,
 }
 
 /// A Gateway.
@@ -41,7 +41,7 @@ pub struct Gateway {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GatewayStatus {
     /// Conditions.
-    pub conditions: Vec<Condition>,
+    pub conditions: Conditions,
     /// Addresses it answers at.
     pub addresses: Vec<Address>,
     /// Per listener.
@@ -54,7 +54,7 @@ pub struct ListenerStatus {
     /// Which listener.
     pub name: Str,
     /// Conditions.
-    pub conditions: Vec<Condition>,
+    pub conditions: Conditions,
 }
 
 /// An address of a Gateway.
@@ -80,7 +80,7 @@ pub struct ListenerSet {
     /// Its listeners, in order.
     pub listeners: Vec<Listener>,
     /// `status.conditions`, as read.
-    pub conditions: Vec<Condition>,
+    pub conditions: Conditions,
     /// `status.listeners`, as read.
     pub listener_status: Vec<ListenerStatus>,
 }

@@ -1,6 +1,6 @@
 //! The one Route type: five wire shapes, one set of rules.
 
-use super::{Condition, Kind, Meta, ObjectRef, Reference, Str, WrittenHostname};
+use super::{Kind, List, Meta, ObjectRef, Reference, RouteStatus, Str, WrittenHostname};
 
 /// A route of any kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,13 +10,13 @@ pub struct Route {
     /// Name and labels.
     pub meta: Meta,
     /// Where it wants to attach, in order.
-    pub parents: Vec<ParentRef>,
+    pub parents: List<ParentRef>,
     /// Hostnames as written; none means every name. TCP and UDP routes have none.
-    pub hostnames: Vec<WrittenHostname>,
+    pub hostnames: List<WrittenHostname>,
     /// Rules, in order.
-    pub rules: Vec<Rule>,
+    pub rules: List<Rule>,
     /// `status.parents`, as read.
-    pub status: Vec<ParentStatus>,
+    pub status: RouteStatus,
 }
 
 impl Route {
@@ -68,7 +68,7 @@ impl RouteKind {
 }
 
 /// Where a route wants to attach. Group and kind carry the API server's defaults.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ParentRef {
     /// The object.
     pub target: Reference,
@@ -78,51 +78,40 @@ pub struct ParentRef {
     pub port: Option<u16>,
 }
 
-/// `status.parents[]`, as read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParentStatus {
-    /// Which parent it speaks of.
-    pub parent: ParentRef,
-    /// Who wrote it.
-    pub controller: Str,
-    /// Conditions.
-    pub conditions: Vec<Condition>,
-}
-
 /// One rule of a route.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rule {
     /// Its name, where given.
     pub name: Option<Str>,
     /// What it matches.
     pub matches: Matches,
     /// Filters, in order.
-    pub filters: Vec<Filter>,
+    pub filters: List<Filter>,
     /// Backends, in order.
-    pub backends: Vec<BackendRef>,
+    pub backends: List<BackendRef>,
 }
 
 /// What a rule matches; each item is a candidate of its own.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Matches {
     /// Every connection (TLS, TCP, UDP).
     #[default]
     Everything,
     /// HTTP requests; never empty, the default match is filled in.
-    Http(Vec<HttpMatch>),
+    Http(List<HttpMatch>),
     /// gRPC calls; empty matches every call.
-    Grpc(Vec<GrpcMatch>),
+    Grpc(List<GrpcMatch>),
 }
 
 /// One item of an HTTPRoute rule's `matches`: all parts must hold.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpMatch {
     /// Path; the default is the prefix `/`.
     pub path: PathMatch,
     /// Headers.
-    pub headers: Vec<ValueMatch>,
+    pub headers: List<ValueMatch>,
     /// Query parameters.
-    pub query: Vec<ValueMatch>,
+    pub query: List<ValueMatch>,
     /// Method.
     pub method: Option<Str>,
 }
@@ -130,12 +119,12 @@ pub struct HttpMatch {
 impl Default for HttpMatch {
     fn default() -> Self {
         let path = PathMatch { kind: MatchKind::Prefix, value: "/".into() };
-        HttpMatch { path, headers: Vec::new(), query: Vec::new(), method: None }
+        HttpMatch { path, headers: List::new(), query: List::new(), method: None }
     }
 }
 
 /// How a value is compared.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MatchKind {
     /// Equal.
     Exact,
@@ -148,7 +137,7 @@ pub enum MatchKind {
 }
 
 /// A path to compare with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathMatch {
     /// How.
     pub kind: MatchKind,
@@ -157,7 +146,7 @@ pub struct PathMatch {
 }
 
 /// A header or query parameter to compare with.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueMatch {
     /// How.
     pub kind: MatchKind,
@@ -168,7 +157,7 @@ pub struct ValueMatch {
 }
 
 /// One item of a GRPCRoute rule's `matches`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct GrpcMatch {
     /// How service and method are compared.
     pub kind: MatchKind,
@@ -177,11 +166,11 @@ pub struct GrpcMatch {
     /// Method.
     pub method: Option<Str>,
     /// Headers.
-    pub headers: Vec<ValueMatch>,
+    pub headers: List<ValueMatch>,
 }
 
 /// What a rule or backend does to a request or its response.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// Changes request headers.
     RequestHeaders(HeaderChange),
@@ -204,18 +193,18 @@ pub enum Filter {
 }
 
 /// Changes to headers: set, then add, then remove.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HeaderChange {
     /// Name and value; replaces.
-    pub set: Vec<(Str, Str)>,
+    pub set: List<(Str, Str)>,
     /// Name and value; appends.
-    pub add: Vec<(Str, Str)>,
+    pub add: List<(Str, Str)>,
     /// Names.
-    pub remove: Vec<Str>,
+    pub remove: List<Str>,
 }
 
 /// `requestRedirect`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Redirect {
     /// `http` or `https`; unset keeps the request's.
     pub scheme: Option<Str>,
@@ -230,7 +219,7 @@ pub struct Redirect {
 }
 
 /// `urlRewrite`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Rewrite {
     /// Host.
     pub hostname: Option<Str>,
@@ -239,7 +228,7 @@ pub struct Rewrite {
 }
 
 /// How a path is changed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum PathChange {
     /// The whole path.
     Full(Str),
@@ -250,24 +239,24 @@ pub enum PathChange {
 }
 
 /// `cors`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Cors {
     /// Origins; `*` or wildcards in the host.
-    pub origins: Vec<Str>,
+    pub origins: List<Str>,
     /// Whether credentials may be sent.
     pub credentials: bool,
     /// Methods; `*` for all.
-    pub methods: Vec<Str>,
+    pub methods: List<Str>,
     /// Request headers; `*` for all.
-    pub headers: Vec<Str>,
+    pub headers: List<Str>,
     /// Response headers that scripts may read.
-    pub expose: Vec<Str>,
+    pub expose: List<Str>,
     /// Seconds a preflight may be remembered.
     pub max_age: u32,
 }
 
 /// A backend of a rule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BackendRef {
     /// The object; group and kind default to a Service.
     pub target: Reference,
@@ -276,5 +265,5 @@ pub struct BackendRef {
     /// Share of the requests.
     pub weight: u32,
     /// Filters for this backend only.
-    pub filters: Vec<Filter>,
+    pub filters: List<Filter>,
 }

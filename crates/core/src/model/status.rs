@@ -1,9 +1,15 @@
-//! Conditions, as read and as made.
+//! Conditions and statuses, as read and as made.
+//!
+//! What is said is the same for most objects; only when it was said differs. So the two are kept apart: equal conditions can be
+//! one value, and the times beside them are mostly a single one.
 
-use super::Str;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
-/// One condition of a status.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use super::{List, ParentRef, Str, Time};
+
+/// One condition of a status, without its time.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Condition {
     /// Its type, such as `Accepted`.
     pub kind: Str,
@@ -15,8 +21,6 @@ pub struct Condition {
     pub message: Str,
     /// The generation it speaks of.
     pub observed_generation: Option<i64>,
-    /// When the status last flipped, as written.
-    pub last_transition: Option<Str>,
 }
 
 impl Condition {
@@ -29,7 +33,6 @@ impl Condition {
             reason: reason.into(),
             message: message.into(),
             observed_generation: None,
-            last_transition: None,
         }
     }
 
@@ -42,4 +45,203 @@ impl Condition {
 /// The first condition of a type.
 pub fn condition<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Condition> {
     conditions.iter().find(|c| &*c.kind == kind)
+}
+
+/// Conditions, and when the status of each last flipped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Conditions {
+    said: List<Condition>,
+    since: Since,
+}
+
+impl Conditions {
+    /// Conditions with their times; where there are fewer times than conditions, the last ones have none.
+    pub fn new(said: List<Condition>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
+        Conditions { said, since: times.into_iter().collect() }
+    }
+
+    /// The conditions with their times.
+    pub fn timed(&self) -> impl Iterator<Item = (&Condition, Option<Time>)> {
+        self.said.iter().enumerate().map(|(place, condition)| (condition, self.since.at(place)))
+    }
+}
+
+impl Deref for Conditions {
+    type Target = [Condition];
+
+    fn deref(&self) -> &[Condition] {
+        &self.said
+    }
+}
+
+impl DerefMut for Conditions {
+    fn deref_mut(&mut self) -> &mut [Condition] {
+        &mut self.said
+    }
+}
+
+impl<'a> IntoIterator for &'a Conditions {
+    type Item = &'a Condition;
+    type IntoIter = std::slice::Iter<'a, Condition>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.said.iter()
+    }
+}
+
+impl From<Vec<Condition>> for Conditions {
+    /// Conditions whose times are not known.
+    fn from(said: Vec<Condition>) -> Self {
+        Conditions { said: said.into(), since: Since::Unknown }
+    }
+}
+
+impl FromIterator<(Condition, Option<Time>)> for Conditions {
+    fn from_iter<I: IntoIterator<Item = (Condition, Option<Time>)>>(timed: I) -> Self {
+        let (said, times): (Vec<_>, Vec<_>) = timed.into_iter().unzip();
+        Conditions::new(said.into(), times)
+    }
+}
+
+/// `status.parents` of a route: what was said of it, parent by parent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteStatus {
+    parents: List<ParentStatus>,
+    since: Since,
+}
+
+/// `status.parents[]`, without the times of its conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ParentStatus {
+    /// Which parent it speaks of.
+    pub parent: ParentRef,
+    /// Who wrote it.
+    pub controller: Str,
+    /// Conditions.
+    pub conditions: List<Condition>,
+}
+
+impl RouteStatus {
+    /// What was said, with the times of all conditions, parent by parent.
+    pub fn new(parents: List<ParentStatus>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
+        RouteStatus { parents, since: times.into_iter().collect() }
+    }
+
+    /// The conditions of one parent with their times; none where there is no such parent.
+    pub fn conditions(&self, parent: usize) -> Conditions {
+        let Some(status) = self.parents.get(parent) else { return Conditions::default() };
+        let before: usize = self.parents[..parent].iter().map(|status| status.conditions.len()).sum();
+        let times = (before..before + status.conditions.len()).map(|place| self.since.at(place));
+        Conditions::new(status.conditions.clone(), times)
+    }
+
+    /// Adds what was said of one more parent; nobody knows when.
+    pub fn push(&mut self, status: ParentStatus) {
+        let known: usize = self.parents.iter().map(|status| status.conditions.len()).sum();
+        self.since =
+            (0..known).map(|place| self.since.at(place)).chain(status.conditions.iter().map(|_| None)).collect();
+        self.parents.push(status);
+    }
+}
+
+impl From<Vec<ParentStatus>> for RouteStatus {
+    /// What was said at times that are not known.
+    fn from(parents: Vec<ParentStatus>) -> Self {
+        RouteStatus { parents: parents.into(), since: Since::Unknown }
+    }
+}
+
+impl Deref for RouteStatus {
+    type Target = [ParentStatus];
+
+    fn deref(&self) -> &[ParentStatus] {
+        &self.parents
+    }
+}
+
+impl DerefMut for RouteStatus {
+    fn deref_mut(&mut self) -> &mut [ParentStatus] {
+        &mut self.parents
+    }
+}
+
+impl<'a> IntoIterator for &'a RouteStatus {
+    type Item = &'a ParentStatus;
+    type IntoIter = std::slice::Iter<'a, ParentStatus>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.parents.iter()
+    }
+}
+
+/// The times of conditions, in their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Since {
+    /// None has one.
+    #[default]
+    Unknown,
+    /// All have the same, in seconds since 1970.
+    All(i64),
+    /// Each has its own, or none.
+    Each(Arc<Vec<Option<Time>>>),
+}
+
+impl Since {
+    fn at(&self, place: usize) -> Option<Time> {
+        match self {
+            Since::Unknown => None,
+            Since::All(seconds) => Some(Time::of_seconds(*seconds)),
+            Since::Each(times) => times.get(place)?.clone(),
+        }
+    }
+}
+
+impl FromIterator<Option<Time>> for Since {
+    fn from_iter<I: IntoIterator<Item = Option<Time>>>(times: I) -> Self {
+        let times: Vec<Option<Time>> = times.into_iter().collect();
+        let first = times.first().cloned().flatten();
+        let is_one = times.iter().all(|time| *time == first);
+        match first {
+            None if is_one => Since::Unknown,
+            Some(time) if is_one => time.seconds().map_or_else(|| Since::Each(times.into()), Since::All),
+            _ => Since::Each(times.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(count: usize) -> List<Condition> {
+        (0..count).map(|n| Condition::new(&format!("C{n}"), true, "Fine", "")).collect()
+    }
+
+    fn status(conditions: usize) -> ParentStatus {
+        let target = crate::model::Reference { group: "".into(), kind: "K".into(), namespace: None, name: "n".into() };
+        let parent = ParentRef { target, section: None, port: None };
+        ParentStatus { parent, controller: "c".into(), conditions: said(conditions) }
+    }
+
+    #[test]
+    fn each_condition_keeps_its_time_whether_others_have_the_same() {
+        let (one, other) = (Some("2026-03-01T10:00:05Z"), Some("on a Sunday"));
+        for times in [[None, None], [one, one], [one, None], [None, other], [other, other], [one, other]] {
+            let conditions = Conditions::new(said(2), times.map(|time| time.map(Time::new)));
+            let told: Vec<Option<String>> = conditions.timed().map(|(_, time)| time.map(|t| t.to_string())).collect();
+            assert_eq!(told, times.map(|time| time.map(str::to_owned)));
+        }
+    }
+
+    #[test]
+    fn the_times_of_one_parent_are_found_among_those_of_all() {
+        let times = (0..4).map(|n| Some(Time::new(&format!("2026-03-01T10:00:0{n}Z"))));
+        let mut route = RouteStatus::new([status(1), status(0), status(3)].into(), times);
+        route.push(status(1));
+        let told = |parent| {
+            let conditions = route.conditions(parent);
+            conditions.timed().map(|(_, time)| time.map_or(9, |t| t.seconds().unwrap() % 60)).collect::<Vec<_>>()
+        };
+        assert_eq!([told(0), told(1), told(2), told(3), told(4)], [vec![0], vec![], vec![1, 2, 3], vec![9], vec![]]);
+    }
 }

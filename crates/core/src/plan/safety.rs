@@ -16,6 +16,7 @@ use crate::model::{ObjectRef, Str};
 use crate::names::is_below;
 use crate::reason::{self, Reason};
 
+mod shadows;
 mod wildcards;
 
 /// A plan that deletes more than this many of a hundred record sets of ours is held.
@@ -139,6 +140,7 @@ pub(super) fn judge<'a>(
         let crowded = crowded(&drafts, table.settings, book);
         hold_where(&mut drafts, book, |draft, edit| too_many(draft, edit, &crowded));
     }
+    shadows::hold(&mut drafts, table, book);
     wildcards::guard(&mut drafts, table, chosen, book);
     drafts.retain(|draft| !draft.upserts.is_empty() || !draft.removals.is_empty());
     drafts

@@ -182,7 +182,7 @@ catalog! {
         "Let the other owner give the name up, or take its records over with `--migrate-from-txt-owner`.";
     RECORD_UNMANAGED = "record-unmanaged" "GP0403" Warning ("", "")
         "A name has records that nobody claims, so they are left alone."
-        "Remove them by hand, or have them adopted.";
+        "Remove them by hand, or have them taken over with `--adopt NAME`.";
     TYPE_CLASH = "type-clash" "GP0404" Warning ("", "")
         "A name would have a CNAME beside other records, which DNS does not allow."
         "Give the Gateways of this name addresses of one kind, or let only one of them serve it.";
@@ -227,7 +227,7 @@ catalog! {
         "Take an address out of `excludeAddresses`, or give the Gateway another one.";
     OWNER_TWIN = "owner-twin" "GP0423" Error ("", "")
         "Another instance writes records under the same owner id, so nothing is written."
-        "Give one of the two another `--txt-owner-id`, or take the records over if the other one is gone.";
+        "Give one of the two another `--txt-owner-id`; if the other one is gone, take its records over with `--replace-instance`.";
     MARKER_NOT_POSSIBLE = "marker-not-possible" "GP0424" Error ("", "")
         "The TXT record that would mark a record as ours cannot stand where it should, so neither is written."
         "Change the flag that the message names; `--txt-prefix %{record_type}-owner.` fits every name, the top of a zone included.";
@@ -277,6 +277,18 @@ catalog! {
     CERTIFICATE_CANNOT_COVER = "certificate-cannot-cover" "GP0601" Warning ("", "")
         "A listener that ends TLS serves a hostname that no permitted certificate covers."
         "Name precise hostnames on the route, or allow wildcards with a TLSPolicy.";
+    ISSUER_UNREACHABLE = "issuer-unreachable" "GP0605" Warning ("", "")
+        "The issuer of certificates does not answer; what serves keeps serving."
+        "See that the host of the message can be reached from here; it is tried again by itself.";
+    CERTIFICATE_ORDER_FAILED = "certificate-order-failed" "GP0606" Error ("", "")
+        "An order for a certificate failed at its issuer; what serves keeps serving."
+        "Mend what the issuer's own words in the message name; it is tried again by itself, later each time.";
+    ISSUER_RATE_LIMITED = "issuer-rate-limited" "GP0607" Warning ("", "")
+        "The issuer asks for fewer orders, or its budget for this week is used up."
+        "Wait until the time of the message; put hostnames of one listener into one Secret to need fewer orders.";
+    CERTIFICATE_REJECTED = "certificate-rejected" "GP0608" Error ("", "")
+        "What the issuer sent is not what was ordered, so it is not used; what serves keeps serving."
+        "Tell the issuer what the message says; check the clock of this machine if it is about dates.";
     CERTIFICATE_SECRET_ELSEWHERE = "certificate-secret-elsewhere" "GP0610" Info ("", "")
         "A listener takes its certificate from a Secret in another namespace, which is never filled from here."
         "Have the owner of that namespace fill it, or name a Secret beside the listener.";
@@ -286,6 +298,21 @@ catalog! {
     CERTIFICATE_ISSUERS_DIFFER = "certificate-issuers-differ" "GP0612" Warning ("", "")
         "Listeners that share a Secret are governed by TLSPolicies with different issuers; the oldest policy decides."
         "Give the listeners Secrets of their own, or make the issuers the same.";
+    CERTIFICATE_PENDING = "certificate-pending" "GP0613" Info ("", "")
+        "A hostname waits for its certificate."
+        "Nothing to do; `explain` shows how far the order is.";
+    CERTIFICATE_NOT_STORED = "certificate-not-stored" "GP0614" Error ("", "")
+        "A certificate or what is remembered about it could not be read or written."
+        "Give this program the right to write where the message says.";
+    CHALLENGE_NOT_ANSWERED = "challenge-not-answered" "GP0615" Warning ("", "")
+        "A TXT value that the issuer wants to see is not answered by all servers yet."
+        "See why the zone does not answer; the order waits.";
+    ISSUER_UNUSABLE = "issuer-unusable" "GP0616" Error ("", "")
+        "The settings of an issuer cannot be used."
+        "Change the flag or field that the message names.";
+    CERTIFICATE_FOREIGN = "certificate-foreign" "GP0617" Error ("", "")
+        "Somebody else looks after the certificate of a Secret, so it is left alone."
+        "Remove the other Certificate, or give the listener a Secret of its own.";
 
     // GP07: hygiene.
     HOSTNAME_IS_IP = "hostname-is-ip" "GP0701" Error ("", "")

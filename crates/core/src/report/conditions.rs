@@ -12,11 +12,11 @@ pub(super) fn is_ours(kind: &str) -> bool {
 }
 
 /// A condition of ours with the generation it speaks of, and its old time while the status stands.
-pub(super) fn stamped(mut own: Condition, before: &[Condition], meta: &Meta) -> Condition {
+pub(super) fn stamped(mut own: Condition, before: &Conditions, meta: &Meta) -> (Condition, Option<Time>) {
     own.observed_generation = meta.generation;
-    let same = before.iter().find(|c| c.kind == own.kind && c.status == own.status);
-    own.last_transition = same.and_then(|c| c.last_transition.clone());
-    own
+    let same = before.timed().find(|(c, _)| c.kind == own.kind && c.status == own.status);
+    let since = same.and_then(|(_, time)| time);
+    (own, since)
 }
 
 pub(super) fn gateway(world: World<'_>, state: &GatewayState) -> Vec<Condition> {

@@ -12,7 +12,7 @@ use crate::names::Hostname;
 use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
 use crate::topology::{
-    BackendProblem, ClassState, GatewayState, ListenerId, ListenerState, ParentState, RouteState, Topology,
+    BackendProblem, ClassState, GatewayState, ListenerId, ListenerState, RouteState, Topology, bindings,
 };
 
 use super::matching::{Score, Test};
@@ -79,7 +79,7 @@ impl Router {
 /// Prepares the routing of a Gateway.
 pub(super) fn router(snapshot: &Snapshot, topology: &Topology, gateway: &Key) -> Option<Router> {
     let state = topology.gateways.get(gateway)?;
-    let mut tables = Tables { topology, routes: Vec::new(), files: BTreeMap::new(), refusals: Vec::new() };
+    let mut tables = Tables { snapshot, topology, routes: Vec::new(), files: BTreeMap::new(), refusals: Vec::new() };
     let mut listeners = Vec::new();
     let mut idle: BTreeMap<u16, Vec<Idle>> = BTreeMap::new();
     for id in &state.listeners {
@@ -117,6 +117,7 @@ struct File {
 }
 
 struct Tables<'a> {
+    snapshot: &'a Snapshot,
     topology: &'a Topology,
     routes: Vec<Attached>,
     /// By serving listener.
@@ -126,16 +127,16 @@ struct Tables<'a> {
 
 impl Tables<'_> {
     fn add(&mut self, gateway: &Key, state: &RouteState) {
-        let parents = || state.parents.iter().filter(|parent| parent.gateway() == Some(gateway));
-        let candidates = parents().flat_map(|parent| &parent.candidates).filter(|c| c.verdict.is_ok());
-        let attached: BTreeSet<ListenerId> = candidates.map(|c| c.listener).collect();
+        let parents = || (0..state.parents.len()).filter(|parent| state.parents[*parent].gateway() == Some(gateway));
+        let attachments = parents().flat_map(|parent| &state.parents[parent].attached);
+        let attached: BTreeSet<ListenerId> = attachments.map(|attachment| attachment.listener).collect();
         let serving: Vec<_> = attached.iter().filter(|id| self.files.contains_key(id)).copied().collect();
         if !serving.is_empty() {
             self.routes.push(Attached::new(state));
             serving.into_iter().for_each(|id| self.file(id, &state.route));
         }
-        let verdicts: Vec<_> =
-            parents().flat_map(refusals).filter(|(id, _)| !id.is_some_and(|id| attached.contains(&id))).collect();
+        let refusals = parents().flat_map(|parent| refusals(self.snapshot, self.topology, state, parent));
+        let verdicts: Vec<_> = refusals.filter(|(id, _)| !id.is_some_and(|id| attached.contains(&id))).collect();
         if !verdicts.is_empty() {
             self.refusals.push(Refused { route: state.route.object(), verdicts });
         }
@@ -214,11 +215,17 @@ fn written(route: &Route) -> impl Iterator<Item = Hostname> {
 }
 
 /// What a parentRef of a route did not get. Hostnames without anything in common are left out: they never match one request.
-fn refusals(parent: &ParentState) -> Vec<(Option<ListenerId>, Reason)> {
-    if parent.candidates.is_empty() {
-        return parent.refused.map(|reason| (None, reason)).into_iter().collect();
+fn refusals(
+    snapshot: &Snapshot,
+    topology: &Topology,
+    route: &RouteState,
+    parent: usize,
+) -> Vec<(Option<ListenerId>, Reason)> {
+    let candidates = bindings::candidates(snapshot, topology, route, parent);
+    if candidates.is_empty() {
+        return route.parents[parent].refused.map(|reason| (None, reason)).into_iter().collect();
     }
-    let errors = parent.candidates.iter().filter_map(|c| Some((Some(c.listener), *c.verdict.as_ref().err()?)));
+    let errors = candidates.iter().filter_map(|c| Some((Some(c.listener), *c.verdict.as_ref().err()?)));
     errors.filter(|(_, reason)| *reason != reason::NO_COMMON_HOSTNAME).collect()
 }
 

@@ -30,6 +30,16 @@ pub enum BackendUse {
 
 /// Why a backend of a route cannot be used, if it cannot. The grant is asked before existence.
 pub fn problem(snapshot: &Snapshot, grants: &Grants, route: &Route, backend: &BackendRef) -> Option<Reason> {
+    asked(snapshot, grants, route, backend, &mut LastService::default())
+}
+
+fn asked(
+    snapshot: &Snapshot,
+    grants: &Grants,
+    route: &Route,
+    backend: &BackendRef,
+    last: &mut LastService,
+) -> Option<Reason> {
     let target = &backend.target;
     if !target.group.is_empty() || &*target.kind != "Service" {
         return Some(reason::BACKEND_KIND_UNKNOWN);
@@ -39,15 +49,37 @@ pub fn problem(snapshot: &Snapshot, grants: &Grants, route: &Route, backend: &Ba
         return Some(reason::REFERENCE_NOT_PERMITTED);
     }
     let key = Key::new(target.namespace_or(own).clone(), target.name.clone());
-    (!snapshot.services.contains_key(&key)).then_some(reason::BACKEND_MISSING)
+    (!last.is_there(snapshot, key)).then_some(reason::BACKEND_MISSING)
+}
+
+/// The Service that was asked for last, and whether it is there: rules of one team mostly name the same.
+#[derive(Default)]
+pub(crate) struct LastService(Option<(Key, bool)>);
+
+impl LastService {
+    fn is_there(&mut self, snapshot: &Snapshot, key: Key) -> bool {
+        match &self.0 {
+            Some((last, is_there)) if *last == key => *is_there,
+            _ => {
+                let is_there = snapshot.services.contains_key(&key);
+                self.0 = Some((key, is_there));
+                is_there
+            }
+        }
+    }
 }
 
 /// All backends of a route that cannot be used, in order.
-pub(super) fn problems(snapshot: &Snapshot, grants: &Grants, route: &Route) -> Vec<BackendProblem> {
+pub(super) fn problems(
+    snapshot: &Snapshot,
+    grants: &Grants,
+    route: &Route,
+    last: &mut LastService,
+) -> Vec<BackendProblem> {
     let mut problems = Vec::new();
     for (rule, spec) in route.rules.iter().enumerate() {
         for (place, backend) in backends(spec) {
-            if let Some(reason) = problem(snapshot, grants, route, backend) {
+            if let Some(reason) = asked(snapshot, grants, route, backend, last) {
                 problems.push(BackendProblem { rule, place, reason });
             }
         }
@@ -56,7 +88,7 @@ pub(super) fn problems(snapshot: &Snapshot, grants: &Grants, route: &Route) -> V
 }
 
 /// Every backend that a rule refers to.
-fn backends(rule: &Rule) -> impl Iterator<Item = (BackendUse, &BackendRef)> {
+pub(crate) fn backends(rule: &Rule) -> impl Iterator<Item = (BackendUse, &BackendRef)> {
     let own = rule.backends.iter().enumerate().map(|(i, b)| (BackendUse::Backend(i), b));
     let filters = targets(&rule.filters).map(|(i, b)| (BackendUse::Filter(i), b));
     let nested = rule.backends.iter().enumerate();

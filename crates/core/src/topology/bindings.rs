@@ -9,23 +9,66 @@ use super::*;
 
 /// Fills in the routes, and how many are attached to each listener.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
-    let mut binder = Binder { snapshot, topology, namespace: Str::default(), admitted: BTreeMap::new() };
-    let mut routes = BTreeMap::new();
-    for (object, route) in &snapshot.routes {
-        let parents: Vec<_> = route.parents.iter().map(|parent| binder.parent(route, parent)).collect();
-        let backends = backends::problems(snapshot, grants, route);
-        routes.insert(object.clone(), RouteState { route: route.clone(), parents, backends });
+    let mut memo = Memo::default();
+    let judged = snapshot
+        .routes
+        .iter()
+        .map(|(object, route)| (object.clone(), Arc::new(bind(snapshot, topology, grants, route, &mut memo))));
+    topology.routes = judged.collect();
+    topology.attached = count_attached(topology);
+}
+
+/// What becomes of a route.
+pub(crate) fn bind(
+    snapshot: &Snapshot,
+    topology: &Topology,
+    grants: &Grants,
+    route: &Arc<Route>,
+    memo: &mut Memo,
+) -> RouteState {
+    let mut binder = Binder { snapshot, topology, route, memo };
+    let parents = route.parents.iter().map(|parent| binder.parent(parent)).collect();
+    let backends = backends::problems(snapshot, grants, route, &mut memo.services);
+    RouteState { route: route.clone(), parents, backends }
+}
+
+/// Every listener that a parentRef could mean, with the verdict on each.
+pub fn candidates(snapshot: &Snapshot, topology: &Topology, route: &RouteState, parent: usize) -> Vec<Candidate> {
+    let mut memo = Memo::default();
+    let mut binder = Binder { snapshot, topology, route: &route.route, memo: &mut memo };
+    let meant = meant(topology, route, parent);
+    meant.map(|listener| Candidate { listener, verdict: binder.verdict(listener) }).collect()
+}
+
+/// Every listener that a parentRef could mean, in the order of the parent.
+pub fn meant<'a>(
+    topology: &'a Topology,
+    route: &'a RouteState,
+    parent: usize,
+) -> impl Iterator<Item = ListenerId> + use<'a> {
+    let both = route.route.parents.get(parent).zip(route.parents.get(parent));
+    both.into_iter().flat_map(|(asked, state)| {
+        let all = doors(topology, &state.target).map_or(&[][..], Doors::all);
+        all.iter().copied().filter(|id| is_meant(topology.listener(*id).spec(), asked))
+    })
+}
+
+/// The listeners that a route attaches to, each once, in the order of their ids.
+pub(crate) fn attached(route: &RouteState) -> Few<ListenerId> {
+    let mut attached: Few<ListenerId> = route.attachments().map(|attachment| attachment.listener).collect();
+    if let Few::Many(ids) = &mut attached {
+        ids.sort_unstable();
+        ids.dedup();
     }
-    count_attached(&mut topology.listeners, &routes);
-    topology.routes = routes;
+    attached
 }
 
 /// The hostnames that a route and a listener's hostname have in common, in the route's order and without repetition.
-pub fn intersections(route: &Route, listener: &Hostname) -> Vec<Intersection> {
+pub fn intersections(route: &Route, listener: &Hostname) -> Few<Intersection> {
     if !route.kind.has_hostnames() || route.hostnames.is_empty() {
-        return vec![Intersection { hostname: listener.clone(), written: None }];
+        return Few::One(Intersection { hostname: listener.clone(), written: None });
     }
-    let mut common: Vec<Intersection> = Vec::new();
+    let mut common: Few<Intersection> = Few::None;
     for (i, written) in route.hostnames.iter().enumerate() {
         let hostname = written.name.as_ref().ok().and_then(|name| listener.intersect(name));
         if let Some(hostname) = hostname.filter(|name| common.iter().all(|c| c.hostname != *name)) {
@@ -35,33 +78,58 @@ pub fn intersections(route: &Route, listener: &Hostname) -> Vec<Intersection> {
     common
 }
 
-struct Binder<'a> {
-    snapshot: &'a Snapshot,
-    topology: &'a Topology,
-    /// The namespace of the last route; routes come ordered by namespace.
+/// What was asked for the routes before, and is likely to be asked again: routes come ordered by namespace.
+#[derive(Default)]
+pub(crate) struct Memo {
+    /// The namespace of the last route.
     namespace: Str,
-    /// Which listeners admit that namespace, as far as asked.
+    /// Which listeners admit that namespace by its labels, as far as asked.
     admitted: BTreeMap<ListenerId, bool>,
+    /// Listeners to look at, for as long as it takes.
+    promising: Vec<u32>,
+    services: backends::LastService,
 }
 
-impl Binder<'_> {
-    fn parent(&mut self, route: &Route, parent: &ParentRef) -> ParentState {
-        let target = self.target(route, parent);
-        let listeners: &[ListenerId] = match &target {
-            ParentTarget::Gateway(key) => own_listeners(self.topology, key),
-            ParentTarget::Set(set, _) => self.topology.sets.get(set).map_or(&[], |state| &state.listeners),
-            _ => return ParentState { target, candidates: Vec::new(), refused: None },
+struct Binder<'a, 'm> {
+    snapshot: &'a Snapshot,
+    topology: &'a Topology,
+    route: &'a Route,
+    memo: &'m mut Memo,
+}
+
+impl Binder<'_, '_> {
+    fn parent(&mut self, parent: &ParentRef) -> ParentState {
+        let target = self.target(parent);
+        let Some(doors) = doors(self.topology, &target) else {
+            return ParentState { target, attached: Few::None, refused: None };
         };
-        let relevant = listeners.iter().copied().filter(|id| is_meant(self.topology.listener(*id).spec(), parent));
-        let relevant: Vec<_> = relevant.collect();
-        let candidates: Vec<_> = relevant.into_iter().map(|id| self.candidate(route, id)).collect();
-        let refused = refusal(&candidates);
-        ParentState { target, candidates, refused }
+        let mut promising = std::mem::take(&mut self.memo.promising);
+        doors.promising(self.route, parent.section.as_ref(), &mut promising);
+        let mut attached = Few::None;
+        for door in &promising {
+            let listener = doors.id(*door);
+            if is_meant(self.topology.listener(listener).spec(), parent)
+                && let Ok(names) = self.verdict(listener)
+            {
+                attached.push(Attachment { listener, names });
+            }
+        }
+        self.memo.promising = promising;
+        let refused = if attached.is_empty() { Some(self.refusal(doors, parent)) } else { None };
+        ParentState { target, attached, refused }
     }
 
-    fn target(&self, route: &Route, parent: &ParentRef) -> ParentTarget {
+    /// Why a route that attaches to nothing is not accepted: the gate that let most candidates through speaks.
+    fn refusal(&mut self, doors: &Doors, parent: &ParentRef) -> Reason {
+        let meant = doors.all().iter().filter(|id| is_meant(self.topology.listener(**id).spec(), parent));
+        let meant: Vec<ListenerId> = meant.copied().collect();
+        let refused = meant.into_iter().filter_map(|id| self.verdict(id).err());
+        refused.max_by_key(|reason| gate(*reason)).unwrap_or(reason::SECTION_NOT_FOUND)
+    }
+
+    fn target(&self, parent: &ParentRef) -> ParentTarget {
         let target = &parent.target;
-        let key = Key::new(target.namespace_or(&route.meta.key.namespace).clone(), target.name.clone());
+        let key = Key::new(target.namespace_or(&self.route.meta.key.namespace).clone(), target.name.clone());
         match Kind::of(&target.group, &target.kind) {
             Some(Kind::Gateway) => match self.topology.gateways.get(&key) {
                 Some(gateway) if gateway.is_in_scope() => ParentTarget::Gateway(key),
@@ -82,55 +150,49 @@ impl Binder<'_> {
         }
     }
 
-    fn candidate(&mut self, route: &Route, id: ListenerId) -> Candidate {
+    fn verdict(&mut self, id: ListenerId) -> Result<Few<Intersection>, Reason> {
         let listener = self.topology.listener(id);
-        let verdict = if listener.gateway.is_none() {
-            Err(reason::LISTENER_SET_NOT_ATTACHED)
-        } else if !listener.supported_kinds.contains(&route.kind) {
-            Err(if listener.refused.is_some() { reason::LISTENER_REFUSED } else { reason::ROUTE_KIND_NOT_ALLOWED })
-        } else if !self.admits(id, &route.meta.key.namespace) {
-            Err(reason::NAMESPACE_NOT_ALLOWED)
-        } else {
-            let common = intersections(route, &listener.hostname);
-            if common.is_empty() { Err(reason::NO_COMMON_HOSTNAME) } else { Ok(common) }
-        };
-        Candidate { listener: id, verdict }
+        if listener.gateway.is_none() {
+            return Err(reason::LISTENER_SET_NOT_ATTACHED);
+        }
+        if !listener.supported_kinds.contains(&self.route.kind) {
+            let refused = listener.refused.map(|_| reason::LISTENER_REFUSED);
+            return Err(refused.unwrap_or(reason::ROUTE_KIND_NOT_ALLOWED));
+        }
+        if !self.admits(listener) {
+            return Err(reason::NAMESPACE_NOT_ALLOWED);
+        }
+        let common = intersections(self.route, &listener.hostname);
+        if common.is_empty() { Err(reason::NO_COMMON_HOSTNAME) } else { Ok(common) }
     }
 
-    fn admits(&mut self, id: ListenerId, namespace: &Str) -> bool {
-        let (snapshot, topology) = (self.snapshot, self.topology);
-        if self.namespace != *namespace {
-            self.namespace = namespace.clone();
-            self.admitted.clear();
+    fn admits(&mut self, listener: &ListenerState) -> bool {
+        let (snapshot, namespace) = (self.snapshot, &self.route.meta.key.namespace);
+        let admission = &listener.spec().allowed_routes.namespaces;
+        let ask = || sets::admits(snapshot, admission, &listener.owner.meta().key.namespace, namespace);
+        if !matches!(admission, Admission::Selector(_)) {
+            return ask();
         }
-        *self.admitted.entry(id).or_insert_with(|| {
-            let listener = topology.listener(id);
-            let own = &listener.owner.meta().key.namespace;
-            sets::admits(snapshot, &listener.spec().allowed_routes.namespaces, own, namespace)
-        })
+        if self.memo.namespace != *namespace {
+            self.memo.namespace = namespace.clone();
+            self.memo.admitted.clear();
+        }
+        *self.memo.admitted.entry(listener.id).or_insert_with(ask)
     }
 }
 
-/// A Gateway's own listeners: a route that names the Gateway never sees those of its ListenerSets.
-fn own_listeners<'a>(topology: &'a Topology, gateway: &Key) -> &'a [ListenerId] {
-    let Some(state) = topology.gateways.get(gateway) else { return &[] };
-    &state.listeners[..state.gateway.listeners.len()]
+/// The listeners behind a parent: a route that names a Gateway never sees those of its ListenerSets.
+fn doors<'a>(topology: &'a Topology, target: &ParentTarget) -> Option<&'a Doors> {
+    match target {
+        ParentTarget::Gateway(key) => topology.gateways.get(key).map(|state| &state.doors),
+        ParentTarget::Set(set, _) => topology.sets.get(set).map(|state| &state.doors),
+        ParentTarget::Missing | ParentTarget::OutOfScope | ParentTarget::OtherKind => None,
+    }
 }
 
 fn is_meant(listener: &Listener, parent: &ParentRef) -> bool {
     parent.section.as_ref().is_none_or(|section| *section == listener.name)
         && parent.port.is_none_or(|port| port == listener.port)
-}
-
-/// Why a route is not accepted: the gate that let most candidates through speaks.
-fn refusal(candidates: &[Candidate]) -> Option<Reason> {
-    if candidates.is_empty() {
-        return Some(reason::SECTION_NOT_FOUND);
-    }
-    if candidates.iter().any(|c| c.verdict.is_ok()) {
-        return None;
-    }
-    candidates.iter().filter_map(|c| c.verdict.as_ref().err().copied()).max_by_key(|r| gate(*r))
 }
 
 /// How far a candidate came before it was refused.
@@ -146,14 +208,16 @@ fn gate(reason: Reason) -> usize {
 }
 
 /// Counts routes, so that one that reaches a listener through two parentRefs counts once.
-fn count_attached(listeners: &mut [ListenerState], routes: &BTreeMap<ObjectRef, RouteState>) {
-    for route in routes.values() {
-        let candidates = route.parents.iter().flat_map(|p| &p.candidates).filter(|c| c.verdict.is_ok());
-        let mut attached: Vec<_> = candidates.map(|c| c.listener).collect();
-        attached.sort_unstable();
-        attached.dedup();
-        for id in attached {
-            listeners[id.0 as usize].attached_routes += 1;
+fn count_attached(topology: &Topology) -> Table<ListenerId, u32> {
+    let mut counts: Vec<Vec<u32>> = topology.halls.iter().map(|hall| vec![0; hall.width()]).collect();
+    for route in topology.routes.values() {
+        for id in &attached(route) {
+            counts[id.hall as usize][id.slot as usize] += 1;
         }
     }
+    let listed = counts.into_iter().enumerate().flat_map(|(hall, slots)| {
+        let numbered = slots.into_iter().enumerate().filter(|(_, count)| *count > 0);
+        numbered.map(move |(slot, count)| (ListenerId { hall: hall as u32, slot: slot as u32 }, count))
+    });
+    listed.collect()
 }

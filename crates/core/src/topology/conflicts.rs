@@ -4,47 +4,48 @@
 //! holder of a port and hostname keeps it; inside one resource a conflict has no winner. A listener that lost claims
 //! nothing. Claims are kept in maps, so that cost follows the number of listeners and not of pairs.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 
 use super::*;
 
-/// Marks conflicts among the listeners of one Gateway.
-pub(super) fn resolve(listeners: &mut [ListenerState], resources: &[Vec<ListenerId>]) {
+/// Marks conflicts among the listeners of one Gateway, which come in order of precedence.
+pub(super) fn resolve(listeners: &mut [ListenerState], resources: &[Range<usize>]) {
     let mut claims: BTreeMap<u16, PortClaims> = BTreeMap::new();
     for resource in resources {
-        let valid = resource.iter().copied().filter(|id| listeners[id.0 as usize].refused.is_none());
-        let (standing, lost) = against_earlier(listeners, &claims, valid.collect());
+        let valid = resource.clone().filter(|place| listeners[*place].refused.is_none());
+        let (standing, lost) = against_earlier(listeners, &claims, valid);
         let clashing = among_themselves(listeners, &standing);
-        for (id, conflict) in lost.into_iter().chain(clashing) {
-            listeners[id.0 as usize].conflict = Some(conflict);
+        for (place, conflict) in lost.into_iter().chain(clashing) {
+            listeners[place].conflict = Some(conflict);
         }
-        for id in standing.into_iter().filter(|id| listeners[id.0 as usize].conflict.is_none()) {
-            let listener = &listeners[id.0 as usize];
-            claims.entry(listener.spec().port).or_default().add(listener, id);
+        for place in standing.into_iter().filter(|place| listeners[*place].conflict.is_none()) {
+            let listener = &listeners[place];
+            claims.entry(listener.spec().port).or_default().add(listener, place);
         }
     }
 }
 
 /// Finds, for each TLS listener, another one on its port whose hostname overlaps.
-pub(super) fn find_overlaps(listeners: &mut [ListenerState], ids: &[ListenerId]) {
-    let mut named: BTreeMap<(u16, String), Vec<ListenerId>> = BTreeMap::new();
-    let tls = |id: &ListenerId| {
-        let listener = &listeners[id.0 as usize];
+pub(super) fn find_overlaps(listeners: &mut [ListenerState]) {
+    let is_tls = |listener: &ListenerState| {
         listener.is_accepted() && matches!(listener.spec().protocol, Protocol::Https | Protocol::Tls)
     };
-    let tls: Vec<_> = ids.iter().copied().filter(tls).collect();
-    for id in &tls {
-        let listener = &listeners[id.0 as usize];
-        named.entry((listener.spec().port, listener.hostname.to_string())).or_default().push(*id);
+    let tls: Vec<usize> = (0..listeners.len()).filter(|place| is_tls(&listeners[*place])).collect();
+    let mut named: HashMap<(u16, Str), Vec<usize>> = HashMap::new();
+    for place in &tls {
+        let listener = &listeners[*place];
+        named.entry((listener.spec().port, listener.hostname.text().clone())).or_default().push(*place);
     }
-    for id in tls {
-        let listener = &listeners[id.0 as usize];
-        let port = listener.spec().port;
-        let around = containers(listener.hostname.as_str());
-        let other = around.filter_map(|name| named.get(&(port, name))).flatten().copied().find(|other| *other != id);
+    for place in tls {
+        let (port, hostname) = (listeners[place].spec().port, listeners[place].hostname.clone());
+        let around = containers(hostname.as_str());
+        let same = around.filter_map(|name| named.get(&(port, name.into()))).flatten();
+        let other = same.copied().find(|other| *other != place);
         if let Some(other) = other {
-            listeners[id.0 as usize].overlaps = Some(other);
-            listeners[other.0 as usize].overlaps.get_or_insert(id);
+            let (id, other_id) = (listeners[place].id, listeners[other].id);
+            listeners[place].overlaps = Some(other_id);
+            listeners[other].overlaps.get_or_insert(id);
         }
     }
 }
@@ -57,74 +58,83 @@ fn containers(name: &str) -> impl Iterator<Item = String> + '_ {
     std::iter::once(name.to_owned()).chain(suffixes).chain(star)
 }
 
-type Clash = (ListenerId, Conflict);
+type Clash = (usize, Conflict);
 
 fn against_earlier(
     listeners: &[ListenerState],
     claims: &BTreeMap<u16, PortClaims>,
-    ids: Vec<ListenerId>,
-) -> (Vec<ListenerId>, Vec<Clash>) {
+    places: impl Iterator<Item = usize>,
+) -> (Vec<usize>, Vec<Clash>) {
     let mut standing = Vec::new();
     let mut lost = Vec::new();
-    for id in ids {
-        let listener = &listeners[id.0 as usize];
-        match claims.get(&listener.spec().port).and_then(|port| port.clash(listener, id)) {
-            Some(conflict) => lost.push((id, conflict)),
-            None => standing.push(id),
+    for place in places {
+        let port = claims.get(&listeners[place].spec().port);
+        match port.and_then(|port| port.clash(listeners, place)) {
+            Some(conflict) => lost.push((place, conflict)),
+            None => standing.push(place),
         }
     }
     (standing, lost)
 }
 
 /// Conflicts inside one resource: everybody involved loses.
-fn among_themselves(listeners: &[ListenerState], ids: &[ListenerId]) -> Vec<Clash> {
+fn among_themselves(listeners: &[ListenerState], places: &[usize]) -> Vec<Clash> {
     let mut ports: BTreeMap<u16, PortClaims> = BTreeMap::new();
-    for id in ids {
-        let listener = &listeners[id.0 as usize];
-        ports.entry(listener.spec().port).or_default().add(listener, *id);
+    for place in places {
+        let listener = &listeners[*place];
+        ports.entry(listener.spec().port).or_default().add(listener, *place);
     }
-    let clash = |id: &ListenerId| {
-        let listener = &listeners[id.0 as usize];
-        Some((*id, ports.get(&listener.spec().port)?.clash(listener, *id)?))
+    let clash = |place: &usize| {
+        let port = ports.get(&listeners[*place].spec().port)?;
+        Some((*place, port.clash(listeners, *place)?))
     };
-    ids.iter().filter_map(clash).collect()
+    places.iter().filter_map(clash).collect()
 }
 
-/// Who holds what on one port. Each list has the holders in order.
+/// Who holds what on one port. Holders are added in order.
 #[derive(Default)]
 struct PortClaims {
-    http: BTreeMap<Hostname, Vec<ListenerId>>,
-    https: BTreeMap<Hostname, Vec<ListenerId>>,
-    tls: BTreeMap<Hostname, Vec<ListenerId>>,
-    tcp: Vec<ListenerId>,
-    udp: Vec<ListenerId>,
+    http: Named,
+    https: Named,
+    tls: Named,
+    tcp: Vec<usize>,
+    udp: Vec<usize>,
+}
+
+/// Holders of one protocol, by hostname.
+#[derive(Default)]
+struct Named {
+    first: Option<usize>,
+    holders: HashMap<Hostname, Few<usize>>,
 }
 
 impl PortClaims {
-    fn add(&mut self, listener: &ListenerState, id: ListenerId) {
+    fn add(&mut self, listener: &ListenerState, place: usize) {
         let named = match listener.spec().protocol {
             Protocol::Http => &mut self.http,
             Protocol::Https => &mut self.https,
             Protocol::Tls => &mut self.tls,
-            Protocol::Tcp => return self.tcp.push(id),
-            Protocol::Udp => return self.udp.push(id),
+            Protocol::Tcp => return self.tcp.push(place),
+            Protocol::Udp => return self.udp.push(place),
             Protocol::Other(_) => return,
         };
-        named.entry(listener.hostname.clone()).or_default().push(id);
+        named.first.get_or_insert(place);
+        named.holders.entry(listener.hostname.clone()).or_default().push(place);
     }
 
     /// With whom a listener cannot share the port, other than itself.
-    fn clash(&self, listener: &ListenerState, id: ListenerId) -> Option<Conflict> {
-        let protocol = self.protocol_clash(&listener.spec().protocol, id);
-        if let Some(with) = protocol {
-            return Some(Conflict { reason: reason::LISTENER_PROTOCOL_CONFLICT, with });
+    fn clash(&self, listeners: &[ListenerState], place: usize) -> Option<Conflict> {
+        let listener = &listeners[place];
+        let protocol = &listener.spec().protocol;
+        if let Some(with) = self.protocol_clash(protocol, place) {
+            return Some(Conflict { reason: reason::LISTENER_PROTOCOL_CONFLICT, with: listeners[with].id });
         }
-        let same = self.same_protocol(&listener.spec().protocol)?.get(&listener.hostname)?;
-        let with = same.iter().copied().find(|other| *other != id)?;
-        Some(Conflict { reason: reason::LISTENER_HOSTNAME_CONFLICT, with })
+        let same = self.same_protocol(protocol)?.holders.get(&listener.hostname)?;
+        let with = same.iter().copied().find(|other| *other != place)?;
+        Some(Conflict { reason: reason::LISTENER_HOSTNAME_CONFLICT, with: listeners[with].id })
     }
 
-    fn same_protocol(&self, protocol: &Protocol) -> Option<&BTreeMap<Hostname, Vec<ListenerId>>> {
+    fn same_protocol(&self, protocol: &Protocol) -> Option<&Named> {
         match protocol {
             Protocol::Http => Some(&self.http),
             Protocol::Https => Some(&self.https),
@@ -133,14 +143,13 @@ impl PortClaims {
         }
     }
 
-    fn protocol_clash(&self, protocol: &Protocol, id: ListenerId) -> Option<ListenerId> {
-        let first = |named: &BTreeMap<Hostname, Vec<ListenerId>>| named.values().flatten().min().copied();
-        let (tcp, http) = (self.tcp.iter().copied().find(|other| *other != id), first(&self.http));
+    fn protocol_clash(&self, protocol: &Protocol, place: usize) -> Option<usize> {
+        let tcp = self.tcp.iter().copied().find(|other| *other != place);
         match protocol {
-            Protocol::Udp => self.udp.iter().copied().find(|other| *other != id),
-            Protocol::Tcp => tcp.or(http).or(first(&self.https)).or(first(&self.tls)),
-            Protocol::Http => tcp.or(first(&self.https)).or(first(&self.tls)),
-            Protocol::Https | Protocol::Tls => tcp.or(http),
+            Protocol::Udp => self.udp.iter().copied().find(|other| *other != place),
+            Protocol::Tcp => tcp.or(self.http.first).or(self.https.first).or(self.tls.first),
+            Protocol::Http => tcp.or(self.https.first).or(self.tls.first),
+            Protocol::Https | Protocol::Tls => tcp.or(self.http.first),
             Protocol::Other(_) => None,
         }
     }

@@ -2,24 +2,116 @@
 //!
 //! This module never looks at routes.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::*;
 use crate::topology::{certificates, conflicts, sets};
 
+/// The listeners that are judged together: those of a Gateway and its ListenerSets, or those of one refused set. A
+/// listener keeps its slot as long as it is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hall {
+    slots: Vec<Option<ListenerState>>,
+}
+
+impl Hall {
+    /// The listener in a slot.
+    pub(crate) fn listener(&self, slot: u32) -> Option<&ListenerState> {
+        self.slots.get(slot as usize)?.as_ref()
+    }
+
+    /// Every slot.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = Option<&ListenerState>> {
+        self.slots.iter().map(Option::as_ref)
+    }
+
+    /// How many slots there are.
+    pub(crate) fn width(&self) -> usize {
+        self.slots.len()
+    }
+
+    fn of(listeners: Vec<ListenerState>) -> Self {
+        let width = listeners.iter().map(|listener| listener.id.slot as usize + 1).max().unwrap_or_default();
+        let mut slots: Vec<Option<ListenerState>> = Vec::new();
+        slots.resize_with(width, || None);
+        for listener in listeners {
+            let slot = listener.id.slot as usize;
+            slots[slot] = Some(listener);
+        }
+        Hall { slots }
+    }
+}
+
+/// Gives out slots: those that listeners of the same owner and name had before, else free ones.
+struct Slots {
+    hall: u32,
+    /// By owner and name, the last one first.
+    known: HashMap<(ObjectRef, Str), Vec<u32>>,
+    free: Vec<u32>,
+    next: u32,
+}
+
+impl Slots {
+    fn of(hall: u32, before: Option<&Hall>) -> Self {
+        let mut slots = Slots { hall, known: HashMap::new(), free: Vec::new(), next: 0 };
+        let Some(before) = before else { return slots };
+        slots.next = before.slots.len() as u32;
+        for (slot, listener) in before.slots.iter().enumerate().rev() {
+            match listener {
+                Some(listener) => {
+                    let key = (listener.owner.object(), listener.spec().name.clone());
+                    slots.known.entry(key).or_default().push(slot as u32);
+                }
+                None => slots.free.push(slot as u32),
+            }
+        }
+        slots
+    }
+
+    fn give(&mut self, owner: &Owner, name: &Str) -> ListenerId {
+        let known = match self.known.is_empty() {
+            true => None,
+            false => self.known.get_mut(&(owner.object(), name.clone())).and_then(Vec::pop),
+        };
+        let slot = known.or_else(|| self.free.pop()).unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        });
+        ListenerId { hall: self.hall, slot }
+    }
+}
+
+/// A Gateway with its ListenerSets, judged together.
+pub(crate) struct Judged {
+    pub(crate) gateway: GatewayState,
+    /// Those that it admits, in order of precedence.
+    pub(crate) sets: Vec<SetState>,
+    pub(crate) hall: Hall,
+}
+
 /// Fills in Gateways, ListenerSets and listeners.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants, scope: &Scope) {
+    let judge = Judge { snapshot, grants, scope };
     let mut admissions = sets::admissions(snapshot, scope);
-    let judge = Judge { snapshot, grants };
+    let mut halls = Vec::new();
+    let mut sets = Vec::new();
+    let mut gateways = Vec::new();
     for (key, gateway) in &snapshot.gateways {
-        let class = class_state(snapshot, scope, gateway);
         let members = admissions.admitted.remove(key).unwrap_or_default();
-        judge.gateway(topology, gateway, class, members);
+        let judged = judge.gateway(halls.len() as u32, None, gateway, members);
+        halls.push(Arc::new(judged.hall));
+        sets.extend(judged.sets);
+        gateways.push((key.clone(), Arc::new(judged.gateway)));
     }
     for (set, refused) in admissions.refused {
-        judge.refused_set(topology, set, refused);
+        let (state, hall) = judge.refused_set(halls.len() as u32, None, set, refused);
+        halls.push(Arc::new(hall));
+        sets.push(state);
     }
+    topology.halls = Arc::new(halls);
+    topology.gateways = gateways.into_iter().collect();
+    topology.sets = sets.into_iter().map(|state| (state.set.object(), Arc::new(state))).collect();
 }
 
 /// What is known of a Gateway's class.
@@ -46,83 +138,115 @@ pub fn kinds_carried(listener: &Listener) -> &'static [RouteKind] {
     }
 }
 
-struct Judge<'a> {
-    snapshot: &'a Snapshot,
-    grants: &'a Grants,
+/// Judges Gateways and ListenerSets.
+#[derive(Clone, Copy)]
+pub(crate) struct Judge<'a> {
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) grants: &'a Grants,
+    pub(crate) scope: &'a Scope,
 }
 
 impl Judge<'_> {
-    fn gateway(
+    /// A Gateway with the sets that it admits, which come in order of precedence.
+    pub(crate) fn gateway(
         &self,
-        topology: &mut Topology,
+        hall: u32,
+        before: Option<&Hall>,
         gateway: &Arc<Gateway>,
-        class: ClassState,
         members: Vec<Arc<ListenerSet>>,
-    ) {
-        let key = gateway.meta.key.clone();
-        let mut state =
-            GatewayState { gateway: gateway.clone(), class, refused: None, listeners: Vec::new(), attached_sets: 0 };
-        let in_scope = state.is_in_scope();
-        let home = in_scope.then_some(&key);
-        let own = self.listeners(topology, Owner::Gateway(gateway.clone()), home);
-        state.listeners.extend(&own);
-        let mut resources = vec![own.clone()];
-        let objects: Vec<_> = members.iter().map(|set| set.object()).collect();
-        for set in members {
-            let ids = self.listeners(topology, Owner::Set(set.clone()), home);
-            state.listeners.extend(&ids);
-            resources.push(ids.clone());
-            let gateway = in_scope.then(|| key.clone());
-            topology.sets.insert(set.object(), SetState { set, gateway, refused: None, listeners: ids });
-        }
-        conflicts::resolve(&mut topology.listeners, &resources);
-        conflicts::find_overlaps(&mut topology.listeners, &state.listeners);
-        state.refused = gateway_refusal(topology, &state, &own);
-        state.attached_sets = sets::settle(topology, &objects, state.refused);
-        topology.gateways.insert(key, state);
-    }
-
-    fn refused_set(&self, topology: &mut Topology, set: Arc<ListenerSet>, refused: Reason) {
-        let listeners = self.listeners(topology, Owner::Set(set.clone()), None);
-        topology.sets.insert(set.object(), SetState { set, gateway: None, refused: Some(refused), listeners });
-    }
-
-    fn listeners(&self, topology: &mut Topology, owner: Owner, gateway: Option<&Key>) -> Vec<ListenerId> {
-        let count = match &owner {
-            Owner::Gateway(gateway) => gateway.listeners.len(),
-            Owner::Set(set) => set.listeners.len(),
+    ) -> Judged {
+        let key = &gateway.meta.key;
+        let class = class_state(self.snapshot, self.scope, gateway);
+        let mut state = GatewayState {
+            gateway: gateway.clone(),
+            class,
+            refused: None,
+            listeners: Vec::new(),
+            attached_sets: 0,
+            doors: Doors::default(),
         };
-        let first = topology.listeners.len();
-        topology.listeners.extend((0..count).map(|index| self.listener(owner.clone(), index, gateway.cloned())));
-        (first..first + count).map(|id| ListenerId(id as u32)).collect()
+        let home = state.is_in_scope().then_some(key);
+        let mut slots = Slots::of(hall, before);
+        let mut listeners = Vec::new();
+        self.listeners(&mut listeners, &mut slots, Owner::Gateway(gateway.clone()), home);
+        let mut resources = vec![0..listeners.len()];
+        for set in &members {
+            let first = listeners.len();
+            self.listeners(&mut listeners, &mut slots, Owner::Set(set.clone()), home);
+            resources.push(first..listeners.len());
+        }
+        conflicts::resolve(&mut listeners, &resources);
+        conflicts::find_overlaps(&mut listeners);
+        let own = &listeners[resources[0].clone()];
+        state.refused = gateway_refusal(&state, own);
+        state.doors = Doors::of(own);
+        state.listeners = listeners.iter().map(|listener| listener.id).collect();
+        let joined = members.into_iter().zip(&resources[1..]).map(|(set, range)| {
+            let own = &listeners[range.clone()];
+            let refused = sets::refusal(own, state.refused);
+            set_state(set, home.cloned(), home.and(refused), own)
+        });
+        let sets: Vec<SetState> = joined.collect();
+        state.attached_sets = sets.iter().filter(|set| set.gateway.is_some() && set.refused.is_none()).count();
+        Judged { gateway: state, sets, hall: Hall::of(listeners) }
     }
 
-    fn listener(&self, owner: Owner, index: usize, gateway: Option<Key>) -> ListenerState {
+    /// A ListenerSet that no Gateway admits.
+    pub(crate) fn refused_set(
+        &self,
+        hall: u32,
+        before: Option<&Hall>,
+        set: Arc<ListenerSet>,
+        refused: Reason,
+    ) -> (SetState, Hall) {
+        let mut listeners = Vec::new();
+        self.listeners(&mut listeners, &mut Slots::of(hall, before), Owner::Set(set.clone()), None);
+        (set_state(set, None, Some(refused), &listeners), Hall::of(listeners))
+    }
+
+    fn listeners(&self, into: &mut Vec<ListenerState>, slots: &mut Slots, owner: Owner, gateway: Option<&Key>) {
+        for (index, spec) in owner.listeners().iter().enumerate() {
+            let id = slots.give(&owner, &spec.name);
+            into.push(self.listener(id, &owner, index, gateway.cloned()));
+        }
+    }
+
+    fn listener(&self, id: ListenerId, owner: &Owner, index: usize, gateway: Option<Key>) -> ListenerState {
+        let spec = &owner.listeners()[index];
+        let refused = own_refusal(spec);
+        let (hostname, (supported_kinds, unfit_kinds)) = match refused {
+            None => (hostname(spec), kinds(spec)),
+            Some(_) => (Hostname::any(), Default::default()),
+        };
         let mut state = ListenerState {
-            owner,
+            id,
+            owner: owner.clone(),
             index,
             gateway,
-            hostname: Hostname::any(),
-            supported_kinds: Vec::new(),
-            unfit_kinds: Vec::new(),
-            refused: None,
+            hostname,
+            supported_kinds,
+            unfit_kinds,
+            refused,
             conflict: None,
             certificates: Vec::new(),
             overlaps: None,
-            attached_routes: 0,
         };
-        let spec = state.spec().clone();
-        state.refused = own_refusal(&spec);
-        if state.refused.is_none() {
-            state.hostname = hostname(&spec);
-            (state.supported_kinds, state.unfit_kinds) = kinds(&spec);
-        }
         state.certificates = certificates::problems(self.snapshot, self.grants, &state);
         if certificates::no_valid_ca(self.snapshot, self.grants, &state) {
             state.refused = state.refused.or(Some(reason::CA_CERTIFICATE_UNUSABLE));
         }
         state
     }
+}
+
+fn set_state(
+    set: Arc<ListenerSet>,
+    gateway: Option<Key>,
+    refused: Option<Reason>,
+    listeners: &[ListenerState],
+) -> SetState {
+    let ids = listeners.iter().map(|listener| listener.id).collect();
+    SetState { set, gateway, refused, listeners: ids, doors: Doors::of(listeners) }
 }
 
 /// Why a listener is not valid, whatever the others are.
@@ -169,19 +293,10 @@ fn kinds(listener: &Listener) -> (Vec<RouteKind>, Vec<(Str, Str)>) {
 }
 
 /// Why a Gateway is not accepted.
-fn gateway_refusal(topology: &Topology, state: &GatewayState, own: &[ListenerId]) -> Option<Reason> {
+fn gateway_refusal(state: &GatewayState, own: &[ListenerState]) -> Option<Reason> {
     if state.gateway.parameters.is_some() && *state.controller() == *OWN_CONTROLLER && state.is_in_scope() {
         return Some(reason::INVALID_PARAMETERS);
     }
-    let any = own.iter().any(|id| topology.listener(*id).is_accepted());
+    let any = own.iter().any(ListenerState::is_accepted);
     (!any && !own.is_empty()).then_some(reason::GATEWAY_NOT_ACCEPTED)
-}
-
-/// ListenerSets by the Gateway that admits them, and those that none does.
-#[derive(Default)]
-pub(super) struct Admissions {
-    /// In order of precedence.
-    pub(super) admitted: BTreeMap<Key, Vec<Arc<ListenerSet>>>,
-    /// With the reason.
-    pub(super) refused: Vec<(Arc<ListenerSet>, Reason)>,
 }

@@ -1,14 +1,25 @@
 //! The handshake between Gateways and ListenerSets.
 
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::listeners::{Admissions, class_state};
+use super::listeners::class_state;
 use super::*;
+
+/// ListenerSets by the Gateway that admits them, and those that none does.
+#[derive(Default)]
+pub(super) struct Admissions {
+    /// In order of precedence.
+    pub(super) admitted: BTreeMap<Key, Vec<Arc<ListenerSet>>>,
+    /// With the reason.
+    pub(super) refused: Vec<(Arc<ListenerSet>, Reason)>,
+}
 
 /// Sorts ListenerSets under the Gateways that admit them, in order of precedence: oldest first, then `namespace/name`.
 pub(super) fn admissions(snapshot: &Snapshot, scope: &Scope) -> Admissions {
     let mut sets: Vec<_> = snapshot.listener_sets.values().collect();
-    sets.sort_by(|a, b| a.meta.seniority().cmp(&b.meta.seniority()).then(a.kind.cmp(&b.kind)));
+    sets.sort_by(|a, b| by_precedence(a, b));
     let mut result = Admissions::default();
     for set in sets {
         match admission(snapshot, scope, set) {
@@ -17,6 +28,11 @@ pub(super) fn admissions(snapshot: &Snapshot, scope: &Scope) -> Admissions {
         }
     }
     result
+}
+
+/// The order of ListenerSets: oldest first, then `namespace/name`.
+pub(crate) fn by_precedence(a: &ListenerSet, b: &ListenerSet) -> Ordering {
+    a.meta.seniority().cmp(&b.meta.seniority()).then(a.kind.cmp(&b.kind))
 }
 
 /// Whether an admission lets in objects of `namespace` beside an object of `own`.
@@ -31,21 +47,13 @@ pub fn admits(snapshot: &Snapshot, admission: &Admission, own: &Str, namespace: 
     }
 }
 
-/// Settles which sets of a Gateway are accepted; returns how many.
-pub(super) fn settle(topology: &mut Topology, members: &[ObjectRef], parent_refused: Option<Reason>) -> usize {
-    let listeners = &topology.listeners;
-    let mut accepted = 0;
-    for member in members {
-        let Some(state) = topology.sets.get_mut(member).filter(|state| state.gateway.is_some()) else { continue };
-        let valid = |id: &ListenerId| is_valid_entry(&listeners[id.0 as usize]);
-        state.refused = match parent_refused {
-            Some(_) => Some(reason::GATEWAY_NOT_ACCEPTED),
-            None if state.listeners.iter().any(valid) => None,
-            None => Some(reason::LISTENER_SET_NO_LISTENERS),
-        };
-        accepted += usize::from(state.refused.is_none());
+/// Why a set that its Gateway admits is not accepted, if so.
+pub(super) fn refusal(listeners: &[ListenerState], gateway_refused: Option<Reason>) -> Option<Reason> {
+    match gateway_refused {
+        Some(_) => Some(reason::GATEWAY_NOT_ACCEPTED),
+        None if listeners.iter().any(is_valid_entry) => None,
+        None => Some(reason::LISTENER_SET_NO_LISTENERS),
     }
-    accepted
 }
 
 /// Whether an entry keeps its set accepted: it is accepted and refers to nothing that is forbidden.
@@ -54,13 +62,19 @@ fn is_valid_entry(listener: &ListenerState) -> bool {
     listener.is_accepted() && !listener.certificates.iter().any(forbidden)
 }
 
-fn admission(snapshot: &Snapshot, scope: &Scope, set: &Arc<ListenerSet>) -> Result<Key, Reason> {
+/// The Gateway that a set names, whatever is there.
+pub(crate) fn named_gateway(set: &ListenerSet) -> Key {
+    Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone())
+}
+
+/// The Gateway that admits a set, or why none does.
+pub(crate) fn admission(snapshot: &Snapshot, scope: &Scope, set: &ListenerSet) -> Result<Key, Reason> {
     let parent = &set.parent;
     let own = &set.meta.key.namespace;
     if *parent.group != *GATEWAY_GROUP || &*parent.kind != "Gateway" {
         return Err(reason::LISTENER_SET_PARENT_MISSING);
     }
-    let key = Key::new(parent.namespace_or(own).clone(), parent.name.clone());
+    let key = named_gateway(set);
     let gateway = snapshot.gateways.get(&key).ok_or(reason::LISTENER_SET_PARENT_MISSING)?;
     if matches!(class_state(snapshot, scope, gateway), ClassState::NotOurs | ClassState::Missing) {
         return Err(reason::GATEWAY_CLASS_NOT_OURS);

@@ -33,6 +33,7 @@ pub struct Embedded {
     server: Arc<Server>,
     authority: Authority,
     writing: Mutex<()>,
+    unkept: Mutex<Option<String>>,
 }
 
 /// Name and type.
@@ -45,7 +46,7 @@ type Sets = BTreeMap<Key, Set>;
 impl Embedded {
     /// Publishes through a running server.
     pub fn new(server: Arc<Server>, authority: Authority) -> Self {
-        Embedded { server, authority, writing: Mutex::new(()) }
+        Embedded { server, authority, writing: Mutex::new(()), unkept: Mutex::new(None) }
     }
 
     /// Serves these zones and no others; those that are new are empty.
@@ -64,12 +65,17 @@ impl Embedded {
         self.swap(kept)
     }
 
+    /// Why what is served now would not be there after a restart; nothing where it would, or where nothing is to be kept.
+    pub fn unkept(&self) -> Option<String> {
+        self.unkept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Puts zones into service. A disk that does not take them is no reason not to answer.
     fn swap(&self, zones: Vec<Zone>) -> Result<()> {
         let zones = ZoneSet::new(zones).map_err(|error| Error::settings(error.to_string()))?;
-        match self.server.swap(zones).saved {
-            Ok(()) => Ok(()),
-            Err(error) => Err(Error::settings(format!("served, but not kept for a restart: {error}"))),
-        }
+        let saved = self.server.swap(zones).saved;
+        *self.unkept.lock().unwrap_or_else(PoisonError::into_inner) = saved.err().map(|error| error.to_string());
+        Ok(())
     }
 
     fn content(&self, zone: &str) -> Result<(Name, u32, Sets)> {

@@ -1,24 +1,18 @@
 //! One name asked of a resolver: A and AAAA, over UDP, and over TCP where the answer does not fit.
 
 use std::collections::BTreeSet;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use domain::base::Name;
 use domain::base::iana::{Class, Rcode, Rtype};
 use domain::base::message::Message;
 use domain::base::name::ToName;
-use domain::base::{MessageBuilder, Name};
 use domain::rdata::{A, Aaaa, Cname};
-use ring::rand::{SecureRandom, SystemRandom};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UdpSocket};
-use tokio::time::timeout;
 
 use super::{Config, Found};
 use crate::provider::data::{self, WireName};
-
-/// What we say that we take over UDP; what passes every network in one piece.
-const PAYLOAD: u16 = 1232;
+use crate::question::Question;
 
 /// More names in a chain are not followed.
 const MAX_CHAIN: usize = 16;
@@ -49,78 +43,14 @@ async fn ask_all(config: &Config, name: &WireName, kind: Rtype) -> Result<Found,
 }
 
 async fn ask(server: SocketAddr, name: &WireName, kind: Rtype, patience: Duration) -> Result<Found, String> {
-    let question = Question::new(name, kind)?;
-    let late = |_| format!("no answer within {} s", patience.as_secs_f32());
-    let answer = timeout(patience, question.over_udp(server)).await.map_err(late)??;
-    if !answer.header().tc() {
-        return question.read(&answer);
-    }
-    let answer = timeout(patience, question.over_tcp(server)).await.map_err(late)??;
-    question.read(&answer)
+    let question = Question::new(name, kind, true)?;
+    Reading(&question).read(&question.ask(server, patience).await?)
 }
 
-struct Question<'a> {
-    name: &'a WireName,
-    kind: Rtype,
-    id: u16,
-    bytes: Vec<u8>,
-}
+/// What the answer to a question says.
+struct Reading<'a>(&'a Question<'a>);
 
-impl<'a> Question<'a> {
-    fn new(name: &'a WireName, kind: Rtype) -> Result<Question<'a>, String> {
-        let mut random = [0; 2];
-        SystemRandom::new().fill(&mut random).map_err(|_| "the system has no random numbers")?;
-        let id = u16::from_be_bytes(random);
-        let mut builder = MessageBuilder::new_vec();
-        builder.header_mut().set_id(id);
-        builder.header_mut().set_rd(true);
-        let mut builder = builder.question();
-        builder.push((name, kind)).map_err(|error| error.to_string())?;
-        let mut builder = builder.additional();
-        let payload = |opt: &mut domain::base::message_builder::OptBuilder<'_, _>| {
-            opt.set_udp_payload_size(PAYLOAD);
-            Ok(())
-        };
-        builder.opt(payload).map_err(|error| error.to_string())?;
-        Ok(Question { name, kind, id, bytes: builder.finish() })
-    }
-
-    async fn over_udp(&self, server: SocketAddr) -> Result<Message<Vec<u8>>, String> {
-        let local: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-        let failed = |error: std::io::Error| error.to_string();
-        let socket = UdpSocket::bind((local, 0)).await.map_err(failed)?;
-        socket.connect(server).await.map_err(failed)?;
-        socket.send(&self.bytes).await.map_err(failed)?;
-        let mut buffer = vec![0; 65535];
-        loop {
-            let length = socket.recv(&mut buffer).await.map_err(failed)?;
-            // Somebody else's packet is not the end of waiting.
-            if let Some(answer) = self.matching(buffer[..length].to_vec()) {
-                return Ok(answer);
-            }
-        }
-    }
-
-    async fn over_tcp(&self, server: SocketAddr) -> Result<Message<Vec<u8>>, String> {
-        let failed = |error: std::io::Error| error.to_string();
-        let mut stream = TcpStream::connect(server).await.map_err(failed)?;
-        let length = u16::try_from(self.bytes.len()).map_err(|error| error.to_string())?;
-        stream.write_all(&[&length.to_be_bytes()[..], &self.bytes].concat()).await.map_err(failed)?;
-        let length = stream.read_u16().await.map_err(failed)?;
-        let mut bytes = vec![0; usize::from(length)];
-        stream.read_exact(&mut bytes).await.map_err(failed)?;
-        self.matching(bytes).ok_or_else(|| "the answer is to another question".to_owned())
-    }
-
-    fn matching(&self, bytes: Vec<u8>) -> Option<Message<Vec<u8>>> {
-        let message = Message::from_octets(bytes).ok()?;
-        let header = message.header();
-        let question = message.sole_question().ok()?;
-        let same =
-            question.qname().name_eq(self.name) && question.qtype() == self.kind && question.qclass() == Class::IN;
-        (header.qr() && header.id() == self.id && same).then_some(message)
-    }
-
+impl Reading<'_> {
     fn read(&self, message: &Message<Vec<u8>>) -> Result<Found, String> {
         match message.header().rcode() {
             Rcode::NOERROR => {}
@@ -133,10 +63,10 @@ impl<'a> Question<'a> {
         let mut addresses = BTreeSet::new();
         for record in message.answer().map_err(damaged)? {
             let record = record.map_err(damaged)?;
-            if record.class() != Class::IN || record.rtype() != self.kind || !record.owner().name_eq(&end) {
+            if record.class() != Class::IN || record.rtype() != self.0.kind || !record.owner().name_eq(&end) {
                 continue;
             }
-            let address: Option<IpAddr> = match self.kind {
+            let address: Option<IpAddr> = match self.0.kind {
                 Rtype::A => record.to_record::<A>().map_err(damaged)?.map(|record| record.data().addr().into()),
                 _ => record.to_record::<Aaaa>().map_err(damaged)?.map(|record| record.data().addr().into()),
             };
@@ -152,7 +82,7 @@ impl<'a> Question<'a> {
         message: &Message<Vec<u8>>,
         ttl: &mut Duration,
     ) -> Result<WireName, domain::base::wire::ParseError> {
-        let mut at = self.name.clone();
+        let mut at = self.0.name.clone();
         for _ in 0..MAX_CHAIN {
             let mut next = None;
             for record in message.answer()?.limit_to::<Cname<_>>() {

@@ -49,6 +49,7 @@ const SELDOM: Duration = Duration::from_secs(5);
 
 impl Apply {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        self.publishing.refuse_idle_resolver()?;
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let mut session = Session::open(flags, self.planning.mode() == Mode::Act)?;
         let objects = Objects::read(&self.input)?;
@@ -66,8 +67,19 @@ impl Apply {
         let (pass, kept) =
             block_on(async { Ok(session.write(decision, &mut |done, all| progress.tell(done, all)).await) })?;
         progress.end();
-        kept.map_err(|error| Failure::usage(format!("--state-dir: what was written could not be kept: {error}")))?;
         self.show(out, &objects, &pass)?;
+        if let Err(error) = kept {
+            return Err(Failure::Unreadable(anyhow::anyhow!("--state-dir: what was done could not be kept: {error}")));
+        }
+        let left = pass.outcome.failed.len() + pass.outcome.skipped.len();
+        if left > 0 && self.planning.mode() == Mode::Act {
+            let what = if left == 1 { "1 name was".to_owned() } else { format!("{left} names were") };
+            let advice = "mend what is told, and run it again: the next plan takes what is there now into account";
+            let _ = writeln!(std::io::stderr(), "error: {what} not written; {advice}");
+        }
+        if pass.plan.is_braked() {
+            let _ = writeln!(std::io::stderr(), "refused: {}", inert(&refusal(&pass.plan)));
+        }
         Ok(self.ending(&pass))
     }
 
@@ -114,7 +126,7 @@ impl Apply {
         steps::write(out, &pass.plan, outcome, Colour::detect())?;
         for withheld in &pass.desired.withheld {
             let line = crate::render::plan::withheld_line(withheld);
-            writeln!(out, "  withheld {}", crate::render::inert_line(&line))?;
+            writeln!(out, "  {} {}", Colour::detect().paint("33", "withheld"), crate::render::inert_line(&line))?;
         }
         match outcome {
             Some(outcome) => writeln!(out, "{}", steps::written(&pass.plan, outcome))?,
@@ -132,6 +144,21 @@ impl Apply {
         } else {
             Ending::Done
         }
+    }
+}
+
+/// What a brake holds, and what releases it.
+fn refusal(plan: &gatepost_core::plan::Plan) -> String {
+    let count = steps::braked(plan);
+    let what = if count == 1 {
+        "a safety brake holds 1 change".to_owned()
+    } else {
+        format!("safety brakes hold {count} changes")
+    };
+    let is_confirmable = plan.held.iter().filter(|held| held.is_brake()).all(|held| held.is_confirmable());
+    match is_confirmable {
+        true => format!("{what}; look at them, and carry them out with --confirm-deletes if they are meant"),
+        false => format!("{what}; the reasons above say what to do"),
     }
 }
 

@@ -28,7 +28,7 @@ use crate::apply::Mode;
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Passes, View};
-use crate::run::{Beside, Pass, Seen};
+use crate::run::{Pass, Seen};
 use crate::source::cluster::connect;
 use crate::state::State;
 use crate::web;
@@ -172,9 +172,10 @@ impl Controller {
     async fn session(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Session, Failure> {
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
-        let state = State::open(self.provider.state_dir())?.of_instance(instance(connection).await?);
-        let listen = is_embedded.then_some((self.dns_addr, true));
-        let mut session = Session::of(flags, listen, state, self.provider_of_cluster(connection))?;
+        let writes = self.mode() == Mode::Act;
+        let state = State::open(self.provider.state_dir(), writes)?.of_instance(instance(connection).await?);
+        let listen = is_embedded.then_some(self.dns_addr);
+        let mut session = Session::of(flags, listen, writes, state, self.provider_of_cluster(connection))?;
         let permit = if is_embedded { Permit::new(None, self.freeze_file.clone()) } else { self.permit(campaign) };
         let is_fenced = matches!(self.provider.provider(), Some(ProviderFlag::Rfc2136 | ProviderFlag::Webhook));
         let owner = is_fenced.then(|| self.planning.owner());
@@ -196,9 +197,15 @@ impl Controller {
 }
 
 impl Passes for Session {
-    async fn pass(&mut self, seen: Seen<'_>, beside: &Beside) -> Result<Pass, Failure> {
-        let decision = self.decide_on(seen, beside).await?;
+    async fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> Result<Pass, Failure> {
+        let decision = self.decide_on(seen).await?;
+        // The embedded server is this replica's own; its provider asks for itself whether it may write.
+        let mode = self.line.mode;
+        if !may_write && self.local.is_none() {
+            self.line.mode = Mode::Observe;
+        }
         let (pass, kept) = self.write(decision, &mut |_, _| ()).await;
+        self.line.mode = mode;
         if let Err(error) = kept {
             tracing::error!(error = %error, "--state-dir: what was written could not be kept");
         }

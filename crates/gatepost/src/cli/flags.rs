@@ -81,7 +81,7 @@ pub(super) struct Publishing {
     /// Where no CNAME may stand, publish the addresses behind a hostname address, and follow them
     #[arg(long, env = "GATEPOST_RESOLVE_TARGETS")]
     resolve_targets: bool,
-    /// A resolver for --resolve-targets, with or without a port; may be repeated [default: those of the system]
+    /// A resolver for --resolve-targets and `verify`, with or without a port; may be repeated [default: those of the system]
     #[arg(long, value_name = "ADDRESS", value_parser = resolver_address, env = "GATEPOST_RESOLVER", value_delimiter = ',')]
     resolver: Vec<SocketAddr>,
     /// Where acceptance comes from: the status that an implementation wrote, our own computation, or the former where there is one
@@ -163,13 +163,23 @@ impl Publishing {
     /// What finds the addresses behind hostnames, where that is asked for.
     pub(super) fn resolver(&self) -> Result<Option<Resolver>, Failure> {
         if !self.resolve_targets {
-            return match self.resolver.is_empty() {
-                true => Ok(None),
-                false => Err(Failure::usage("--resolver names who resolves targets: add --resolve-targets")),
-            };
+            return Ok(None);
         }
         let servers = if self.resolver.is_empty() { system_resolvers()? } else { self.resolver.clone() };
         Ok(Some(Resolver::new(resolve::Config { servers, ..resolve::Config::default() })))
+    }
+
+    /// Refuses a resolver that has nothing to do.
+    pub(super) fn refuse_idle_resolver(&self) -> Result<(), Failure> {
+        match !self.resolve_targets && !self.resolver.is_empty() {
+            true => Err(Failure::usage("--resolver names who resolves targets: add --resolve-targets")),
+            false => Ok(()),
+        }
+    }
+
+    /// The resolvers that are named.
+    pub(super) fn resolvers(&self) -> &[SocketAddr] {
+        &self.resolver
     }
 
     /// The domains of `--domain-filter`.

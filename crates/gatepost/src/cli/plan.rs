@@ -90,9 +90,9 @@ impl Plan {
 
     /// The provider, if one is named. Flags that need one are refused without it.
     fn session(&self) -> Result<Option<Session>, Failure> {
+        self.publishing.refuse_idle_resolver()?;
         if self.provider.provider().is_none() {
             self.provider.check()?;
-            self.publishing.resolver()?;
             return Ok(None);
         }
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
@@ -110,7 +110,7 @@ impl Plan {
             None => None,
         };
         let (desired, plan, unread) = match decision {
-            Some(Decision { desired, plan, unread, notes }) => {
+            Some(Decision { desired, plan, unread, notes, .. }) => {
                 for note in &notes {
                     let _ = writeln!(std::io::stderr(), "note: {}", inert(note));
                 }

@@ -13,6 +13,7 @@ use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
+use crate::apply::Mode;
 use crate::render::inert;
 use crate::run::Pass;
 use crate::source::Objects;
@@ -52,8 +53,12 @@ pub(super) struct Serve {
 /// No pass comes sooner after the last one than this, unless a file changed.
 const SOONEST: Duration = Duration::from_secs(1);
 
+/// An address that is due and could not be asked for in the last pass has to wait for this long.
+const OVERDUE: Duration = Duration::from_secs(30);
+
 impl Serve {
     pub(super) fn run(mut self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        self.publishing.refuse_idle_resolver()?;
         self.provider = self.provider.or(ProviderFlag::Embedded);
         block_on(self.serve(out))
     }
@@ -66,7 +71,8 @@ impl Serve {
         }
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
-        let mut session = Session::with(flags, is_embedded.then_some((self.dns_addr, true)))?;
+        let writes = self.planning.mode() == Mode::Act;
+        let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
         let objects = Objects::read(&self.input)?;
         let listener = TcpListener::bind(self.http_addr)
             .await
@@ -79,8 +85,9 @@ impl Serve {
         super::warn_unreadable(&objects);
         let pass = pass(&mut session, &objects).await?;
         let dns = session.local.as_ref().map(|local| local.server.address());
-        let mut screen = screen::Screen::new(&self.input);
-        screen.greet(out, &session.line, &objects, &pass, dns)?;
+        let mut screen = screen::Screen::new(&self.input, session.line.mode);
+        let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
+        screen.greet(out, &session.line, &objects, &pass, server.as_deref())?;
         post(&board, &pass);
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
@@ -105,39 +112,46 @@ impl Serve {
         screen: &mut screen::Screen,
         is_new: bool,
     ) -> Result<(), Failure> {
-        let objects = match Objects::read(&self.input) {
-            Ok(objects) => objects,
-            Err(Failure::Unheard) => return Err(Failure::Unheard),
+        let read = Objects::read(&self.input);
+        if let (Ok(objects), true) = (&read, is_new) {
+            super::warn_unreadable(objects);
+        }
+        let pass = match read {
+            Ok(objects) => pass(session, &objects).await,
+            Err(failure) => Err(failure),
+        };
+        match pass {
+            Ok(pass) => {
+                screen.tell(out, &pass, is_new)?;
+                post(board, &pass);
+                Ok(())
+            }
+            Err(Failure::Unheard) => Err(Failure::Unheard),
             Err(Failure::Unreadable(error) | Failure::Usage(error)) => {
                 writeln!(out, "! nothing changed: {}", inert(&format!("{error:#}")))?;
                 out.flush()?;
-                return Ok(());
+                Ok(())
             }
-        };
-        if is_new {
-            super::warn_unreadable(&objects);
         }
-        let pass = pass(session, &objects).await?;
-        screen.tell(out, &pass, is_new)?;
-        post(board, &pass);
-        Ok(())
     }
 }
 
 /// One pass over the line.
 async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure> {
     let decision = session.decide(objects).await?;
-    let (pass, kept) = session.write(decision, &mut |_, _| ()).await;
-    if let Err(error) = kept {
-        let _ = writeln!(std::io::stderr(), "error: --state-dir: what was written could not be kept: {error}");
-    }
+    let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
+    let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
+    pass.notes.extend(unkept);
     Ok(pass)
 }
 
 /// Ends when the provider is to be compared again: after the interval, or when an address behind a name may have changed.
 async fn due(session: &Session, is_embedded: bool, interval: Duration) {
     let resolving = session.line.resolver.as_ref().and_then(|resolver| resolver.next_due());
-    let resolving = resolving.map(|due| due.saturating_duration_since(Instant::now()).max(SOONEST));
+    let resolving = resolving.map(|due| match due.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => OVERDUE,
+        wait => wait.max(SOONEST),
+    });
     let comparing = (!is_embedded).then_some(interval.max(SOONEST));
     match [resolving, comparing].into_iter().flatten().min() {
         Some(wait) => tokio::time::sleep(wait).await,

@@ -2,7 +2,6 @@
 //!
 //! Flags become values here, before anything is read or asked. Nothing here prints.
 
-use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use super::Failure;
 use super::flags::Publishing;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlag, ProviderFlags};
-use crate::apply::Progress;
+use crate::apply::{Mode, Progress};
 use crate::run::{Beside, Decision, Line, Pass, Seen, derived_zones};
 use crate::source::Objects;
 use crate::state::State;
@@ -29,6 +28,8 @@ pub(super) struct Session {
     pub(super) provider: Shared,
     /// What earlier runs remember.
     pub(super) state: State,
+    /// What is to exist beside the records of hostnames.
+    pub(super) beside: Beside,
     /// The embedded server, where that is the provider.
     pub(super) local: Option<Local>,
 }
@@ -57,30 +58,31 @@ pub(super) struct Flags<'a> {
 }
 
 impl Session {
-    /// Opens a provider of the network, or what an embedded server kept; nothing is asked of it yet.
-    pub(super) fn open(flags: Flags<'_>, keeps: bool) -> Result<Session, Failure> {
+    /// Opens a provider of the network, or what an embedded server kept; nothing is asked of it yet. Who `writes` keeps what
+    /// was done.
+    pub(super) fn open(flags: Flags<'_>, writes: bool) -> Result<Session, Failure> {
         let is_embedded = flags.provider.provider() == Some(ProviderFlag::Embedded);
         if is_embedded && flags.provider.state_dir().is_none() {
             return Err(Failure::usage(
                 "--provider embedded is a server inside `gatepost serve`: add --state-dir with the directory where it keeps its zones",
             ));
         }
-        let listen = is_embedded.then_some((NOWHERE, keeps));
-        Session::with(flags, listen)
+        Session::with(flags, is_embedded.then_some(NOWHERE), writes)
     }
 
-    /// Opens a provider; the embedded one answers at an address, and keeps its zones if it is to.
-    pub(super) fn with(flags: Flags<'_>, listen: Option<(SocketAddr, bool)>) -> Result<Session, Failure> {
+    /// Opens a provider; the embedded one answers at an address. Who `writes` keeps what was done.
+    pub(super) fn with(flags: Flags<'_>, listen: Option<SocketAddr>, writes: bool) -> Result<Session, Failure> {
         if flags.provider.provider().is_none() {
             return Err(Failure::usage("no provider is named: add --provider rfc2136, webhook or embedded"));
         }
-        Session::of(flags, listen, State::open(flags.provider.state_dir())?, None)
+        Session::of(flags, listen, writes, State::open(flags.provider.state_dir(), writes)?, None)
     }
 
     /// The same with what is remembered; `instead` stands for a provider where none is named.
     pub(super) fn of(
         flags: Flags<'_>,
-        listen: Option<(SocketAddr, bool)>,
+        listen: Option<SocketAddr>,
+        writes: bool,
         state: State,
         instead: Option<Shared>,
     ) -> Result<Session, Failure> {
@@ -90,7 +92,7 @@ impl Session {
         flags.provider.check()?;
         let planning = flags.planning.settings(kind, state.instance().clone())?;
         let local = match listen {
-            Some((listen, keeps)) => Some(Local::start(flags.provider, listen, keeps)?),
+            Some(listen) => Some(Local::start(flags.provider, listen, writes)?),
             None => None,
         };
         let provider = match (&local, instead) {
@@ -100,29 +102,33 @@ impl Session {
         };
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
-        Ok(Session { line, provider, state, local })
+        Ok(Session { line, provider, state, beside: Beside::default(), local })
     }
 
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
         let topology = objects.topology(&self.line.scope);
-        self.decide_on(objects.seen(&topology), &Beside::default()).await
+        self.decide_on(objects.seen(&topology)).await
     }
 
     /// The same on what was seen, however that came about.
-    pub(super) async fn decide_on(&self, seen: Seen<'_>, beside: &Beside) -> Result<Decision, Failure> {
-        let desired = self.line.desired(seen, beside);
+    pub(super) async fn decide_on(&self, seen: Seen<'_>) -> Result<Decision, Failure> {
+        let desired = self.line.desired(seen, &self.beside);
         if let Some(local) = &self.local {
             local.prepare(&desired).await?;
         }
-        Ok(self.line.decide(seen, desired, beside, self.state.memory(), &*self.provider).await)
+        Ok(self.line.decide(seen, desired, &self.beside, self.state.memory(), &*self.provider).await)
     }
 
-    /// Writes what was decided, and remembers it.
-    pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, io::Result<()>) {
+    /// Writes what was decided, and remembers it; says what could not be kept.
+    pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
         let pass = self.line.write(decision, &*self.provider, progress).await;
-        let kept = self.state.learn(&pass.plan, &pass.outcome);
-        (pass, kept)
+        if self.line.mode == Mode::Observe {
+            return (pass, Ok(()));
+        }
+        let kept = self.state.learn(&pass.plan, &pass.outcome).map_err(|error| error.to_string());
+        let unkept = self.local.as_ref().and_then(|local| local.embedded.unkept());
+        (pass, kept.and_then(|()| unkept.map_or(Ok(()), Err)))
     }
 }
 

@@ -63,7 +63,7 @@ fn certificate(walk: &CertificateWalk) -> String {
 }
 
 /// The day of an instant, as `2027-01-31`.
-fn date(seconds: i64) -> String {
+pub(super) fn date(seconds: i64) -> String {
     // Days since 0000-03-01, so that a leap day is the last of its year.
     let days = seconds.div_euclid(86_400) + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));

@@ -13,30 +13,56 @@ const SHOWN: usize = 10;
 
 /// The counts of a plan in one line.
 pub fn summary(plan: &Plan) -> String {
-    let count = |verb: Verb| plan.steps.iter().filter(|step| step.verb == verb).count();
-    let counts = format!(
-        "{} to create, {} to change, {} to delete, {} held",
-        count(Verb::Create),
-        count(Verb::Update),
-        count(Verb::Delete),
-        plan.held.len()
-    );
-    format!("plan {}: {counts}", plan.digest)
+    let verbs: Vec<Verb> = plan.steps.iter().flat_map(verbs).collect();
+    let count = |verb: Verb| verbs.iter().filter(|other| **other == verb).count();
+    let (creates, updates, deletes) = (count(Verb::Create), count(Verb::Update), count(Verb::Delete));
+    let held = held_count(plan);
+    if verbs.is_empty() {
+        return format!("plan {}: nothing to write, {held}", plan.digest);
+    }
+    format!("plan {}: {creates} to create, {updates} to change, {deletes} to delete, {held}", plan.digest)
 }
 
 /// The counts of what was written in one line.
 pub fn written(plan: &Plan, outcome: &Outcome) -> String {
-    let (done, all) = (outcome.written.len(), plan.steps.len());
+    if plan.steps.is_empty() {
+        return summary(plan);
+    }
+    let sets = |is_counted: &dyn Fn(usize) -> bool| -> usize {
+        let counted = plan.steps.iter().enumerate().filter(|(i, _)| is_counted(*i));
+        counted.map(|(_, step)| verbs(step).len()).sum()
+    };
+    let (done, all) = (sets(&|i| outcome.written.contains(&i)), sets(&|_| true));
     let what = if all == 1 { "change" } else { "changes" };
-    let failed = match outcome.failed.len() {
+    let failed = match sets(&|i| outcome.failed.contains_key(&i)) {
         0 => String::new(),
         some => format!(", {some} failed"),
     };
-    let skipped = match outcome.skipped.len() {
+    let skipped = match sets(&|i| outcome.skipped.contains(&i)) {
         0 => String::new(),
         some => format!(", {some} not tried"),
     };
-    format!("plan {}: {done} of {all} {what} written{failed}{skipped}, {} held", plan.digest, plan.held.len())
+    format!("plan {}: {done} of {all} {what} written{failed}{skipped}, {}", plan.digest, held_count(plan))
+}
+
+/// How many changes a safety brake holds.
+pub fn braked(plan: &Plan) -> usize {
+    plan.held.iter().filter(|held| held.is_brake()).count()
+}
+
+fn held_count(plan: &Plan) -> String {
+    match braked(plan) {
+        0 => format!("{} held", plan.held.len()),
+        some => format!("{} held, {some} of them by a safety brake", plan.held.len()),
+    }
+}
+
+/// What becomes of each record set of a step; one change where only a marker is written.
+fn verbs(step: &Step) -> Vec<Verb> {
+    match &step.changes[..] {
+        [] => vec![Verb::Update],
+        changes => changes.iter().map(SetChange::verb).collect(),
+    }
 }
 
 /// Writes the steps, with what became of them where they were written, and what is held.
@@ -54,7 +80,7 @@ pub fn change_line(change: &SetChange) -> String {
 
 /// What is held, and why.
 pub fn held_line(held: &Held) -> (String, String) {
-    let what = subject(held);
+    let what = subject(held, held.kind.map_or("", |kind| kind.as_str()));
     let what = if what.is_empty() { "everything" } else { what.trim_end_matches(": ") };
     (what.to_owned(), format!("{} [{}]", held.message, held.reason))
 }
@@ -113,25 +139,36 @@ fn write_held(out: &mut dyn Write, plan: &Plan, colour: Colour) -> std::io::Resu
     reasons.dedup();
     for (_, reason) in reasons {
         let of_reason: Vec<&Held> = plan.held.iter().filter(|held| held.reason == reason).collect();
+        let lines = held_lines(&of_reason);
         let row = reason.row();
-        for held in of_reason.iter().take(SHOWN) {
-            let line = format!("{}{} [{} {}]", subject(held), held.message, row.code, row.name);
+        for line in lines.iter().take(SHOWN) {
+            let line = format!("{line} [{} {}]", row.code, row.name);
             writeln!(out, "  {} {}", colour.paint("33", "! held"), inert_line(&line))?;
         }
-        if of_reason.len() > SHOWN {
-            writeln!(out, "         … and {} more of {}", of_reason.len() - SHOWN, row.name)?;
+        if lines.len() > SHOWN {
+            writeln!(out, "         … and {} more of {}", lines.len() - SHOWN, row.name)?;
         }
         writeln!(out, "         {} {}", colour.paint("36", "help:"), row.help)?;
     }
     Ok(())
 }
 
+/// What is held for one reason; types of one name for which the same is said share a line.
+fn held_lines(of_reason: &[&Held]) -> Vec<String> {
+    let same = |a: &&Held, b: &&Held| (&a.name, a.verb, &a.message) == (&b.name, b.verb, &b.message);
+    let line = |helds: &[&Held]| {
+        let kinds: Vec<_> = helds.iter().filter_map(|held| held.kind).map(|kind| kind.as_str()).collect();
+        format!("{}{}", subject(helds[0], &kinds.join(", ")), helds[0].message)
+    };
+    of_reason.chunk_by(same).map(line).collect()
+}
+
 /// What would have become of it, in front of why it does not.
-fn subject(held: &Held) -> String {
-    let glyph = held.verb.map_or("", |verb| glyph(verb).0);
-    match (&*held.name, held.kind) {
+fn subject(held: &Held, kinds: &str) -> String {
+    let glyph = held.verb.map(|verb| format!("{} ", glyph(verb).0)).unwrap_or_default();
+    match (&*held.name, kinds) {
         ("", _) => String::new(),
-        (name, Some(kind)) => format!("{glyph} {name} {kind}: "),
-        (name, None) => format!("{name}: "),
+        (name, "") => format!("{name}: "),
+        (name, kinds) => format!("{glyph}{name} {kinds}: "),
     }
 }

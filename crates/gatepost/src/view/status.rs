@@ -141,16 +141,16 @@ fn status(status: &report::Status) -> Status {
     }
 }
 
-fn conditions(conditions: &[model::Condition]) -> Vec<Condition> {
-    let view = |c: &model::Condition| Condition {
+fn conditions(conditions: &model::Conditions) -> Vec<Condition> {
+    let view = |(c, time): (&model::Condition, Option<model::Time>)| Condition {
         kind: c.kind.to_string(),
         status: c.status.to_string(),
         reason: c.reason.to_string(),
         message: c.message.to_string(),
         observed_generation: c.observed_generation,
-        last_transition_time: c.last_transition.as_ref().map(ToString::to_string),
+        last_transition_time: time.map(|time| time.to_string()),
     };
-    conditions.iter().map(view).collect()
+    conditions.timed().map(view).collect()
 }
 
 fn listener(report: &report::ListenerReport) -> Listener {
@@ -163,7 +163,7 @@ fn listener(report: &report::ListenerReport) -> Listener {
     }
 }
 
-fn parent(status: &model::ParentStatus) -> Parent {
+fn parent(status: &report::ParentReport) -> Parent {
     Parent {
         parent_ref: reference(&status.parent),
         controller_name: status.controller.to_string(),

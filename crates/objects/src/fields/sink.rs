@@ -1,10 +1,13 @@
-//! Where the problems of one object go, and how the way to a field is written out.
+//! What goes with the cursors through one object: where its problems go, what it shares with others, and how the way to a
+//! field is written out.
 
 use std::cell::{Cell, RefCell};
 
 use gatepost_core::diagnostic::{Diagnostic, FieldPath};
-use gatepost_core::model::ObjectRef;
+use gatepost_core::model::{Labels, List, ObjectRef, Str};
 use gatepost_core::reason::{INVALID_FIELD, Reason};
+
+use crate::pool::{Pool, Pooled};
 
 /// The most that is told about one object; a text that is wrong everywhere is told so once.
 const MAX_PROBLEMS: usize = 100;
@@ -15,6 +18,7 @@ pub(crate) struct Sink {
     diagnostics: RefCell<Vec<Diagnostic>>,
     left_out: Cell<usize>,
     pub(super) wrong_types: Cell<usize>,
+    pool: RefCell<Pool>,
     /// Every field that was asked for.
     #[cfg(test)]
     pub(super) asked: RefCell<std::collections::BTreeSet<String>>,
@@ -22,12 +26,19 @@ pub(crate) struct Sink {
 
 impl Sink {
     /// A sink for the problems of one object.
+    #[cfg(test)]
     pub(crate) fn new(object: ObjectRef) -> Self {
+        Sink::with_pool(object, Pool::new())
+    }
+
+    /// A sink for the problems of one object that shares what a pool holds.
+    pub(crate) fn with_pool(object: ObjectRef, pool: Pool) -> Self {
         Sink {
             object,
             diagnostics: RefCell::default(),
             left_out: Cell::new(0),
             wrong_types: Cell::new(0),
+            pool: RefCell::new(pool),
             #[cfg(test)]
             asked: RefCell::default(),
         }
@@ -42,6 +53,21 @@ impl Sink {
     /// The object that problems are told about.
     pub(crate) fn object(&self) -> &ObjectRef {
         &self.object
+    }
+
+    /// A text, shared with those of other objects.
+    pub(crate) fn text(&self, text: &str) -> Str {
+        self.pool.borrow_mut().text(text)
+    }
+
+    /// Labels, shared with those of other objects.
+    pub(super) fn labels(&self, labels: Labels) -> Labels {
+        self.pool.borrow_mut().labels(labels)
+    }
+
+    /// A list, shared with those of other objects.
+    pub(super) fn list<T: Pooled>(&self, items: Vec<T>) -> List<T> {
+        self.pool.borrow_mut().list(items)
     }
 
     /// Takes one problem, which is only worded where there is room for it.
@@ -70,14 +96,14 @@ impl Sink {
         self.wrong_types.get()
     }
 
-    /// Everything that was told.
-    pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {
+    /// Everything that was told, and the pool.
+    pub(crate) fn into_parts(self) -> (Vec<Diagnostic>, Pool) {
         let mut diagnostics = self.diagnostics.into_inner();
         if self.left_out.get() > 0 {
             let message = format!("{} has {} further problems that are not shown", self.object, self.left_out.get());
             diagnostics.push(Diagnostic::new(INVALID_FIELD, &self.object, FieldPath::root(), message));
         }
-        diagnostics
+        (diagnostics, self.pool.into_inner())
     }
 }
 

@@ -44,7 +44,7 @@ fn read(kind: Kind, reader: Reader, spec: Value) -> (Object, BTreeSet<String>, V
     let object = reader(Meta::named("infra", "p"), &root, "v1alpha1");
     root.finish();
     let asked = sink.asked();
-    (object, asked, sink.into_diagnostics().into_iter().map(|d| d.message).collect())
+    (object, asked, sink.into_parts().0.into_iter().map(|d| d.message).collect())
 }
 
 fn told(kind: Kind, reader: Reader, spec: Value) -> Vec<String> {

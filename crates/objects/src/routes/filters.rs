@@ -1,6 +1,8 @@
 //! Filters of HTTPRoutes, GRPCRoutes and listeners.
 
-use gatepost_core::model::{BackendRef, Cors, Filter, HeaderChange, PathChange, Redirect, Reference, Rewrite, Str};
+use gatepost_core::model::{
+    BackendRef, Cors, Filter, HeaderChange, List, PathChange, Redirect, Reference, Rewrite, Str,
+};
 
 use super::parts::single_backend;
 use crate::fields::Fields;
@@ -12,19 +14,19 @@ use crate::shapes::Shape;
 const CORS_METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "*"];
 
 /// Reads `filters` of an HTTPRoute's rule or backend.
-pub(super) fn http(f: &Fields<'_>) -> Vec<Filter> {
+pub(super) fn http(f: &Fields<'_>) -> List<Filter> {
     let filters = f.mappings("filters", http_filter);
     rules::at_most(f, "filters", filters.len(), 16);
     rules::filters::check_list(f, &filters);
-    filters
+    f.share_list(filters)
 }
 
 /// Reads `filters` of a GRPCRoute's rule or backend.
-pub(super) fn grpc(f: &Fields<'_>) -> Vec<Filter> {
+pub(super) fn grpc(f: &Fields<'_>) -> List<Filter> {
     let filters = f.mappings("filters", grpc_filter);
     rules::at_most(f, "filters", filters.len(), 16);
     rules::filters::check_list(f, &filters);
-    filters
+    f.share_list(filters)
 }
 
 /// One filter's settings, all of them optional; its type says which must be there.
@@ -107,14 +109,14 @@ fn header_change(f: &Fields<'_>) -> HeaderChange {
     let remove = f.texts("remove");
     rules::at_most(f, "remove", remove.len(), 16);
     rules::unique(f, "remove", None, remove.iter(), "header");
-    HeaderChange { set: headers(f, "set"), add: headers(f, "add"), remove }
+    HeaderChange { set: headers(f, "set"), add: headers(f, "add"), remove: remove.into() }
 }
 
-fn headers(f: &Fields<'_>, key: &'static str) -> Vec<(Str, Str)> {
+fn headers(f: &Fields<'_>, key: &'static str) -> List<(Str, Str)> {
     let headers = f.mappings(key, |f| (f.required("name", Shape::HeaderName), f.required("value", Shape::HeaderValue)));
     rules::at_most(f, key, headers.len(), 16);
     rules::unique(f, key, Some("name"), headers.iter().map(|(name, _)| name), "name");
-    headers
+    headers.into()
 }
 
 fn redirect(f: &Fields<'_>) -> Redirect {
@@ -191,20 +193,20 @@ fn cors(f: &Fields<'_>) -> Cors {
 }
 
 /// A list of origins, methods or headers in which `*` stands alone.
-fn cors_list(f: &Fields<'_>, key: &'static str, most: usize, shape: Option<Shape>) -> Vec<Str> {
+fn cors_list(f: &Fields<'_>, key: &'static str, most: usize, shape: Option<Shape>) -> List<Str> {
     let items: Vec<Str> = f.list(key, |node| {
         let text = match shape {
             Some(shape) => node.shaped(shape),
             None => node.text().inspect(|word| node.known(word, CORS_METHODS)),
         };
-        Some(text.unwrap_or_default().into())
+        Some(f.share(text.unwrap_or_default()))
     });
     rules::at_most(f, key, items.len(), most);
     rules::unique(f, key, None, items.iter(), "entry");
     if key != "exposeHeaders" && items.len() > 1 && items.iter().any(|item| &**item == "*") {
         f.invalid(key, "has `*` beside other entries; `*` stands alone");
     }
-    items
+    items.into()
 }
 
 /// Reads `externalAuth`.

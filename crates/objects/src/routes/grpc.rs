@@ -1,6 +1,6 @@
 //! GRPCRoute.
 
-use gatepost_core::model::{GrpcMatch, MatchKind, Matches, Meta, RouteKind, Rule};
+use gatepost_core::model::{GrpcMatch, List, MatchKind, Matches, Meta, RouteKind, Rule};
 use gatepost_core::snapshot::Object;
 
 use super::http::{value_match_kind, value_matches};
@@ -17,7 +17,7 @@ pub(crate) fn read(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
         rules::at_most(f, "rules", rules.len(), 16);
         rules::unique_names(f, &rules);
         rules::total_matches(f, &rules);
-        Spec { hostnames: hostnames(f, 16), rules }
+        Spec { hostnames: hostnames(f, 16), rules: f.share_list(rules) }
     })
 }
 
@@ -30,12 +30,12 @@ fn rule(f: &Fields<'_>) -> Rule {
     let filters = filters::grpc(f);
     let backends = backends(f, filters::grpc);
     retry::session_persistence(f);
-    Rule { name: rule_name(f), matches: Matches::Grpc(matches), filters, backends }
+    Rule { name: rule_name(f), matches: Matches::Grpc(matches.into()), filters, backends }
 }
 
 /// A match that was meant to be something and cannot be read: it matches nothing.
 fn nothing() -> GrpcMatch {
-    GrpcMatch { kind: MatchKind::Other("unreadable".into()), service: None, method: None, headers: Vec::new() }
+    GrpcMatch { kind: MatchKind::Other("unreadable".into()), service: None, method: None, headers: List::new() }
 }
 
 fn grpc_match(f: &Fields<'_>) -> GrpcMatch {
@@ -58,5 +58,5 @@ fn method(f: &Fields<'_>) -> GrpcMatch {
     if service.is_none() && method.is_none() {
         f.invalid_here("names neither `service` nor `method`; at least one of them must be set");
     }
-    GrpcMatch { kind, service, method, headers: Vec::new() }
+    GrpcMatch { kind, service, method, headers: List::new() }
 }

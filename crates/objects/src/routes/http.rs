@@ -1,6 +1,6 @@
 //! HTTPRoute.
 
-use gatepost_core::model::{HttpMatch, MatchKind, Matches, Meta, PathMatch, RouteKind, Rule, Str, ValueMatch};
+use gatepost_core::model::{HttpMatch, List, MatchKind, Matches, Meta, PathMatch, RouteKind, Rule, Str, ValueMatch};
 use gatepost_core::snapshot::Object;
 
 use super::parts::{Spec, backends, hostnames, route, rule_name};
@@ -17,15 +17,16 @@ pub(crate) fn read(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
     route(RouteKind::Http, meta, root, |f| Spec { hostnames: hostnames(f, 16), rules: http_rules(f) })
 }
 
-fn http_rules(f: &Fields<'_>) -> Vec<Rule> {
+fn http_rules(f: &Fields<'_>) -> List<Rule> {
     if !f.has("rules") {
-        return vec![Rule { matches: Matches::Http(vec![HttpMatch::default()]), ..Rule::default() }];
+        let matches = Matches::Http(f.share_list(vec![HttpMatch::default()]));
+        return f.share_list(vec![Rule { matches, ..Rule::default() }]);
     }
     let rules = f.mappings("rules", rule);
     rules::count(f, "rules", rules.len(), 1, 16);
     rules::unique_names(f, &rules);
     rules::total_matches(f, &rules);
-    rules
+    f.share_list(rules)
 }
 
 fn rule(f: &Fields<'_>) -> Rule {
@@ -37,7 +38,7 @@ fn rule(f: &Fields<'_>) -> Rule {
     let filters = filters::http(f);
     let backends = backends(f, filters::http);
     retry::check(f);
-    let rule = Rule { name: rule_name(f), matches: Matches::Http(matches), filters, backends };
+    let rule = Rule { name: rule_name(f), matches: Matches::Http(f.share_list(matches)), filters, backends };
     rules::filters::check_rule(f, &rule);
     rule
 }
@@ -78,14 +79,14 @@ fn path(f: &Fields<'_>) -> PathMatch {
             MatchKind::Other(other.into())
         }
     };
-    let value = f.shaped("value", Shape::Short(1024)).unwrap_or_else(|| "/".into());
+    let value = f.shaped("value", Shape::Short(1024)).unwrap_or_else(|| f.share("/"));
     let path = PathMatch { kind, value };
     rules::paths::check(f, &path);
     path
 }
 
 /// Reads `headers` or `queryParams` of a match.
-pub(super) fn value_matches(f: &Fields<'_>, key: &'static str, value: Shape) -> Vec<ValueMatch> {
+pub(super) fn value_matches(f: &Fields<'_>, key: &'static str, value: Shape) -> List<ValueMatch> {
     let matches = f.mappings(key, |f| {
         let kind = value_match_kind(f);
         f.require("value");
@@ -98,7 +99,7 @@ pub(super) fn value_matches(f: &Fields<'_>, key: &'static str, value: Shape) -> 
     });
     rules::at_most(f, key, matches.len(), 16);
     rules::unique(f, key, Some("name"), matches.iter().map(|m| &m.name), "name");
-    matches
+    matches.into()
 }
 
 /// Reads `type` of a header, query parameter or gRPC method.

@@ -1,11 +1,12 @@
 //! What routes of all kinds share: parents, hostnames, backends, rule names, status.
 
 use gatepost_core::model::{
-    BackendRef, Filter, Meta, ParentRef, ParentStatus, Route, RouteKind, Rule, Str, WrittenHostname,
+    BackendRef, Filter, List, Meta, ParentRef, ParentStatus, Route, RouteKind, RouteStatus, Rule, Str, Time,
+    WrittenHostname,
 };
 use gatepost_core::snapshot::Object;
 
-use crate::conditions::conditions;
+use crate::conditions::said;
 use crate::fields::Fields;
 use crate::hostnames::hostname;
 use crate::references;
@@ -15,14 +16,14 @@ use crate::shapes::Shape;
 /// The parts of a route's `spec`.
 #[derive(Default)]
 pub(super) struct Spec {
-    pub(super) hostnames: Vec<WrittenHostname>,
-    pub(super) rules: Vec<Rule>,
+    pub(super) hostnames: List<WrittenHostname>,
+    pub(super) rules: List<Rule>,
 }
 
 /// Reads a route; `spec` reads what is special about its kind.
 pub(super) fn route(kind: RouteKind, meta: Meta, root: &Fields<'_>, spec: impl FnOnce(&Fields<'_>) -> Spec) -> Object {
     root.require("spec");
-    let status = root.silent_mapping("status", |f| f.mappings("parents", parent_status)).unwrap_or_default();
+    let status = root.silent_mapping("status", status).unwrap_or_default();
     let parts = root.mapping("spec", |f| {
         rules::word(f, "useDefaultGateways", &["All", "None"]);
         (parents(f), spec(f))
@@ -31,11 +32,11 @@ pub(super) fn route(kind: RouteKind, meta: Meta, root: &Fields<'_>, spec: impl F
     Object::Route(Route { kind, meta, parents, hostnames, rules, status })
 }
 
-fn parents(f: &Fields<'_>) -> Vec<ParentRef> {
+fn parents(f: &Fields<'_>) -> List<ParentRef> {
     let parents = f.mappings("parentRefs", parent);
     rules::at_most(f, "parentRefs", parents.len(), 32);
     rules::parents::check(f, &parents);
-    parents
+    f.share_list(parents)
 }
 
 /// A port that cannot be read is 0, which no listener has: an absent one would mean every port.
@@ -47,20 +48,26 @@ fn parent(f: &Fields<'_>) -> ParentRef {
     }
 }
 
-fn parent_status(f: &Fields<'_>) -> ParentStatus {
+fn status(f: &Fields<'_>) -> RouteStatus {
+    let mut times = Vec::new();
+    let parents = f.mappings("parents", |f| parent_status(f, &mut times));
+    RouteStatus::new(f.share_list(parents), times)
+}
+
+fn parent_status(f: &Fields<'_>, times: &mut Vec<Option<Time>>) -> ParentStatus {
     let parent = f.mapping("parentRef", parent).unwrap_or_else(|| ParentRef {
         target: references::nobody(),
         section: None,
         port: None,
     });
-    ParentStatus { parent, controller: f.text("controllerName").unwrap_or_default(), conditions: conditions(f) }
+    ParentStatus { parent, controller: f.text("controllerName").unwrap_or_default(), conditions: said(f, times) }
 }
 
 /// Reads `hostnames`. A value that is no list counts as one name that matches nothing: none would mean every name.
-pub(super) fn hostnames(f: &Fields<'_>, most: usize) -> Vec<WrittenHostname> {
+pub(super) fn hostnames(f: &Fields<'_>, most: usize) -> List<WrittenHostname> {
     let hostnames = f.list("hostnames", |node| Some(hostname(node)));
     rules::at_most(f, "hostnames", hostnames.len(), most);
-    if f.is_no_list("hostnames") { vec![WrittenHostname::new("")] } else { hostnames }
+    if f.is_no_list("hostnames") { [WrittenHostname::new("")].into() } else { hostnames.into() }
 }
 
 /// Reads `name` of a rule.
@@ -69,14 +76,14 @@ pub(super) fn rule_name(f: &Fields<'_>) -> Option<Str> {
 }
 
 /// Reads `backendRefs` of a rule; `filters` reads those of one backend.
-pub(super) fn backends(f: &Fields<'_>, filters: impl Fn(&Fields<'_>) -> Vec<Filter>) -> Vec<BackendRef> {
+pub(super) fn backends(f: &Fields<'_>, filters: impl Fn(&Fields<'_>) -> List<Filter>) -> List<BackendRef> {
     let backends = f.mappings("backendRefs", |f| {
         let weight = f.number_in("weight", "a weight", 0, 1_000_000).and_then(|w| u32::try_from(w).ok());
         let filters = filters(f);
         BackendRef { weight: weight.unwrap_or(1), filters, ..backend(f) }
     });
     rules::at_most(f, "backendRefs", backends.len(), 16);
-    backends
+    f.share_list(backends)
 }
 
 /// Reads a reference to a backend: object and port.
@@ -89,7 +96,7 @@ pub(super) fn backend(f: &Fields<'_>) -> BackendRef {
     if &*target.group == gatepost_core::model::EXPERIMENTAL_GROUP && &*target.kind == "XBackend" && f.has("port") {
         f.invalid("port", "must be left out; a reference to an XBackend takes no port");
     }
-    BackendRef { target, port, weight: 1, filters: Vec::new() }
+    BackendRef { target, port, weight: 1, filters: List::new() }
 }
 
 /// Reads `backendRef` of a filter.

@@ -17,7 +17,7 @@ pub fn prepare(directory: &Path, address: SocketAddr, primary: &Primary) -> io::
         fs::write(directory.join(format!("{name}.zone")), text)?;
         let storage = directory.display();
         config += &format!("  - domain: {name}\n    storage: {storage}\n    file: {name}.zone\n    acl: writer\n");
-        config += "    zonefile-load: difference-no-serial\n    journal-content: all\n    zonefile-sync: -1\n";
+        config += "    zonefile-load: whole\n    journal-content: changes\n    zonefile-sync: -1\n";
     }
     fs::write(directory.join("knot.conf"), config)?;
     Ok(["-c", "knot.conf"].map(str::to_owned).to_vec())

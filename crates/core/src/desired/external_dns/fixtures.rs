@@ -49,8 +49,8 @@ pub(crate) fn listener_set(namespace: &str, name: &str, gateway_namespace: &str,
         meta: Meta::named(namespace, name),
         parent,
         listeners: vec![listener("extra", None)],
-        conditions: accepted.clone(),
-        listener_status: vec![ListenerStatus { name: "extra".into(), conditions: accepted }],
+        conditions: accepted.clone().into(),
+        listener_status: vec![ListenerStatus { name: "extra".into(), conditions: accepted.into() }],
     }
 }
 
@@ -59,10 +59,10 @@ pub(crate) fn route(kind: RouteKind, namespace: &str, name: &str, hostnames: &[&
     let mut route = Route {
         kind,
         meta: Meta::named(namespace, name),
-        parents: vec![],
+        parents: Default::default(),
         hostnames: hostnames.iter().map(|text| WrittenHostname::new(text)).collect(),
-        rules: vec![],
-        status: vec![],
+        rules: Default::default(),
+        status: Default::default(),
     };
     attach(&mut route, parent("Gateway", "infra", "edge"));
     route
@@ -83,7 +83,7 @@ pub(crate) fn parent(kind: &str, namespace: &str, name: &str) -> ParentRef {
 pub(crate) fn attach(route: &mut Route, parent: ParentRef) {
     route.parents.push(parent.clone());
     let conditions = vec![Condition::new("Accepted", true, "Accepted", "")];
-    route.status.push(ParentStatus { parent, controller: "example.com/gateway".into(), conditions });
+    route.status.push(ParentStatus { parent, controller: "example.com/gateway".into(), conditions: conditions.into() });
 }
 
 /// Gateways and routes together.

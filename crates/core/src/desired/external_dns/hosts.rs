@@ -54,6 +54,7 @@ fn is_label(label: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::names::Overlap;
 
     fn intersection(a: &str, b: &str) -> Option<String> {
         let (a, b) = (canonical(a)?, canonical(b)?);
@@ -139,5 +140,66 @@ mod tests {
         assert!(canonical(&long).is_some());
         assert!(canonical(&format!("*.{long}")).is_some());
         assert!(canonical(&format!("{long}.")).is_none());
+    }
+
+    fn index(hosts: &[&str]) -> Overlap {
+        Overlap::new(hosts.iter().map(|host| Some((*host).into())))
+    }
+
+    const HOSTS: [&str; 18] = [
+        "",
+        "a.test",
+        "b.test",
+        "test",
+        "*.test",
+        "*.a.test",
+        "*.b.a.test",
+        "x.a.test",
+        "x.b.a.test",
+        "*.xa.test",
+        "xa.test",
+        "a.test.",
+        "*.test.",
+        "y.a.test.",
+        "*.other",
+        "other",
+        "q.other",
+        "*.a.test",
+    ];
+
+    #[test]
+    fn the_index_answers_as_comparing_with_each_would() {
+        let index = index(&HOSTS);
+        for host in HOSTS.into_iter().chain(["none", "*.none", "z.y.x.b.a.test", "*.z.a.test"]) {
+            let mut found = Vec::new();
+            index.overlapping(host, |listener| found.push(listener));
+            found.sort();
+            let expected: Vec<u32> =
+                (0..HOSTS.len() as u32).filter(|i| common(HOSTS[*i as usize], host).is_some()).collect();
+            assert_eq!(found, expected, "{host}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_index_answers_so_for_any_hosts(hosts in proptest::collection::vec("(\\*\\.)?([ab]\\.){0,3}(a|b|ab)\\.?|", 0..12)) {
+            let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
+            let index = index(&hosts);
+            for host in &hosts {
+                let mut found = Vec::new();
+                index.overlapping(host, |listener| found.push(listener));
+                found.sort();
+                let expected: Vec<u32> = (0..hosts.len() as u32).filter(|i| common(hosts[*i as usize], host).is_some()).collect();
+                proptest::prop_assert_eq!(found, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn listeners_without_a_valid_hostname_are_never_found() {
+        let index = Overlap::new([None, Some("a.test".into())].into_iter());
+        let mut found = Vec::new();
+        index.overlapping("", |listener| found.push(listener));
+        assert_eq!(found, [1]);
     }
 }

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use super::admission;
 use super::hosts;
-use super::index::HostIndex;
 use crate::desired::annotations::Annotations;
 use crate::desired::settings::{Settings, StatusMode};
 use crate::desired::targets::{AddressFields, gateway_addresses};
 use crate::desired::{Desired, PassedOver, filters};
 use crate::model::{Gateway, Key, Kind, Listener, ListenerSet, ObjectRef, Str, condition};
+use crate::names::Overlap;
 use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
 use crate::topology::ListenerKey;
@@ -39,7 +39,7 @@ pub(super) struct Parent<'a> {
     /// Which of them has a name; the last one where two have the same.
     pub(super) sections: HashMap<&'a str, usize>,
     /// Their hostnames.
-    pub(super) index: HostIndex,
+    pub(super) index: Overlap,
     /// Targets of its `target` annotation, or of its Gateway's.
     pub(super) targets: Vec<Str>,
     /// Addresses of the Gateway.
@@ -146,7 +146,7 @@ impl<'a> Parent<'a> {
             gateway: None,
             detached: None,
             sections: doors.iter().enumerate().map(|(i, door)| (&*door.spec.name, i)).collect(),
-            index: HostIndex::new(doors.iter().map(|door| door.host.as_deref())),
+            index: Overlap::new(doors.iter().map(|door| door.host.clone())),
             doors,
             targets: Vec::new(),
             addresses: Vec::new(),

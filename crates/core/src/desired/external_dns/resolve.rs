@@ -223,7 +223,7 @@ impl Entrance<'_> {
         let doors = &self.parent.doors;
         match self.section {
             Some(door) => visit(door, &doors[door]),
-            None => self.parent.index.overlapping(host, |door| visit(door, &doors[door])),
+            None => self.parent.index.overlapping(host, |door| visit(door as usize, &doors[door as usize])),
         }
     }
 }

@@ -198,7 +198,7 @@ fn ttl_and_set_identifier_keep_records_apart_unless_they_are_the_same_set() {
     let mut second = gateway("infra", "second");
     second.status.addresses = vec![address("192.0.2.2")];
     let mut far = other("far", "90");
-    (far.parents, far.status) = (vec![], vec![]);
+    (far.parents, far.status) = Default::default();
     attach(&mut far, parent("Gateway", "infra", "second"));
     let routes =
         [other("a", "60"), other("b", "70"), far, annotated(http("blue", &["a.test"]), &[("set-identifier", "blue")])];
@@ -261,7 +261,7 @@ fn a_listener_set_brings_its_own_listeners_and_targets() {
     annotate(&mut edge.meta, &[("target", "edge.example.net")]);
     let mut set = listener_set("shop", "extra", "infra", "edge");
     let mut web = http("web", &["a.test"]);
-    (web.parents, web.status) = (vec![], vec![]);
+    (web.parents, web.status) = Default::default();
     attach(&mut web, parent("ListenerSet", "shop", "extra"));
     let ask = |set: &ListenerSet, settings: &Settings| {
         run(std::slice::from_ref(&edge), std::slice::from_ref(set), std::slice::from_ref(&web), settings)
@@ -287,7 +287,10 @@ fn a_listener_set_must_be_admitted_and_accepted_with_its_listener() {
             "listener-set-not-allowed Gateway/infra/edge spec.allowedListeners.namespaces",
         ),
         (|_, s| s.parent.name = "gone".into(), "listener-set-parent-missing ListenerSet/shop/extra spec.parentRef"),
-        (|_, s| s.conditions.clear(), "listener-set-not-attached ListenerSet/shop/extra status.conditions"),
+        (
+            |_, s| s.conditions = Conditions::default(),
+            "listener-set-not-attached ListenerSet/shop/extra status.conditions",
+        ),
         (|_, s| s.listener_status.clear(), "listener-refused ListenerSet/shop/extra status.listeners"),
         (
             |_, s| s.listener_status[0].conditions[0].status = "False".into(),
@@ -299,7 +302,7 @@ fn a_listener_set_must_be_admitted_and_accepted_with_its_listener() {
         edge.allowed_listeners = Admission::All;
         change(&mut edge, &mut set);
         let mut web = http("web", &["a.test"]);
-        (web.parents, web.status) = (vec![], vec![]);
+        (web.parents, web.status) = Default::default();
         attach(&mut web, parent("ListenerSet", "shop", "extra"));
         let desired = run(&[edge], &[set], &[web], &with_sets());
         assert_eq!(reasons(&desired), [format!("a.test {expected}")]);
@@ -311,7 +314,7 @@ fn every_hostname_that_gets_nothing_has_its_first_reason() {
     type Break = fn(&mut Gateway, &mut Route, &mut Settings);
     let table: [(Break, &str); 18] = [
         (|_, r, _| r.parents.clear(), "a.test route-without-parent HTTPRoute/shop/web spec.parentRefs"),
-        (|_, r, _| r.status.clear(), "a.test status-missing HTTPRoute/shop/web spec.parentRefs[0]"),
+        (|_, r, _| r.status = RouteStatus::default(), "a.test status-missing HTTPRoute/shop/web spec.parentRefs[0]"),
         (
             |_, r, _| r.parents[0].target.name = "x".into(),
             "a.test status-missing HTTPRoute/shop/web spec.parentRefs[0]",
@@ -360,7 +363,7 @@ fn every_hostname_that_gets_nothing_has_its_first_reason() {
         ),
         (|g, _, _| g.status.addresses.clear(), "a.test gateway-without-address Gateway/infra/edge status.addresses"),
         (
-            |_, r, _| r.hostnames = vec![WrittenHostname::new("a_b.test")],
+            |_, r, _| r.hostnames = vec![WrittenHostname::new("a_b.test")].into(),
             "a_b.test invalid-hostname HTTPRoute/shop/web spec.hostnames[0]",
         ),
         (|_, r, _| r.hostnames.clear(), "* no-name HTTPRoute/shop/web spec.hostnames"),
@@ -454,7 +457,7 @@ fn both_prefixes_are_read_or_the_one_that_is_given() {
 #[test]
 fn without_status_the_specs_can_be_asked_instead() {
     let mut web = http("web", &["a.test"]);
-    web.status.clear();
+    web.status = RouteStatus::default();
     let settings = Settings { status: StatusMode::Compute, ..Settings::default() };
     assert_eq!(run(&[gateway("infra", "edge")], &[], &[web], &settings).records.len(), 1);
 }
@@ -474,7 +477,7 @@ fn an_experimental_listener_set_is_not_a_parent() {
     let mut edge = gateway("infra", "edge");
     edge.allowed_listeners = Admission::All;
     let mut web = http("web", &["a.test"]);
-    (web.parents, web.status) = (vec![], vec![]);
+    (web.parents, web.status) = Default::default();
     attach(&mut web, parent("ListenerSet", "shop", "extra"));
     assert!(run(&[edge], &[set], &[web], &with_sets()).records.is_empty());
 }

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::rc::Rc;
+use std::sync::Arc;
 
-use super::Context;
+use super::Base;
 use super::selection::gateway_object;
 use super::why::Obstacle;
 use crate::desired::RecordType;
@@ -20,7 +20,7 @@ use crate::snapshot::Origin;
 
 /// What a name is answered with: addresses, or one other name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Targets {
+pub(crate) enum Targets {
     /// A and AAAA records; never both empty.
     Addresses { v4: BTreeSet<Str>, v6: BTreeSet<Str> },
     /// A CNAME record.
@@ -28,21 +28,22 @@ pub(super) enum Targets {
 }
 
 /// Targets or what stands in their way, and what is odd about them.
-#[derive(Clone, Debug)]
-pub(super) struct Resolved {
-    pub(super) targets: Result<Rc<Targets>, Obstacle>,
-    pub(super) diagnostics: Vec<Diagnostic>,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub(super) targets: Result<Arc<Targets>, Obstacle>,
+    /// Shared, because every route that is answered with these targets tells them.
+    pub(super) diagnostics: Arc<Vec<Diagnostic>>,
 }
 
 impl Targets {
     /// Record types and their targets.
-    pub(super) fn by_type(&self) -> Vec<(RecordType, Vec<Str>)> {
+    pub(super) fn by_type(&self) -> impl Iterator<Item = (RecordType, Vec<Str>)> {
         let list = |set: &BTreeSet<Str>| set.iter().cloned().collect::<Vec<_>>();
         let all = match self {
-            Targets::Addresses { v4, v6 } => vec![(RecordType::A, list(v4)), (RecordType::Aaaa, list(v6))],
-            Targets::Name(name) => vec![(RecordType::Cname, vec![name.clone()])],
+            Targets::Addresses { v4, v6 } => [(RecordType::A, list(v4)), (RecordType::Aaaa, list(v6))],
+            Targets::Name(name) => [(RecordType::Cname, vec![name.clone()]), (RecordType::A, Vec::new())],
         };
-        all.into_iter().filter(|(_, targets)| !targets.is_empty()).collect()
+        all.into_iter().filter(|(_, targets)| !targets.is_empty())
     }
 
     /// Whether this is a name, beside which nothing else may stand.
@@ -66,7 +67,7 @@ struct Place {
 }
 
 /// The addresses of a Gateway under a policy.
-pub(super) fn of_gateway(context: Context<'_>, gateway: &Gateway, policy: Option<&DnsPolicy>) -> Resolved {
+pub(super) fn of_gateway(context: Base<'_>, gateway: &Gateway, policy: Option<&DnsPolicy>) -> Resolved {
     let fields = match context.snapshot.origin {
         Origin::Files => AddressFields::StatusOrSpec,
         Origin::Cluster => AddressFields::Status,
@@ -84,11 +85,12 @@ pub(super) fn of_gateway(context: Context<'_>, gateway: &Gateway, policy: Option
     }
     let values: Vec<Str> = outside.iter().filter(|a| is_known_kind(a)).map(|a| a.value.clone()).collect();
     if values.is_empty() {
-        return Resolved { targets: Err(without_address(context, place, !inside.is_empty())), diagnostics };
+        let targets = Err(without_address(context, place, !inside.is_empty()));
+        return Resolved { targets, diagnostics: diagnostics.into() };
     }
-    let mut resolved = of_values(&values, policy, place);
-    resolved.diagnostics.append(&mut diagnostics);
-    resolved
+    let (targets, mut told) = of_values(&values, policy, place);
+    told.append(&mut diagnostics);
+    Resolved { targets, diagnostics: told.into() }
 }
 
 /// The targets of an object's annotation under a policy. Odd ones were told where the annotation was read.
@@ -99,14 +101,17 @@ pub(super) fn of_annotations(
     key: Option<&Str>,
 ) -> Resolved {
     let field = key.map_or_else(|| FieldPath::of("metadata.annotations"), annotation_field);
-    let mut resolved = of_values(values, policy, Place { object: object.clone(), field });
+    let (targets, mut told) = of_values(values, policy, Place { object: object.clone(), field });
     if values.iter().any(|value| is_odd_target(value)) {
-        resolved.diagnostics.retain(|diagnostic| diagnostic.reason != reason::TARGET_INVALID);
+        told.retain(|diagnostic| diagnostic.reason != reason::TARGET_INVALID);
     }
-    resolved
+    Resolved { targets, diagnostics: told.into() }
 }
 
-fn of_values(values: &[Str], policy: Option<&DnsPolicy>, place: Place) -> Resolved {
+/// Targets or what stands in their way.
+type Usable = Result<Arc<Targets>, Obstacle>;
+
+fn of_values(values: &[Str], policy: Option<&DnsPolicy>, place: Place) -> (Usable, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut read = Vec::new();
     for value in values {
@@ -122,11 +127,11 @@ fn of_values(values: &[Str], policy: Option<&DnsPolicy>, place: Place) -> Resolv
     let is_left = |target: &Target| !excluded.iter().any(|exclusion| exclusion.covers(&target.text()));
     let left: Vec<Target> = read.iter().filter(|target| is_left(target)).cloned().collect();
     let targets = match (left.is_empty(), read.is_empty(), policy) {
-        (false, ..) => Ok(Rc::new(chosen(&left, &place, &mut diagnostics))),
+        (false, ..) => Ok(Arc::new(chosen(&left, &place, &mut diagnostics))),
         (true, false, Some(policy)) => Err(all_excluded(policy, &place)),
         _ => Err(place.obstacle(reason::TARGET_INVALID, format!("{} names no usable address", place.object))),
     };
-    Resolved { targets, diagnostics }
+    (targets, diagnostics)
 }
 
 /// One usable target.
@@ -203,7 +208,7 @@ fn all_excluded(policy: &DnsPolicy, place: &Place) -> Obstacle {
     Obstacle { reason: reason::ADDRESS_EXCLUDED, message, object, field: FieldPath::of("spec.excludeAddresses") }
 }
 
-fn without_address(context: Context<'_>, place: Place, has_inside: bool) -> Obstacle {
+fn without_address(context: Base<'_>, place: Place, has_inside: bool) -> Obstacle {
     let gateway = &place.object;
     let what = if has_inside { "no address outside the cluster" } else { "no address" };
     let message = match context.snapshot.origin {

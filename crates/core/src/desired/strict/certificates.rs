@@ -7,190 +7,200 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::claims::Attached;
-use super::{Context, Ledger};
+use super::claims::Rest;
+use super::outlets::{Outlet, Seat};
+use super::verdicts::Judgement;
+use super::{Base, Context, Told, told};
 use crate::desired::settings::Publish;
-use crate::desired::{Certificate, Desired, KeptName, is_unknown};
+use crate::desired::{Certificate, KeptName, is_unknown};
 use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::few::Few;
 use crate::lint::{listed, listener_field, listener_name};
-use crate::model::{Key, Kind, ObjectRef, Reference, Str, TlsPolicy};
+use crate::model::{Key, Kind, ObjectRef, Reference, Route, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
-use crate::topology::{CertificateUse, ListenerKey, ListenerState};
+use crate::topology::{CertificateUse, Intersection, ListenerKey, ListenerState};
 
-/// When the oldest route asks for a name, and which it is.
-type Age = (i64, Key);
-
-/// A certificate in the making.
-#[derive(Default)]
-struct Draft {
-    names: BTreeMap<Hostname, Age>,
-    wishes: Vec<Wish>,
-    listeners: BTreeSet<ListenerKey>,
-    routes: BTreeSet<ObjectRef>,
-    policies: BTreeMap<Age, Arc<TlsPolicy>>,
-    /// Wildcards by the policy that allows them by saying nothing.
-    unsaid: BTreeMap<Key, BTreeSet<Hostname>>,
-    /// The listener that named the Secret first, and its field.
-    place: Option<(ObjectRef, FieldPath)>,
+/// The listener's side: which Secrets are to be filled, and by whose leave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// The TLSPolicy that governs.
+    policy: Option<Arc<TlsPolicy>>,
+    /// Why nothing is made at this listener, if so.
+    obstacle: Option<(Reason, String)>,
+    /// The Secrets that the listener names and that are ours to fill, sorted, with their fields; or why there are none.
+    secrets: Result<Vec<(Key, FieldPath)>, Option<Reason>>,
+    /// What is odd about the others.
+    diagnostics: Arc<Vec<Diagnostic>>,
+    /// The listener's wildcard, where a policy allows it.
+    wildcard: Option<Hostname>,
 }
 
-/// A route wants a name in a certificate.
-struct Wish {
-    hostname: Hostname,
-    listener: ListenerKey,
-    route: ObjectRef,
-    policy: Option<Arc<TlsPolicy>>,
-    /// Whether it is only an annotation or the template that names it.
-    is_added: bool,
+/// A route wants names in the certificates of a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wish {
+    seat: Arc<Seat>,
+    terms: Arc<Terms>,
+    names: Few<Hostname>,
+    /// Names that only an annotation or the template names.
+    added: Few<Hostname>,
 }
 
 /// One listener with one of its routes.
-struct Pair<'a> {
-    attached: &'a Attached<'a>,
-    listener: &'a ListenerState,
-    policy: Option<&'a Arc<TlsPolicy>>,
+pub(super) struct Pair<'a> {
+    pub(super) base: Base<'a>,
+    pub(super) route: &'a Route,
+    pub(super) listener: &'a ListenerState,
+    pub(super) outlet: &'a Outlet,
+    pub(super) terms: &'a Arc<Terms>,
+    /// What they have in common.
+    pub(super) common: &'a [Intersection],
 }
 
-/// Makes the certificates of all attached pairs. Returns what is to be told beside the state of each TLSPolicy.
-pub(super) fn build(
-    context: Context<'_>,
-    attached: &[Attached<'_>],
-    desired: &mut Desired,
-    ledger: &mut Ledger,
-) -> BTreeMap<Key, String> {
-    let mut maker = Maker { context, desired, ledger, drafts: BTreeMap::new(), notes: BTreeMap::new() };
-    for attached in attached {
-        let listener = context.topology.listener(attached.listener);
-        let policy = context.policies.tls.governing(attached.listener);
-        if listener.spec().terminates_tls() {
-            maker.pair(&Pair { attached, listener, policy });
-        }
-    }
-    for (secret, draft) in std::mem::take(&mut maker.drafts) {
-        maker.finish(secret, draft);
-    }
-    maker.notes.into_iter().map(|(key, names)| (key, note(&names))).collect()
-}
-
-struct Maker<'a, 'd> {
-    context: Context<'a>,
-    desired: &'d mut Desired,
-    ledger: &'d mut Ledger,
-    drafts: BTreeMap<Key, Draft>,
+/// What became of a Secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SecretDecision {
+    /// What it is to hold.
+    pub(crate) certificate: Certificate,
+    /// What is odd about it.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// What policies are told.
+    pub(crate) told: Vec<Told>,
     /// Wildcards that a policy allows by saying nothing.
-    notes: BTreeMap<Key, BTreeSet<Str>>,
+    pub(crate) notes: Vec<(Key, Vec<Str>)>,
 }
 
-impl Maker<'_, '_> {
-    fn pair(&mut self, pair: &Pair<'_>) {
-        let obstacle = self.obstacle(pair);
-        if matches!(obstacle, Some((reason::NO_POLICY, _))) {
-            return;
-        }
-        let secrets = match (self.secrets(pair), &obstacle) {
-            (Ok(secrets), _) => secrets,
-            (Err(Some(reason)), None) => {
-                return self.tell_all(pair, HostnameState::Skipped(reason), reason.row().summary);
-            }
-            (Err(_), _) => return,
-        };
-        match obstacle {
-            Some((reason, message)) => self.keep(pair, secrets, reason, &message),
-            None => self.draft(pair, secrets),
+impl Wish {
+    /// The Secrets that it is about.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Key> {
+        self.terms.secrets.iter().flatten().map(|(key, _)| key)
+    }
+}
+
+/// What a listener says about certificates; nothing where TLS does not end there.
+pub(super) fn terms(context: Context<'_>, listener: &ListenerState) -> Option<Terms> {
+    if !listener.spec().terminates_tls() {
+        return None;
+    }
+    let policy = context.policies.tls.governing(listener.id);
+    let mut diagnostics = Vec::new();
+    let secrets = secrets(listener, &mut diagnostics);
+    let is_allowed = policy.is_some_and(|policy| policy.allows_wildcards());
+    let wildcard = Some(&listener.hostname).filter(|name| name.is_wildcard() && is_allowed);
+    Some(Terms {
+        policy: policy.cloned(),
+        obstacle: obstacle(context, listener, policy.is_some()),
+        secrets,
+        diagnostics: diagnostics.into(),
+        wildcard: wildcard.filter(|name| context.base.settings.domains.admits(name.as_str())).cloned(),
+    })
+}
+
+/// Why nothing is made at a listener, if so.
+fn obstacle(context: Context<'_>, listener: &ListenerState, is_governed: bool) -> Option<(Reason, String)> {
+    if *context.base.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
+        return Some((reason::KIND_NOT_VISIBLE, "TLSPolicies could not be listed".to_owned()));
+    }
+    if is_governed || context.base.settings.publish == Publish::All {
+        return None;
+    }
+    let invalid = context.policies.tls.invalid(listener.id).is_some();
+    Some((if invalid { reason::POLICY_INVALID } else { reason::NO_POLICY }, String::new()))
+}
+
+/// The Secrets that a listener names and that are ours to fill, with their fields; or why there are none.
+fn secrets(
+    listener: &ListenerState,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<Vec<(Key, FieldPath)>, Option<Reason>> {
+    let namespace = &listener.owner.meta().key.namespace;
+    let mut secrets = BTreeMap::new();
+    let mut refused = None;
+    let references = listener.spec().tls.iter().flat_map(|tls| &tls.certificates);
+    for (i, reference) in references.enumerate().filter(|(_, reference)| is_secret(reference)) {
+        let field = listener_field(listener, "tls.certificateRefs").index(i);
+        let place = CertificateUse::Own(i);
+        let problem = listener.certificates.iter().find(|problem| problem.place == place);
+        let key = Key::new(reference.namespace_or(namespace).clone(), reference.name.clone());
+        if problem.is_some_and(|problem| problem.reason == reason::REFERENCE_NOT_PERMITTED) {
+            refused = Some(reason::REFERENCE_NOT_PERMITTED);
+        } else if key.namespace != *namespace {
+            refused = Some(reason::CERTIFICATE_SECRET_ELSEWHERE);
+            diagnostics.push(elsewhere(listener, &key, field));
+        } else {
+            secrets.insert(key, field);
         }
     }
+    if secrets.is_empty() { Err(refused) } else { Ok(secrets.into_iter().collect()) }
+}
 
-    /// Why nothing is made of a pair, if so.
-    fn obstacle(&self, pair: &Pair<'_>) -> Option<(Reason, String)> {
-        let judgement = &pair.attached.judgement;
-        if !judgement.for_certificates {
-            let obstacle = judgement.obstacle.as_ref();
-            return Some(obstacle.map_or((reason::LISTENER_REFUSED, String::new()), |o| (o.reason, o.message.clone())));
+/// What a route at a listener that ends TLS wants in certificates, and what is told of that.
+pub(super) fn pair(pair: &Pair<'_>, added: Few<Hostname>, judgement: &Judgement, rest: &mut Rest) {
+    let obstacle = match judgement.for_certificates {
+        true => pair.terms.obstacle.clone(),
+        false => {
+            let known = judgement.obstacle.as_ref().map(|obstacle| (obstacle.reason, obstacle.message.clone()));
+            known.or(Some((reason::LISTENER_REFUSED, String::new())))
         }
-        if *self.context.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
-            return Some((reason::KIND_NOT_VISIBLE, "TLSPolicies could not be listed".to_owned()));
-        }
-        if pair.policy.is_some() || self.context.settings.publish == Publish::All {
-            return None;
-        }
-        let invalid = self.context.policies.tls.invalid(pair.attached.listener).is_some();
-        Some((if invalid { reason::POLICY_INVALID } else { reason::NO_POLICY }, String::new()))
+    };
+    if matches!(obstacle, Some((reason::NO_POLICY, _))) {
+        return;
     }
+    rest.share(&pair.terms.diagnostics);
+    let secrets = match (&pair.terms.secrets, &obstacle) {
+        (Ok(secrets), _) => secrets,
+        (Err(Some(reason)), None) => {
+            return pair.tell_all(HostnameState::Skipped(*reason), reason.row().summary, rest);
+        }
+        (Err(_), _) => return,
+    };
+    match obstacle {
+        Some((reason, message)) => pair.keep(secrets, reason, &message, rest),
+        None => pair.wish(added, rest),
+    }
+}
 
+impl Pair<'_> {
     /// Names that are not known to be gone stay in their certificates.
-    fn keep(&mut self, pair: &Pair<'_>, secrets: BTreeMap<Key, FieldPath>, reason: Reason, message: &str) {
+    fn keep(&self, secrets: &[(Key, FieldPath)], reason: Reason, message: &str, rest: &mut Rest) {
         if !is_unknown(reason) {
-            return self.tell_all(pair, HostnameState::Skipped(reason), message);
+            return self.tell_all(HostnameState::Skipped(reason), message, rest);
         }
-        for secret in secrets.into_keys() {
+        for (secret, _) in secrets {
             let kept = |hostname: &Hostname| KeptName {
                 secret: secret.clone(),
-                hostname: hostname.as_str().into(),
-                listener: pair.listener.key(),
-                route: pair.attached.route.route.object(),
+                hostname: hostname.text().clone(),
+                listener: self.listener.key(),
+                route: self.route.object(),
                 reason,
             };
-            let names = pair.attached.names.iter().map(|common| &common.hostname).filter(|name| !name.is_any());
-            self.desired.kept_names.extend(names.chain(self.wildcard(pair)).map(kept));
+            let names = self.common.iter().map(|common| &common.hostname).filter(|name| !name.is_any());
+            rest.kept.extend(names.chain(&self.terms.wildcard).map(kept));
         }
-        self.tell_all(pair, HostnameState::Pending(reason), message);
+        self.tell_all(HostnameState::Pending(reason), message, rest);
     }
 
-    fn draft(&mut self, pair: &Pair<'_>, secrets: BTreeMap<Key, FieldPath>) {
-        let names = self.names(pair);
-        if names.is_empty() {
-            return;
-        }
-        let wildcard = self.wildcard(pair);
-        for (secret, field) in secrets {
-            self.drafts.entry(secret).or_default().add(pair, &names, wildcard, field);
+    fn wish(&self, added: Few<Hostname>, rest: &mut Rest) {
+        let names = self.names(rest);
+        if !names.is_empty() {
+            let (seat, terms) = (self.outlet.seat.clone(), self.terms.clone());
+            rest.wishes.push(Wish { seat, terms, names, added });
         }
     }
 
-    /// The listener's wildcard, where a policy allows it.
-    fn wildcard<'p>(&self, pair: &Pair<'p>) -> Option<&'p Hostname> {
-        let wildcard = &pair.listener.hostname;
-        let is_allowed = pair.policy.is_some_and(|policy| policy.allows_wildcards());
-        (wildcard.is_wildcard() && is_allowed && self.is_admitted(wildcard)).then_some(wildcard)
-    }
-
-    /// The Secrets that a listener names and that are ours to fill, with their fields; or why there are none.
-    fn secrets(&mut self, pair: &Pair<'_>) -> Result<BTreeMap<Key, FieldPath>, Option<Reason>> {
-        let owner = pair.listener.owner.object();
-        let mut secrets = BTreeMap::new();
-        let mut refused = None;
-        let references = pair.listener.spec().tls.iter().flat_map(|tls| &tls.certificates);
-        for (i, reference) in references.enumerate().filter(|(_, reference)| is_secret(reference)) {
-            let field = listener_field(pair.listener, "tls.certificateRefs").index(i);
-            let place = CertificateUse::Own(i);
-            let problem = pair.listener.certificates.iter().find(|problem| problem.place == place);
-            let key = Key::new(reference.namespace_or(owner.namespace()).clone(), reference.name.clone());
-            if problem.is_some_and(|problem| problem.reason == reason::REFERENCE_NOT_PERMITTED) {
-                refused = Some(reason::REFERENCE_NOT_PERMITTED);
-            } else if key.namespace != *owner.namespace() {
-                refused = Some(reason::CERTIFICATE_SECRET_ELSEWHERE);
-                self.desired.diagnostics.push(elsewhere(pair.listener, &key, field));
-            } else {
-                secrets.insert(key, field);
-            }
-        }
-        if secrets.is_empty() { Err(refused) } else { Ok(secrets) }
-    }
-
-    /// The names of a pair that may stand in a certificate.
-    fn names(&mut self, pair: &Pair<'_>) -> Vec<Hostname> {
-        let mut names = Vec::new();
-        for hostname in pair.attached.names.iter().map(|common| &common.hostname) {
-            match self.objection(pair, hostname) {
+    /// The names that may stand in a certificate.
+    fn names(&self, rest: &mut Rest) -> Few<Hostname> {
+        let mut names = Few::None;
+        for hostname in self.common.iter().map(|common| &common.hostname) {
+            match self.objection(hostname) {
                 None => names.push(hostname.clone()),
                 Some((reason, message)) => {
                     if reason == reason::WILDCARD_NOT_ALLOWED {
-                        self.desired.diagnostics.push(cannot_cover(pair, hostname, &message));
+                        rest.diagnostics.push(cannot_cover(self, hostname, &message));
                     }
-                    self.tell(pair, hostname, HostnameState::Skipped(reason), message);
+                    self.tell(hostname, HostnameState::Skipped(reason), message, rest);
                 }
             }
         }
@@ -198,16 +208,16 @@ impl Maker<'_, '_> {
     }
 
     /// Why a name may not stand in a certificate, if so.
-    fn objection(&self, pair: &Pair<'_>, hostname: &Hostname) -> Option<(Reason, String)> {
+    fn objection(&self, hostname: &Hostname) -> Option<(Reason, String)> {
         if hostname.is_any() {
-            let listener = listener_name(pair.listener);
+            let listener = listener_name(self.listener);
             return Some((reason::NO_NAME, format!("neither the route nor {listener} names a hostname")));
         }
-        if !self.is_admitted(hostname) {
+        if !self.base.settings.domains.admits(hostname.as_str()) {
             let message = format!("`--domain-filter` or `--exclude-domains` leaves `{hostname}` out");
             return Some((reason::DOMAIN_NOT_SELECTED, message));
         }
-        let who = match pair.policy {
+        let who = match &self.terms.policy {
             _ if !hostname.is_wildcard() => return None,
             Some(policy) if policy.allows_wildcards() => return None,
             Some(policy) => format!("{} does not allow wildcards", policy.object()),
@@ -216,143 +226,155 @@ impl Maker<'_, '_> {
         Some((reason::WILDCARD_NOT_ALLOWED, format!("`{hostname}` is a wildcard, and {who}")))
     }
 
-    fn is_admitted(&self, hostname: &Hostname) -> bool {
-        self.context.settings.domains.admits(hostname.as_str())
+    fn tell_all(&self, state: HostnameState, message: &str, rest: &mut Rest) {
+        for common in self.common {
+            self.tell(&common.hostname, state, message.to_owned(), rest);
+        }
     }
 
-    fn finish(&mut self, secret: Key, draft: Draft) {
-        let (names, dropped) = draft.chosen(self.context.settings.certificate_names);
-        let policy = draft.policies.values().next();
-        self.report_dropped(&secret, &draft, &dropped);
-        self.report_issuers(&secret, &draft);
-        let known: BTreeSet<&Hostname> = names.iter().collect();
-        let wildcards: Vec<&Hostname> = names.iter().filter(|name| name.is_wildcard()).collect();
-        for wish in &draft.wishes {
-            let hostname = &wish.hostname;
-            let is_served = known.contains(hostname) || wildcards.iter().any(|wildcard| covers(wildcard, hostname));
-            self.grant(&secret, wish, is_served);
-        }
-        for (policy, wildcards) in draft.unsaid {
-            let made = wildcards.iter().filter(|wildcard| names.contains(wildcard));
-            let made: Vec<Str> = made.map(|wildcard| wildcard.as_str().into()).collect();
-            if !made.is_empty() {
-                self.notes.entry(policy).or_default().extend(made);
-            }
-        }
-        self.desired.certificates.push(Certificate {
-            secret,
-            dns_names: names.iter().map(|name| name.as_str().into()).collect(),
-            listeners: draft.listeners.into_iter().collect(),
-            routes: draft.routes.into_iter().collect(),
-            issuer: policy.and_then(|policy| policy.issuer.clone()),
-            policy: policy.map(|policy| policy.meta.key.clone()),
-        });
-    }
-
-    /// Reports what became of a wish.
-    fn grant(&mut self, secret: &Key, wish: &Wish, is_served: bool) {
-        let hostname = &wish.hostname;
-        if wish.is_added {
-            if !is_served {
-                self.desired.diagnostics.push(added_uncovered(wish, secret));
-            }
-            return;
-        }
-        let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
+    fn tell(&self, hostname: &Hostname, state: HostnameState, message: String, rest: &mut Rest) {
+        let Some(policy) = &self.terms.policy else { return };
         let report = HostnameReport {
-            hostname: hostname.as_str().into(),
-            listener: wish.listener.clone(),
-            route: wish.route.clone(),
-            state: if is_served { HostnameState::Served } else { skipped },
-            message: String::new(),
-        };
-        self.ledger.add(Kind::TlsPolicy, wish.policy.as_ref().map(|policy| &policy.meta.key), report);
-    }
-
-    fn report_dropped(&mut self, secret: &Key, draft: &Draft, dropped: &[Hostname]) {
-        let Some((object, field)) = draft.place.as_ref().filter(|_| !dropped.is_empty()) else { return };
-        let limit = self.context.settings.certificate_names;
-        let names = listed(dropped.iter().map(Hostname::as_str));
-        let message = format!("the certificate of Secret {secret} has room for {limit} names; left out are {names}");
-        let reason = reason::CERTIFICATE_TOO_MANY_NAMES;
-        self.desired.diagnostics.push(Diagnostic::new(reason, object, field.clone(), message));
-    }
-
-    fn report_issuers(&mut self, secret: &Key, draft: &Draft) {
-        let mut policies = draft.policies.values();
-        let Some(first) = policies.next() else { return };
-        for policy in policies.filter(|policy| policy.issuer != first.issuer) {
-            let object = policy.object();
-            let message =
-                format!("Secret {secret} is shared, and its issuer is that of {}, which is older", first.object());
-            let field = FieldPath::of("spec.issuerRef");
-            let reason = reason::CERTIFICATE_ISSUERS_DIFFER;
-            self.desired.diagnostics.push(Diagnostic::new(reason, &object, field, message));
-        }
-    }
-
-    fn tell_all(&mut self, pair: &Pair<'_>, state: HostnameState, message: &str) {
-        for common in pair.attached.names {
-            self.tell(pair, &common.hostname, state, message.to_owned());
-        }
-    }
-
-    fn tell(&mut self, pair: &Pair<'_>, hostname: &Hostname, state: HostnameState, message: String) {
-        let report = HostnameReport {
-            hostname: hostname.as_str().into(),
-            listener: pair.listener.key(),
-            route: pair.attached.route.route.object(),
+            hostname: hostname.text().clone(),
+            listener: self.listener.key(),
+            route: self.route.object(),
             state,
             message,
         };
-        self.ledger.add(Kind::TlsPolicy, pair.policy.map(|policy| &policy.meta.key), report);
+        rest.told.push(told(Kind::TlsPolicy, &policy.meta.key, report));
     }
 }
 
-impl Draft {
-    fn add(&mut self, pair: &Pair<'_>, names: &[Hostname], wildcard: Option<&Hostname>, field: FieldPath) {
-        let route = &pair.attached.route.route;
-        let (created, key) = route.meta.seniority();
-        let age = (created, key.clone());
-        for name in names.iter().chain(wildcard) {
-            let known = self.names.entry(name.clone()).or_insert_with(|| age.clone());
-            if age < *known {
-                *known = age.clone();
-            }
+/// When the oldest route asks for a name, and which it is.
+type Age<'a> = (i64, &'a Key);
+
+/// A certificate in the making.
+#[derive(Default)]
+struct Draft<'a> {
+    names: BTreeMap<&'a Hostname, Age<'a>>,
+    listeners: BTreeSet<&'a ListenerKey>,
+    routes: Vec<ObjectRef>,
+    policies: BTreeMap<Age<'a>, &'a Arc<TlsPolicy>>,
+    /// Wildcards by the policy that allows them by saying nothing.
+    unsaid: BTreeMap<&'a Key, BTreeSet<&'a Hostname>>,
+    /// The listener that named the Secret first, and its field.
+    place: Option<(ObjectRef, FieldPath)>,
+}
+
+/// Decides about a Secret. The wishes come by route and then by precedence of the listener, and all are about it.
+pub(crate) fn decide(limit: usize, secret: &Key, wishes: &[(&Route, &Wish)]) -> SecretDecision {
+    let mut draft = Draft::default();
+    wishes.iter().for_each(|(route, wish)| draft.add(secret, route, wish));
+    let (names, dropped) = draft.chosen(limit);
+    let mut diagnostics = Vec::new();
+    diagnostics.extend(draft.dropped(secret, limit, &dropped));
+    diagnostics.extend(draft.issuers(secret));
+    let known: BTreeSet<&Hostname> = names.iter().copied().collect();
+    let wildcards: Vec<&Hostname> = names.iter().copied().filter(|name| name.is_wildcard()).collect();
+    let is_served = |name: &Hostname| known.contains(name) || wildcards.iter().any(|wildcard| covers(wildcard, name));
+    let mut all_told = Vec::new();
+    for (route, wish) in wishes {
+        let unserved = wish.added.iter().filter(|name| !is_served(name));
+        diagnostics.extend(unserved.map(|name| added_uncovered(name, &wish.seat.key, route, secret)));
+        let Some(policy) = &wish.terms.policy else { continue };
+        let granted = wish.names.iter().map(|name| granted(name, wish, route, is_served(name)));
+        all_told.extend(granted.map(|report| told(Kind::TlsPolicy, &policy.meta.key, report)));
+    }
+    let policy = draft.policies.values().next();
+    let certificate = Certificate {
+        secret: secret.clone(),
+        dns_names: names.iter().map(|name| name.text().clone()).collect(),
+        listeners: draft.listeners.iter().map(|listener| (*listener).clone()).collect(),
+        routes: draft.routes,
+        issuer: policy.and_then(|policy| policy.issuer.clone()),
+        policy: policy.map(|policy| policy.meta.key.clone()),
+    };
+    let notes = draft.unsaid.iter().map(|(policy, wildcards)| {
+        let made = wildcards.iter().filter(|wildcard| known.contains(*wildcard));
+        ((*policy).clone(), made.map(|wildcard| wildcard.text().clone()).collect::<Vec<_>>())
+    });
+    let notes = notes.filter(|(_, made)| !made.is_empty()).collect();
+    SecretDecision { certificate, diagnostics, told: all_told, notes }
+}
+
+/// What became of a wish.
+fn granted(hostname: &Hostname, wish: &Wish, route: &Route, is_served: bool) -> HostnameReport {
+    let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
+    HostnameReport {
+        hostname: hostname.text().clone(),
+        listener: wish.seat.key.clone(),
+        route: route.object(),
+        state: if is_served { HostnameState::Served } else { skipped },
+        message: String::new(),
+    }
+}
+
+impl<'a> Draft<'a> {
+    fn add(&mut self, secret: &Key, route: &'a Route, wish: &'a Wish) {
+        let age = route.meta.seniority();
+        let wildcard = &wish.terms.wildcard;
+        for name in wish.names.iter().chain(wildcard) {
+            let known = self.names.entry(name).or_insert(age);
+            *known = age.min(*known);
         }
-        let wish = |hostname: &Hostname, is_added| Wish {
-            hostname: hostname.clone(),
-            listener: pair.listener.key(),
-            route: route.object(),
-            policy: pair.policy.cloned(),
-            is_added,
-        };
-        self.wishes.extend(names.iter().map(|name| wish(name, false)));
-        self.wishes.extend(pair.attached.added.iter().map(|name| wish(name, true)));
-        self.listeners.insert(pair.listener.key());
-        self.routes.insert(route.object());
-        self.place.get_or_insert_with(|| (pair.listener.owner.object(), field));
-        if let Some(policy) = pair.policy {
-            let (created, key) = policy.meta.seniority();
-            self.policies.insert((created, key.clone()), policy.clone());
+        self.listeners.insert(&wish.seat.key);
+        if self.routes.last().is_none_or(|last| last.key != route.meta.key || last.kind != route.kind.kind()) {
+            self.routes.push(route.object());
+        }
+        self.place.get_or_insert_with(|| (wish.seat.key.owner.clone(), wish.field(secret)));
+        if let Some(policy) = &wish.terms.policy {
+            let age = policy.meta.seniority();
+            self.policies.insert(age, policy);
             if policy.allow_wildcards.is_none() {
-                let wildcards = names.iter().chain(wildcard).filter(|name| name.is_wildcard());
-                self.unsaid.entry(key.clone()).or_default().extend(wildcards.cloned());
+                let wildcards = wish.names.iter().chain(wildcard).filter(|name| name.is_wildcard());
+                self.unsaid.entry(age.1).or_default().extend(wildcards);
             }
         }
     }
 
     /// The names that the certificate gets, sorted, and those there is no room for: the youngest.
-    fn chosen(&self, limit: usize) -> (Vec<Hostname>, Vec<Hostname>) {
-        let wildcards: Vec<&Hostname> = self.names.keys().filter(|name| name.is_wildcard()).collect();
+    fn chosen(&self, limit: usize) -> (Vec<&'a Hostname>, Vec<&'a Hostname>) {
+        let wildcards: Vec<&Hostname> = self.names.keys().copied().filter(|name| name.is_wildcard()).collect();
         let is_needed = |name: &Hostname| !wildcards.iter().any(|wildcard| covers(wildcard, name));
         let mut needed: Vec<_> = self.names.iter().filter(|(name, _)| is_needed(name)).collect();
         needed.sort_by(|(name, age), (other, other_age)| age.cmp(other_age).then(name.cmp(other)));
-        let mut names: Vec<Hostname> = needed.into_iter().map(|(name, _)| name.clone()).collect();
+        let mut names: Vec<&Hostname> = needed.into_iter().map(|(name, _)| *name).collect();
         let mut dropped = names.split_off(limit.min(names.len()));
         names.sort();
         dropped.sort();
         (names, dropped)
+    }
+
+    fn dropped(&self, secret: &Key, limit: usize, dropped: &[&Hostname]) -> Option<Diagnostic> {
+        let (object, field) = self.place.as_ref().filter(|_| !dropped.is_empty())?;
+        let names = listed(dropped.iter().map(|name| name.as_str()));
+        let message = format!("the certificate of Secret {secret} has room for {limit} names; left out are {names}");
+        Some(Diagnostic::new(reason::CERTIFICATE_TOO_MANY_NAMES, object, field.clone(), message))
+    }
+
+    fn issuers(&self, secret: &Key) -> Vec<Diagnostic> {
+        let mut policies = self.policies.values();
+        let Some(first) = policies.next() else { return Vec::new() };
+        let differ = policies.filter(|policy| policy.issuer != first.issuer).map(|policy| {
+            let object = policy.object();
+            let message =
+                format!("Secret {secret} is shared, and its issuer is that of {}, which is older", first.object());
+            Diagnostic::new(reason::CERTIFICATE_ISSUERS_DIFFER, &object, FieldPath::of("spec.issuerRef"), message)
+        });
+        differ.collect()
+    }
+}
+
+impl Wish {
+    /// Where the listener names a Secret.
+    fn field(&self, secret: &Key) -> FieldPath {
+        let named = self.terms.secrets.iter().flatten().find(|(key, _)| key == secret);
+        named.map(|(_, field)| field.clone()).unwrap_or_default()
+    }
+
+    /// The order of wishes of one route: by precedence of the listener.
+    pub(crate) fn by_precedence(&self, other: &Wish) -> std::cmp::Ordering {
+        self.seat.gateway.1.cmp(&other.seat.gateway.1).then_with(|| self.seat.by_precedence(&other.seat))
     }
 }
 
@@ -372,8 +394,7 @@ fn elsewhere(listener: &ListenerState, secret: &Key, field: FieldPath) -> Diagno
 }
 
 fn cannot_cover(pair: &Pair<'_>, hostname: &Hostname, because: &str) -> Diagnostic {
-    let route = &pair.attached.route.route;
-    let written = pair.attached.names.iter().find(|common| common.hostname == *hostname);
+    let written = pair.common.iter().find(|common| common.hostname == *hostname);
     let field = FieldPath::of("spec.hostnames");
     let field = match written.and_then(|common| common.written) {
         Some(index) => field.index(index),
@@ -381,21 +402,20 @@ fn cannot_cover(pair: &Pair<'_>, hostname: &Hostname, because: &str) -> Diagnost
     };
     let message =
         format!("{} ends TLS for `{hostname}` without a certificate: {because}", listener_name(pair.listener));
-    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &route.object(), field, message)
+    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &pair.route.object(), field, message)
 }
 
-fn added_uncovered(wish: &Wish, secret: &Key) -> Diagnostic {
-    let (hostname, listener) = (&wish.hostname, &wish.listener);
+fn added_uncovered(hostname: &Hostname, listener: &ListenerKey, route: &Route, secret: &Key) -> Diagnostic {
     let message = format!(
         "`{hostname}` is not in the certificate of Secret {secret}: {listener} and the route have it not in common by their hostnames"
     );
     let field = FieldPath::of("spec.hostnames");
-    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &wish.route, field, message)
+    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &route.object(), field, message)
 }
 
 /// What is told of wildcards that a policy allows by saying nothing (D1).
-fn note(names: &BTreeSet<Str>) -> String {
-    let names = listed(names.iter().map(|name| &**name));
+pub(super) fn note(names: &BTreeSet<&Str>) -> String {
+    let names = listed(names.iter().map(|name| &***name));
     format!(
         "`allowWildcardHosts` is not set, which allows the wildcard certificate for {names}; set it to say what is meant"
     )

@@ -1,196 +1,225 @@
-//! From attached pairs to claims: which route wants which name at which listener, answered with what.
+//! From one route to its claims: which names it wants at which listeners, answered with what.
 //!
 //! Every hostname passes the gates in order: the pair counts, a policy governs where one is needed, there is a name, the
 //! policy allows it, the settings take its domain, there is an address. The first gate that it fails is its reason.
 
-use std::collections::BTreeMap;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use super::addresses::{self, Resolved, Targets};
+use super::certificates::{self, Wish};
 use super::names::{self, Asked, Name};
-use super::selection::{self, Selection, gateway_object};
+use super::outlets::{Outlet, Outlets, Seat};
+use super::selection;
 use super::verdicts::{self, Judgement};
 use super::why::{self, Obstacle};
-use super::{Context, Ledger};
+use super::{Base, Told};
 use crate::desired::annotations::{Annotations, RouteAnnotations};
 use crate::desired::hostnames::Origin;
-use crate::desired::settings::Publish;
 use crate::desired::targets::Strategy;
-use crate::desired::{Desired, NameSource, PassedOver};
+use crate::desired::{KeptName, NameSource, PassedOver, Withheld};
+use crate::diagnostic::Diagnostic;
+use crate::few::Few;
 use crate::lint::{listener_field, listener_name};
 use crate::model::*;
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::reason;
-use crate::snapshot::Visibility;
-use crate::topology::{GatewayState, Intersection, ListenerId, RouteState};
+use crate::topology::{Intersection, ListenerId, ListenerState, RouteState};
 
-/// A route wants a name at a listener.
-#[derive(Clone, Debug)]
-pub(super) struct Claim {
-    /// The name.
-    pub(super) name: Hostname,
-    /// Where it comes from.
-    pub(super) source: NameSource,
-    /// Who wants it.
-    pub(super) route: ObjectRef,
-    /// Where.
-    pub(super) listener: ListenerId,
-    /// The Gateway behind the listener.
-    pub(super) gateway: Key,
-    /// The policy that governs.
-    pub(super) policy: Option<Key>,
-    /// Who goes first where not all can have the name.
-    pub(super) rank: Rank,
-    /// What the name is to be answered with.
-    pub(super) answer: Answer,
-    /// The listener's wildcard, where it may stand for the name.
-    pub(super) wildcard: Option<Hostname>,
+/// Everything that one route brings in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Contribution {
+    /// The route.
+    pub(crate) route: Arc<Route>,
+    /// The names it gets if nobody else has them, each once.
+    pub(crate) names: Few<NameClaims>,
+    /// What its annotations ask for.
+    asked: Option<Box<AskedFor>>,
+    /// What most routes have nothing of.
+    rest: Option<Box<Rest>>,
 }
 
-/// What a name is to be answered with.
-#[derive(Clone, Debug)]
-pub(super) struct Answer {
-    /// Targets.
-    pub(super) targets: Rc<Targets>,
-    /// The TTL that the route asks for.
-    pub(super) route_ttl: Option<u32>,
-    /// The TTL of the policy.
-    pub(super) policy_ttl: Option<u32>,
-    /// Set identifier.
+/// A name with the listeners that a route wants it at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NameClaims {
+    /// The name.
+    pub(crate) name: Hostname,
+    /// One per listener.
+    pub(crate) claims: Few<Claim>,
+}
+
+/// A route wants a name at a listener.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// Where.
+    pub(super) seat: Arc<Seat>,
+    /// What the name is to be answered with.
+    pub(super) targets: Arc<Targets>,
+    /// Where the name comes from.
+    pub(super) source: NameSource,
+    /// Whether the listener's wildcard may stand for the name.
+    pub(super) is_coverable: bool,
+}
+
+/// What a route's annotations ask for, beside targets.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct AskedFor {
+    pub(super) ttl: Option<u32>,
     pub(super) set_identifier: Option<Str>,
-    /// Properties for providers.
     pub(super) properties: Vec<(Str, Str)>,
 }
 
-/// The order of claims on one name: those under a policy, by its age; then the Gateway's, then the route's.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rank {
-    is_ungoverned: bool,
-    policy: Option<(i64, Key)>,
-    gateway: (i64, Key),
-    route: (i64, Key),
-    kind: Kind,
-    listener: ListenerId,
+/// What most routes have nothing of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rest {
+    /// Hostnames that get nothing.
+    pub(crate) withheld: Vec<Withheld>,
+    /// Why the route is left out.
+    pub(crate) passed_over: Option<PassedOver>,
+    /// What is odd.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// What is odd about targets and Secrets that other routes use as well.
+    pub(crate) shared: Vec<Arc<Vec<Diagnostic>>>,
+    /// What policies are told.
+    pub(crate) told: Vec<Told>,
+    /// Names that it wants in certificates.
+    pub(crate) wishes: Vec<Wish>,
+    /// Names that certificates are not to lose.
+    pub(crate) kept: Vec<KeptName>,
 }
 
-/// A pair of route and listener that attaches by its specs.
-pub(super) struct Attached<'a> {
-    /// The route.
-    pub(super) route: &'a RouteState,
-    /// The listener.
-    pub(super) listener: ListenerId,
-    /// What they have in common.
-    pub(super) names: &'a [Intersection],
-    /// Names that an annotation or the template adds.
-    pub(super) added: Vec<Hostname>,
-    /// Whether it counts.
-    pub(super) judgement: Judgement,
+impl Contribution {
+    /// What most routes have nothing of.
+    pub(crate) fn rest(&self) -> Option<&Rest> {
+        self.rest.as_deref()
+    }
+
+    /// Whether some hostname gets nothing for now.
+    pub(crate) fn is_withheld(&self) -> bool {
+        self.rest().is_some_and(|rest| !rest.withheld.is_empty())
+    }
+
+    pub(super) fn ttl(&self) -> Option<u32> {
+        self.asked.as_ref()?.ttl
+    }
+
+    pub(super) fn set_identifier(&self) -> Option<&Str> {
+        self.asked.as_ref()?.set_identifier.as_ref()
+    }
+
+    pub(super) fn properties(&self) -> &[(Str, Str)] {
+        self.asked.as_ref().map(|asked| &asked.properties[..]).unwrap_or_default()
+    }
 }
 
-/// What the walk over the tree yields.
-#[derive(Default)]
-pub(super) struct Walk<'a> {
-    /// Names that can be answered.
-    pub(super) claims: Vec<Claim>,
-    /// Attached pairs.
-    pub(super) attached: Vec<Attached<'a>>,
+impl AskedFor {
+    fn of(told: &RouteAnnotations) -> Option<Box<Self>> {
+        let (ttl, set_identifier) = (told.ttl, told.set_identifier.clone());
+        let asked = AskedFor { ttl, set_identifier, properties: told.properties.clone() };
+        (asked != AskedFor::default()).then(|| Box::new(asked))
+    }
 }
 
-/// Walks every route that the settings let in.
-pub(super) fn collect<'a>(context: Context<'a>, desired: &mut Desired, ledger: &mut Ledger) -> Walk<'a> {
-    let selection = Selection::of(context, desired);
-    let addresses = BTreeMap::new();
-    let mut walker = Walker { context, selection, desired, ledger, addresses, walk: Walk::default() };
-    context.topology.routes.values().for_each(|route| walker.route(route));
-    walker.walk
+/// Walks one route.
+pub(crate) fn of_route(base: Base<'_>, outlets: &Outlets, state: &RouteState) -> Contribution {
+    let route = &state.route;
+    let annotations = Annotations::of(&route.meta, &base.settings.annotation_prefixes);
+    let mut walker = Walker { base, outlets, state, names: Few::None, rest: Rest::default() };
+    if let Some(because) = selection::route_refusal(base.settings, route, &annotations) {
+        walker.rest.passed_over = Some(PassedOver { object: route.object(), because });
+        return walker.finish(None);
+    }
+    let told = match annotations.entries().is_empty() {
+        true => RouteAnnotations::default(),
+        false => RouteAnnotations::read(&annotations, &route.object(), &mut walker.rest.diagnostics),
+    };
+    let asked = names::of_route(route, &told, base.settings, &mut walker.rest.diagnostics);
+    if asked.is_empty() {
+        walker.rest.withheld.push(why::nothing_asked(state));
+    }
+    walker.walk(&told, &asked);
+    walker.finish(AskedFor::of(&told))
 }
 
-struct Walker<'a, 'd> {
-    context: Context<'a>,
-    selection: Selection,
-    desired: &'d mut Desired,
-    ledger: &'d mut Ledger,
-    /// Addresses by Gateway and policy.
-    addresses: BTreeMap<(Key, Option<Key>), Resolved>,
-    walk: Walk<'a>,
+struct Walker<'a> {
+    base: Base<'a>,
+    outlets: &'a Outlets,
+    state: &'a RouteState,
+    names: Few<NameClaims>,
+    rest: Rest,
+}
+
+/// A listener that the route attaches to, with each parentRef that leads there and what they have in common.
+struct Door<'a> {
+    listener: &'a ListenerState,
+    ways: Few<(usize, &'a [Intersection])>,
 }
 
 /// What all names of a route at one listener share.
 struct Post<'p> {
-    route: &'p RouteState,
     told: &'p RouteAnnotations,
-    listener: ListenerId,
-    gateway: &'p GatewayState,
-    policy: Option<&'p Arc<DnsPolicy>>,
+    listener: &'p ListenerState,
+    outlet: &'p Outlet,
 }
 
-/// Where a route attaches: by listener, each parentRef that leads there with what they have in common.
-type Doors<'a> = BTreeMap<ListenerId, Vec<(usize, &'a [Intersection])>>;
-
-impl<'a> Walker<'a, '_> {
-    fn route(&mut self, state: &'a RouteState) {
-        let route = &state.route;
-        let annotations = Annotations::of(&route.meta, &self.context.settings.annotation_prefixes);
-        if let Some(because) = selection::route_refusal(self.context, route, &annotations) {
-            return self.desired.passed_over.push(PassedOver { object: route.object(), because });
+impl<'a> Walker<'a> {
+    fn walk(&mut self, told: &RouteAnnotations, asked: &[Asked]) {
+        let mut is_answered: Few<bool> = asked.iter().map(|_| false).collect();
+        for door in &doors(self.base, self.state) {
+            self.door(told, asked, door, is_answered.as_mut_slice());
         }
-        let diagnostics = &mut self.desired.diagnostics;
-        let told = RouteAnnotations::read(&annotations, &route.object(), diagnostics);
-        let asked = names::of_route(route, &told, self.context.settings, diagnostics);
-        if asked.is_empty() {
-            self.desired.withheld.push(why::nothing_asked(state));
-        }
-        let mut is_answered = vec![false; asked.len()];
-        for (listener, ways) in doors(state) {
-            self.door(state, &told, &asked, listener, &ways, &mut is_answered);
-        }
-        for (one, _) in asked.iter().zip(is_answered).filter(|(_, is_answered)| !is_answered) {
-            self.desired.withheld.push(why::unanswered(self.context, &self.selection, state, one));
+        for (one, _) in asked.iter().zip(&is_answered).filter(|(_, is_answered)| !**is_answered) {
+            let withheld = why::unanswered(self.base, self.outlets, self.state, one);
+            self.rest.withheld.push(withheld);
         }
     }
 
-    /// A listener that a route attaches to.
-    fn door(
-        &mut self,
-        state: &'a RouteState,
-        told: &RouteAnnotations,
-        asked: &[Asked],
-        id: ListenerId,
-        ways: &[(usize, &'a [Intersection])],
-        is_answered: &mut [bool],
-    ) {
-        let listener = self.context.topology.listener(id);
-        let gateway = verdicts::gateway_of(self.context.topology, id);
-        let (Some(gateway), None) = (gateway, self.selection.listener_refusal(listener)) else { return };
-        let Some((judgement, common)) = self.judged(state, id, ways) else { return };
+    fn finish(self, asked: Option<Box<AskedFor>>) -> Contribution {
+        let rest = (self.rest != Rest::default()).then(|| Box::new(self.rest));
+        Contribution { route: self.state.route.clone(), names: self.names, asked, rest }
+    }
+
+    /// A listener that the route attaches to.
+    fn door(&mut self, told: &RouteAnnotations, asked: &[Asked], door: &Door<'a>, is_answered: &mut [bool]) {
+        let listener = door.listener;
+        let outlet = self.outlets.at(listener.id);
+        if listener.gateway.is_none() || outlet.left_out.is_some() {
+            return;
+        }
+        let Some((judgement, common)) = self.judged(outlet, &door.ways) else { return };
         for (one, is_answered) in asked.iter().zip(is_answered) {
             *is_answered |= one.at(&listener.hostname).is_some();
         }
-        let policy = self.context.policies.dns.governing(id);
-        let post = Post { route: state, told, listener: id, gateway, policy };
-        let mut added = Vec::new();
-        for name in names::at_listener(asked, &listener.hostname) {
+        let post = Post { told, listener, outlet };
+        let mut added = Few::None;
+        for name in &names::at_listener(asked, &listener.hostname) {
             if name.wanted.source() != NameSource::Intersected {
                 added.push(name.hostname.clone());
             }
-            match self.claim(&post, &name, &judgement) {
-                Ok(claim) => self.walk.claims.push(claim),
-                Err(obstacle) => self.withhold(&post, &name, obstacle),
+            match self.claim(&post, name, &judgement) {
+                Ok(claim) => self.add(&name.hostname, claim),
+                Err(obstacle) => self.withhold(&post, name, obstacle),
             }
         }
-        self.walk.attached.push(Attached { route: state, listener: id, names: common, added, judgement });
+        if let Some(terms) = &outlet.terms {
+            let pair =
+                certificates::Pair { base: self.base, route: &self.state.route, listener, outlet, terms, common };
+            certificates::pair(&pair, added, &judgement, &mut self.rest);
+        }
+    }
+
+    fn add(&mut self, name: &Hostname, claim: Claim) {
+        match self.names.as_mut_slice().iter_mut().find(|known| known.name == *name) {
+            Some(known) => known.claims.push(claim),
+            None => self.names.push(NameClaims { name: name.clone(), claims: Few::One(claim) }),
+        }
     }
 
     /// The most favourable judgement among the parentRefs that lead to a listener.
-    fn judged(
-        &self,
-        state: &'a RouteState,
-        id: ListenerId,
-        ways: &[(usize, &'a [Intersection])],
-    ) -> Option<(Judgement, &'a [Intersection])> {
-        let mut judged = ways.iter().map(|(parent, names)| (verdicts::judge(self.context, state, *parent, id), *names));
+    fn judged(&self, outlet: &Outlet, ways: &[(usize, &'a [Intersection])]) -> Option<(Judgement, &'a [Intersection])> {
+        let route = &self.state.route;
+        let mut judged =
+            ways.iter().map(|(parent, names)| (verdicts::judge(self.base, outlet, route, *parent), *names));
         let first = judged.next()?;
         if first.0.obstacle.is_none() {
             return Some(first);
@@ -202,50 +231,21 @@ impl<'a> Walker<'a, '_> {
         if let Some(obstacle) = &judgement.obstacle {
             return Err(obstacle.clone());
         }
-        self.policy_gate(post)?;
+        if let Some(obstacle) = &post.outlet.ungoverned {
+            return Err(obstacle.clone());
+        }
         self.name_gate(post, name)?;
-        let answer = self.answer(post)?;
+        let targets = self.targets(post)?;
         Ok(Claim {
-            name: name.hostname.clone(),
+            seat: post.outlet.seat.clone(),
             source: name.wanted.source(),
-            route: post.route.route.object(),
-            listener: post.listener,
-            gateway: post.gateway.gateway.meta.key.clone(),
-            policy: post.policy.map(|policy| policy.meta.key.clone()),
-            rank: rank(post),
-            wildcard: self.wildcard(post, &name.hostname, &answer),
-            answer,
+            is_coverable: self.is_coverable(post, &name.hostname, &targets),
+            targets,
         })
     }
 
-    fn policy_gate(&self, post: &Post<'_>) -> Result<(), Obstacle> {
-        let listener = self.context.topology.listener(post.listener);
-        let obstacle = |reason, message| {
-            let (object, field) = (listener.owner.object(), listener_field(listener, ""));
-            Err(Obstacle { reason, message, object, field })
-        };
-        if *self.context.snapshot.visibility(Kind::DnsPolicy) != Visibility::Complete {
-            let message = "DNSPolicies could not be listed, so it is not known what is allowed".to_owned();
-            return obstacle(reason::KIND_NOT_VISIBLE, message);
-        }
-        if post.policy.is_some() || self.context.settings.publish == Publish::All {
-            return Ok(());
-        }
-        let name = listener_name(listener);
-        match self.context.policies.dns.invalid(post.listener) {
-            Some(state) => {
-                let object = state.policy.object();
-                let message = format!("{object} is about {name}, and is not valid");
-                let field = state.refused.as_ref().map(|refusal| refusal.field.clone()).unwrap_or_default();
-                Err(Obstacle { reason: reason::POLICY_INVALID, message, object, field })
-            }
-            None => obstacle(reason::NO_POLICY, format!("no DNSPolicy governs {name}")),
-        }
-    }
-
     fn name_gate(&self, post: &Post<'_>, name: &Name<'_>) -> Result<(), Obstacle> {
-        let (route, hostname) = (&post.route.route, &name.hostname);
-        let listener = self.context.topology.listener(post.listener);
+        let (route, hostname, listener) = (&self.state.route, &name.hostname, post.listener);
         let refused = |reason, message| {
             let is_silent = name.wanted.origin == Origin::Listener && !route.kind.has_hostnames();
             let (object, field) = match is_silent {
@@ -258,121 +258,106 @@ impl<'a> Walker<'a, '_> {
             let listener = listener_name(listener);
             return refused(reason::NO_NAME, format!("neither the route nor {listener} names a hostname"));
         }
-        if let Some(policy) = post.policy.filter(|policy| hostname.is_wildcard() && !policy.allows_wildcards()) {
+        let policy = post.outlet.policy.as_ref();
+        if let Some(policy) = policy.filter(|policy| hostname.is_wildcard() && !policy.allows_wildcards()) {
             let message = format!("`{hostname}` is a wildcard, and {} does not allow wildcards", policy.object());
             return refused(reason::WILDCARD_NOT_ALLOWED, message);
         }
-        if !self.context.settings.domains.admits(hostname.as_str()) {
+        if !self.base.settings.domains.admits(hostname.as_str()) {
             let message = format!("`--domain-filter` or `--exclude-domains` leaves `{hostname}` out");
             return refused(reason::DOMAIN_NOT_SELECTED, message);
         }
         Ok(())
     }
 
-    fn answer(&mut self, post: &Post<'_>) -> Result<Answer, Obstacle> {
-        let targets = self.targets(post, &post.told.targets, post.told.strategy)?;
-        Ok(Answer {
-            targets,
-            route_ttl: post.told.ttl,
-            policy_ttl: post.policy.and_then(|policy| policy.ttl),
-            set_identifier: post.told.set_identifier.clone(),
-            properties: post.told.properties.clone(),
-        })
-    }
-
     /// The targets by annotations, else the addresses of the Gateway.
-    fn targets(&mut self, post: &Post<'_>, own: &[Str], strategy: Strategy) -> Result<Rc<Targets>, Obstacle> {
-        let filled = |targets: &[Str]| targets.iter().filter(|target| !target.is_empty()).cloned().collect::<Vec<_>>();
-        let listener = self.context.topology.listener(post.listener);
-        let (own, theirs) = (filled(own), filled(self.selection.targets(listener)));
-        let chosen = strategy.choose(&own, &theirs);
-        let policy = post.policy.map(|policy| &**policy);
+    fn targets(&mut self, post: &Post<'_>) -> Result<Arc<Targets>, Obstacle> {
+        let (told, outlet) = (post.told, post.outlet);
+        if told.targets.is_empty() {
+            return match told.strategy {
+                Strategy::RouteOnly => self.resolved(outlet.addresses.as_ref()),
+                _ => self.resolved(outlet.usual.as_ref()),
+            };
+        }
+        let own: Vec<Str> = told.targets.iter().filter(|target| !target.is_empty()).cloned().collect();
+        let chosen = told.strategy.choose(&own, &outlet.targets);
         if chosen.is_empty() {
-            return self.gateway_addresses(&post.gateway.gateway, policy);
+            return self.resolved(outlet.addresses.as_ref());
         }
         let is_own = chosen.iter().any(|target| own.contains(target));
-        let place = if is_own { post.route.route.object() } else { self.selection.teller(listener) };
-        let key = if is_own { post.told.target_key.as_ref() } else { self.selection.target_key(&place) };
-        let resolved = addresses::of_annotations(&chosen, policy, &place, key);
-        self.desired.diagnostics.extend(resolved.diagnostics);
-        resolved.targets
+        let (place, key) = match is_own {
+            true => (self.state.route.object(), told.target_key.as_ref()),
+            false => (outlet.teller.clone(), outlet.target_key.as_ref()),
+        };
+        let resolved = addresses::of_annotations(&chosen, outlet.policy.as_deref(), &place, key);
+        self.resolved(Some(&Arc::new(resolved)))
     }
 
-    fn gateway_addresses(&mut self, gateway: &Gateway, policy: Option<&DnsPolicy>) -> Result<Rc<Targets>, Obstacle> {
-        let key = (gateway.meta.key.clone(), policy.map(|policy| policy.meta.key.clone()));
-        if let Some(known) = self.addresses.get(&key) {
-            return known.targets.clone();
-        }
-        let resolved = addresses::of_gateway(self.context, gateway, policy);
-        self.desired.diagnostics.extend(resolved.diagnostics.iter().cloned());
-        let targets = resolved.targets.clone();
-        self.addresses.insert(key, resolved);
-        targets
+    /// Targets, and a note of what is odd about them.
+    fn resolved(&mut self, resolved: Option<&Arc<Resolved>>) -> Result<Arc<Targets>, Obstacle> {
+        // An outlet of a Gateway has addresses or says why not; others do not get this far.
+        let Some(resolved) = resolved else {
+            let object = self.state.route.object();
+            let message = "the listener is part of no Gateway".to_owned();
+            let field = Default::default();
+            return Err(Obstacle { reason: reason::LISTENER_SET_NOT_ATTACHED, message, object, field });
+        };
+        self.rest.share(&resolved.diagnostics);
+        resolved.targets.clone()
     }
 
-    /// The listener's wildcard, where a policy lets it stand for a name: the answer has to be the same.
-    fn wildcard(&mut self, post: &Post<'_>, name: &Hostname, answer: &Answer) -> Option<Hostname> {
-        let wildcard = &self.context.topology.listener(post.listener).hostname;
-        let policy = post.policy.filter(|policy| policy.allows_wildcards())?;
-        let is_plain = answer.set_identifier.is_none() && answer.properties.is_empty();
-        let is_usual = answer.route_ttl.is_none_or(|ttl| Some(ttl) == policy.ttl);
-        let is_published = wildcard.is_wildcard() && self.context.settings.domains.admits(wildcard.as_str());
-        if !(is_plain && is_usual && is_published) || wildcard == name {
-            return None;
+    /// Whether the listener's wildcard may stand for a name: the answer has to be the same.
+    fn is_coverable(&mut self, post: &Post<'_>, name: &Hostname, targets: &Arc<Targets>) -> bool {
+        let (told, outlet) = (post.told, post.outlet);
+        let Some(wildcard) = outlet.seat.wildcard.as_ref().filter(|wildcard| *wildcard != name) else { return false };
+        let is_plain = told.set_identifier.is_none() && told.properties.is_empty();
+        let is_usual = told.ttl.is_none_or(|ttl| Some(ttl) == outlet.seat.policy_ttl);
+        if !(is_plain && is_usual && wildcard.is_wildcard()) {
+            return false;
         }
-        let usual = self.targets(post, &[], Strategy::RoutePreferred).ok()?;
-        (usual == answer.targets).then(|| wildcard.clone())
+        let usual = self.resolved(outlet.usual.as_ref());
+        usual.is_ok_and(|usual| usual == *targets)
     }
 
     fn withhold(&mut self, post: &Post<'_>, name: &Name<'_>, obstacle: Obstacle) {
-        let route = post.route.route.object();
-        let listener = self.context.topology.listener(post.listener).key();
+        let route = self.state.route.object();
+        let listener = post.listener.key();
         let withheld = obstacle.withhold(&route, name.hostname.as_str(), Some(listener.clone()));
         let reason = withheld.reason;
         let state = if withheld.holds() { HostnameState::Pending(reason) } else { HostnameState::Skipped(reason) };
         let hostname = withheld.hostname.clone();
         let report = HostnameReport { hostname, listener, route, state, message: withheld.message.clone() };
-        self.ledger.add(Kind::DnsPolicy, post.policy.map(|policy| &policy.meta.key), report);
-        self.desired.withheld.push(withheld);
+        self.rest.told.extend(post.outlet.policy.as_ref().map(|policy| Told { policy: policy.object(), report }));
+        self.rest.withheld.push(withheld);
     }
 }
 
-fn doors(state: &RouteState) -> Doors<'_> {
-    let mut doors = Doors::new();
-    for (parent, candidates) in state.parents.iter().map(|parent| &parent.candidates).enumerate() {
-        for candidate in candidates {
-            if let Ok(names) = &candidate.verdict {
-                doors.entry(candidate.listener).or_default().push((parent, names));
+impl Rest {
+    /// Notes what is odd about something that others use as well.
+    pub(super) fn share(&mut self, diagnostics: &Arc<Vec<Diagnostic>>) {
+        if !diagnostics.is_empty() && !self.shared.contains(diagnostics) {
+            self.shared.push(diagnostics.clone());
+        }
+    }
+}
+
+/// The listeners that a route attaches to, in order of precedence.
+fn doors<'a>(base: Base<'a>, state: &'a RouteState) -> Few<Door<'a>> {
+    let mut doors: Few<Door<'a>> = Few::None;
+    for (parent, attached) in state.parents.iter().map(|parent| &parent.attached).enumerate() {
+        for attachment in attached {
+            let (id, way) = (attachment.listener, (parent, &*attachment.names));
+            let known = |door: &&mut Door<'a>| is_same(door.listener, id);
+            match doors.as_mut_slice().iter_mut().find(known) {
+                Some(door) => door.ways.push(way),
+                None => doors.push(Door { listener: base.topology.listener(id), ways: Few::One(way) }),
             }
         }
     }
+    doors.as_mut_slice().sort_by(|a, b| a.listener.by_precedence(b.listener));
     doors
 }
 
-fn rank(post: &Post<'_>) -> Rank {
-    let age = |meta: &Meta| {
-        let (created, key) = meta.seniority();
-        (created, key.clone())
-    };
-    Rank {
-        is_ungoverned: post.policy.is_none(),
-        policy: post.policy.map(|policy| age(&policy.meta)),
-        gateway: age(&post.gateway.gateway.meta),
-        route: age(&post.route.route.meta),
-        kind: post.route.route.kind.kind(),
-        listener: post.listener,
-    }
-}
-
-impl Claim {
-    /// The Gateway behind it.
-    pub(super) fn gateway(&self) -> ObjectRef {
-        gateway_object(&self.gateway)
-    }
-
-    /// The same wish, for the wildcard that may stand for the name.
-    pub(super) fn of_wildcard(&self) -> Option<Claim> {
-        let wildcard = self.wildcard.clone()?;
-        Some(Claim { name: wildcard, source: NameSource::ListenerWildcard, wildcard: None, ..self.clone() })
-    }
+fn is_same(listener: &ListenerState, id: ListenerId) -> bool {
+    listener.id == id
 }

@@ -1,13 +1,12 @@
 //! Which names a route asks for at a listener (D17): its hostnames, those of the annotation, those of the template; the
 //! listener's hostname only where the route has none of them.
 
-use std::collections::BTreeSet;
-
 use crate::desired::annotations::{HostnameSource, RouteAnnotations};
 use crate::desired::hostnames::{Origin, Wanted, annotation_names, spec_names, template_names};
 use crate::desired::settings::Settings;
 use crate::desired::targets::without_dot;
 use crate::diagnostic::Diagnostic;
+use crate::few::Few;
 use crate::model::Route;
 use crate::names::{Hostname, HostnameError};
 
@@ -33,7 +32,7 @@ pub(super) fn of_route(
     told: &RouteAnnotations,
     settings: &Settings,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Asked> {
+) -> Few<Asked> {
     let mut wanted = Vec::new();
     if told.hostname_source != HostnameSource::AnnotationOnly && route.kind.has_hostnames() {
         wanted.extend(spec_names(route));
@@ -48,16 +47,15 @@ pub(super) fn of_route(
     if wanted.is_empty() && told.hostname_source == HostnameSource::All {
         wanted.push(Wanted { text: "".into(), origin: Origin::Listener });
     }
-    wanted.into_iter().map(read).collect()
+    wanted.into_iter().map(|wanted| read(route, wanted)).collect()
 }
 
 /// What the names have in common with a listener's hostname, each once; the first that asks for one says where it is from.
-pub(super) fn at_listener<'a>(asked: &'a [Asked], listener: &Hostname) -> Vec<Name<'a>> {
-    let mut known = BTreeSet::new();
-    let mut names = Vec::new();
+pub(super) fn at_listener<'a>(asked: &'a [Asked], listener: &Hostname) -> Few<Name<'a>> {
+    let mut names: Few<Name<'_>> = Few::None;
     for one in asked {
         if let Some(hostname) = one.at(listener)
-            && known.insert(hostname.clone())
+            && names.iter().all(|known| known.hostname != hostname)
         {
             names.push(Name { hostname, wanted: &one.wanted });
         }
@@ -72,10 +70,13 @@ impl Asked {
     }
 }
 
-fn read(wanted: Wanted) -> Asked {
+fn read(route: &Route, wanted: Wanted) -> Asked {
     let name = match wanted.origin {
         Origin::Listener => Ok(Hostname::any()),
-        Origin::Spec(_) => Hostname::parse(&wanted.text),
+        Origin::Spec(index) => match route.hostnames.get(index) {
+            Some(written) => written.name.clone().map_err(|error| *error),
+            None => Hostname::parse(&wanted.text),
+        },
         Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)),
     };
     Asked { wanted, name }

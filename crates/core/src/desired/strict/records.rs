@@ -1,96 +1,164 @@
-//! From claims to records: who shares a name, who loses it, and where a wildcard stands for it.
+//! From claims on a name to its records: who shares it, who loses it, and whether a wildcard may stand for it.
 //!
 //! Addresses of all claims on a name are united (D8). A CNAME stands alone: where one claim wants it and another addresses,
 //! the claim that goes first keeps the name. A wildcard that only stands for other names makes no difference to those who
 //! want the wildcard itself. A name that a listener's wildcard answers for by RFC 4592, with the very same
 //! records, needs none of its own; every other name has its own (D13).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::addresses::Targets;
-use super::claims::Claim;
+use super::claims::{Claim, Contribution};
 use super::why::Obstacle;
-use super::{Context, Ledger};
-use crate::desired::wildcards::{self, Tree};
-use crate::desired::{Desired, NameSource, Record};
+use super::{Told, told};
+use crate::desired::{NameSource, Record, Withheld};
 use crate::diagnostic::FieldPath;
+use crate::few::Few;
 use crate::model::{Kind, ObjectRef, Str};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState};
 use crate::reason::{self, Reason};
 use crate::topology::ListenerKey;
 
-/// A name with the claims that have it.
-struct Held {
-    sets: Vec<RecordSet>,
+/// What became of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Decision {
+    sets: Few<RecordSet>,
     /// Whether a wildcard may stand for it: every claim says so.
-    is_coverable: bool,
+    pub(crate) is_coverable: bool,
     source: NameSource,
+    rest: Option<Box<Rest>>,
+}
+
+/// What most names have nothing of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rest {
+    /// Routes that do not get the name.
+    pub(crate) withheld: Vec<Withheld>,
+    /// What policies are told.
+    pub(crate) told: Vec<Told>,
 }
 
 /// Records of one name that are told apart by a set identifier.
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct RecordSet {
     set_identifier: Option<Str>,
-    targets: Targets,
+    targets: Arc<Targets>,
     ttl: Option<u32>,
     properties: Vec<(Str, Str)>,
-    routes: BTreeSet<ObjectRef>,
-    listeners: BTreeSet<ListenerKey>,
+    routes: Few<ObjectRef>,
+    listeners: Few<ListenerKey>,
+}
+
+/// A claim on a name, by the route that has it.
+#[derive(Clone, Copy)]
+pub(crate) struct Bid<'a> {
+    contribution: &'a Contribution,
+    claim: &'a Claim,
+    /// Whether it is only for the listener's wildcard, to stand for other names.
+    is_stand_in: bool,
 }
 
 /// A claim that does not get its name.
-struct Loss {
-    claim: Claim,
+struct Loss<'a> {
+    bid: Bid<'a>,
     winner: ObjectRef,
     reason: Reason,
 }
 
-/// Makes the records of all claims.
-pub(super) fn build(
-    context: Context<'_>,
-    claims: Vec<Claim>,
-    others: &[Str],
-    desired: &mut Desired,
-    ledger: &mut Ledger,
-) {
-    let mut by_name: BTreeMap<Hostname, Vec<Claim>> = BTreeMap::new();
-    for claim in claims {
-        if let Some(wildcard) = claim.of_wildcard() {
-            by_name.entry(wildcard.name.clone()).or_default().push(wildcard);
+impl<'a> Bid<'a> {
+    /// Every claim of a route on a name, its own and those for a wildcard that is to stand for other names.
+    pub(crate) fn all(contribution: &'a Contribution, name: &Hostname, into: &mut Vec<Bid<'a>>) {
+        for wanted in &contribution.names {
+            let is_own = wanted.name == *name;
+            for claim in &wanted.claims {
+                if is_own {
+                    into.push(Bid { contribution, claim, is_stand_in: false });
+                }
+                if claim.is_coverable && claim.seat.wildcard.as_ref() == Some(name) {
+                    into.push(Bid { contribution, claim, is_stand_in: true });
+                }
+            }
         }
-        by_name.entry(claim.name.clone()).or_default().push(claim);
     }
-    let mut held = BTreeMap::new();
-    for (name, mut claims) in by_name {
-        claims.sort_by(|a, b| a.rank.cmp(&b.rank).then(a.source.cmp(&b.source)));
-        let (wishes, stand_ins) = claims.into_iter().partition(|claim| claim.source != NameSource::ListenerWildcard);
-        let (winners, losses) = contest(wishes);
-        winners.iter().for_each(|claim| tell(context, claim, HostnameState::Served, String::new(), ledger));
-        losses.into_iter().for_each(|loss| withhold(context, loss, desired, ledger));
-        held.insert(name, hold(context, &winners, stand_ins));
+
+    fn targets(&self) -> &'a Arc<Targets> {
+        &self.claim.targets
     }
-    let owners = owners(&held, others);
-    let (owning, covered): (Vec<_>, Vec<_>) = held.iter().partition(|(name, _)| owners.contains(name.as_str()));
-    desired.records = owning.into_iter().flat_map(records).collect();
-    desired.covered = covered.into_iter().flat_map(records).collect();
+
+    fn source(&self) -> NameSource {
+        if self.is_stand_in { NameSource::ListenerWildcard } else { self.claim.source }
+    }
+
+    fn gateway(&self) -> ObjectRef {
+        self.claim.seat.gateway_object()
+    }
+
+    /// The order of claims on one name: those under a policy, by its age; then the Gateway's, then the route's.
+    fn rank(&self, other: &Self) -> Ordering {
+        let ((seat, route), (theirs, their_route)) = (self.parts(), other.parts());
+        self.is_stand_in
+            .cmp(&other.is_stand_in)
+            .then_with(|| seat.by_policy(theirs))
+            .then_with(|| seat.gateway.cmp(&theirs.gateway))
+            .then_with(|| route.meta.seniority().cmp(&their_route.meta.seniority()))
+            .then_with(|| route.kind.kind().cmp(&their_route.kind.kind()))
+            .then_with(|| seat.by_precedence(theirs))
+            .then_with(|| self.claim.source.cmp(&other.claim.source))
+    }
+
+    fn parts(&self) -> (&'a super::outlets::Seat, &'a crate::model::Route) {
+        (&self.claim.seat, &self.contribution.route)
+    }
+}
+
+/// The names that a route has claims on, its own and the wildcards that are to stand for them; a name may come twice.
+pub(crate) fn names_of(contribution: &Contribution) -> impl Iterator<Item = &Hostname> {
+    contribution.names.iter().flat_map(|wanted| {
+        let stand_ins = wanted.claims.iter().filter(|claim| claim.is_coverable);
+        std::iter::once(&wanted.name).chain(stand_ins.filter_map(|claim| claim.seat.wildcard.as_ref()))
+    })
+}
+
+/// Decides about a name.
+pub(crate) fn decide(name: &Hostname, bids: &mut [Bid<'_>]) -> Decision {
+    if bids.len() > 1 {
+        bids.sort_by(Bid::rank);
+    }
+    let wishes = bids.partition_point(|bid| !bid.is_stand_in);
+    let (wishes, stand_ins) = bids.split_at(wishes);
+    let (winners, losses) = contest(wishes);
+    let mut decision = hold(&winners, stand_ins);
+    let mut rest = Rest::default();
+    for bid in &*winners {
+        rest.told.extend(served(name, bid));
+    }
+    losses.into_iter().for_each(|loss| withhold(name, loss, &mut rest));
+    decision.rest = (rest != Rest::default()).then(|| Box::new(rest));
+    decision
 }
 
 /// Tells the claims that can share a name from those that cannot; they come in order.
-fn contest(claims: Vec<Claim>) -> (Vec<Claim>, Vec<Loss>) {
-    let Some(first) = claims.first().cloned() else { return (claims, Vec::new()) };
-    let is_name = first.answer.targets.is_name();
-    let mut names: BTreeMap<Option<Str>, Claim> = BTreeMap::new();
-    let (mut winners, mut losses) = (Vec::new(), Vec::new());
-    for claim in claims {
-        if claim.answer.targets.is_name() != is_name {
-            losses.push(Loss { winner: first.gateway(), reason: reason::TYPE_CLASH, claim });
+fn contest<'a>(bids: &[Bid<'a>]) -> (Few<Bid<'a>>, Vec<Loss<'a>>) {
+    if bids.iter().all(|bid| !bid.targets().is_name()) {
+        return (bids.iter().copied().collect(), Vec::new());
+    }
+    let Some(first) = bids.first().copied() else { return (Few::None, Vec::new()) };
+    let is_name = first.targets().is_name();
+    let mut names: BTreeMap<Option<&Str>, Bid<'a>> = BTreeMap::new();
+    let (mut winners, mut losses) = (Few::None, Vec::new());
+    for bid in bids.iter().copied() {
+        if bid.targets().is_name() != is_name {
+            losses.push(Loss { winner: first.gateway(), reason: reason::TYPE_CLASH, bid });
             continue;
         }
-        let holder = names.entry(claim.answer.set_identifier.clone()).or_insert_with(|| claim.clone());
-        if is_name && holder.answer.targets != claim.answer.targets {
-            losses.push(Loss { winner: holder.gateway(), reason: reason::SEVERAL_CNAME_TARGETS, claim });
+        let holder = names.entry(bid.contribution.set_identifier()).or_insert(bid);
+        if is_name && holder.targets() != bid.targets() {
+            losses.push(Loss { winner: holder.gateway(), reason: reason::SEVERAL_CNAME_TARGETS, bid });
         } else {
-            winners.push(claim);
+            winners.push(bid);
         }
     }
     (winners, losses)
@@ -98,114 +166,153 @@ fn contest(claims: Vec<Claim>) -> (Vec<Claim>, Vec<Loss>) {
 
 /// What a name has. Who only needs a wildcard to stand for other names takes it as those have it who want the wildcard
 /// itself, or not at all.
-fn hold(context: Context<'_>, winners: &[Claim], stand_ins: Vec<Claim>) -> Held {
+fn hold(winners: &[Bid<'_>], stand_ins: &[Bid<'_>]) -> Decision {
     if winners.is_empty() {
-        return share(context, &contest(stand_ins).0);
+        return share(&contest(stand_ins).0);
     }
-    let mut held = share(context, winners);
-    if let [set] = &mut held.sets[..] {
-        for claim in stand_ins.iter().filter(|claim| set.targets == *claim.answer.targets) {
-            set.routes.insert(claim.route.clone());
-            set.listeners.insert(context.topology.listener(claim.listener).key());
+    let mut held = share(winners);
+    if let [set] = held.sets.as_mut_slice() {
+        let same = stand_ins.iter().filter(|bid| set.targets == *bid.targets());
+        let same: Vec<_> = same.collect();
+        if !same.is_empty() {
+            set.routes =
+                sorted(set.routes.iter().cloned().chain(same.iter().map(|bid| bid.contribution.route.object())));
+            set.listeners =
+                sorted(set.listeners.iter().cloned().chain(same.iter().map(|bid| bid.claim.seat.key.clone())));
         }
     }
     held
 }
 
 /// Unites claims that share a name; they come in order.
-fn share(context: Context<'_>, winners: &[Claim]) -> Held {
-    let mut sets: BTreeMap<Option<Str>, Vec<&Claim>> = BTreeMap::new();
-    for claim in winners {
-        sets.entry(claim.answer.set_identifier.clone()).or_default().push(claim);
-    }
-    let sources = winners.iter().map(|claim| claim.source);
-    Held {
-        sets: sets.into_iter().filter_map(|(id, claims)| record_set(context, id, &claims)).collect(),
-        is_coverable: winners.iter().all(|claim| claim.wildcard.is_some()),
-        source: sources.min().unwrap_or(NameSource::Intersected),
+fn share(winners: &[Bid<'_>]) -> Decision {
+    let sets = match winners.iter().any(|bid| bid.contribution.set_identifier().is_some()) {
+        false => record_set(None, winners).into_iter().collect(),
+        true => {
+            let mut sets: BTreeMap<Option<&Str>, Vec<Bid<'_>>> = BTreeMap::new();
+            for bid in winners {
+                sets.entry(bid.contribution.set_identifier()).or_default().push(*bid);
+            }
+            sets.into_iter().filter_map(|(id, bids)| record_set(id, &bids)).collect()
+        }
+    };
+    Decision {
+        sets,
+        is_coverable: winners.iter().all(|bid| !bid.is_stand_in && bid.claim.is_coverable),
+        source: winners.iter().map(Bid::source).min().unwrap_or(NameSource::Intersected),
+        rest: None,
     }
 }
 
-fn record_set(context: Context<'_>, set_identifier: Option<Str>, claims: &[&Claim]) -> Option<RecordSet> {
-    let mut targets = (*claims.first()?.answer.targets).clone();
-    claims.iter().for_each(|claim| targets.unite(&claim.answer.targets));
-    let route_ttl = claims.iter().find_map(|claim| claim.answer.route_ttl);
-    let policy_ttl = || claims.iter().find_map(|claim| claim.answer.policy_ttl);
-    let properties = claims.iter().map(|claim| &claim.answer.properties).find(|p| !p.is_empty());
+fn record_set(set_identifier: Option<&Str>, bids: &[Bid<'_>]) -> Option<RecordSet> {
+    let first = bids.first()?.targets();
+    let mut targets = first.clone();
+    for other in bids.iter().map(Bid::targets).filter(|other| *other != first) {
+        Arc::make_mut(&mut targets).unite(other);
+    }
+    let route_ttl = bids.iter().find_map(|bid| bid.contribution.ttl());
+    let policy_ttl = || bids.iter().find_map(|bid| bid.claim.seat.policy_ttl);
+    let properties = bids.iter().map(|bid| bid.contribution.properties()).find(|p| !p.is_empty());
     Some(RecordSet {
-        set_identifier,
+        set_identifier: set_identifier.cloned(),
         targets,
         ttl: route_ttl.or_else(policy_ttl),
-        properties: properties.cloned().unwrap_or_default(),
-        routes: claims.iter().map(|claim| claim.route.clone()).collect(),
-        listeners: claims.iter().map(|claim| context.topology.listener(claim.listener).key()).collect(),
+        properties: properties.map(<[_]>::to_vec).unwrap_or_default(),
+        routes: routes(bids),
+        listeners: sorted(bids.iter().map(|bid| bid.claim.seat.key.clone())),
     })
 }
 
-/// The names that have records of their own.
-fn owners<'a>(held: &'a BTreeMap<Hostname, Held>, others: &'a [Str]) -> BTreeSet<&'a str> {
-    let (covered, owners): (Vec<_>, Vec<_>) = held.iter().partition(|(_, held)| held.is_coverable);
-    let owners = owners.into_iter().map(|(name, _)| name.as_str());
-    let mut tree = Tree::of(owners.clone());
-    others.iter().for_each(|name| tree.insert_existing(name));
-    let by_name: BTreeMap<&str, &Held> = held.iter().map(|(name, held)| (name.as_str(), held)).collect();
-    let suits = |name: &str, owner: &str| match (by_name.get(name), by_name.get(owner)) {
-        (Some(wanted), Some(given)) => is_same_answer(&wanted.sets, &given.sets),
-        _ => false,
-    };
-    let covered = covered.into_iter().map(|(name, _)| name.as_str());
-    let mut all = wildcards::explicit(&mut tree, covered, suits);
-    all.extend(owners);
-    all
+/// The routes behind claims; those of one route stand together.
+fn routes(bids: &[Bid<'_>]) -> Few<ObjectRef> {
+    let mut routes: Vec<&Contribution> = bids.iter().map(|bid| bid.contribution).collect();
+    routes.dedup_by(|a, b| std::ptr::eq(*a, *b));
+    sorted(routes.into_iter().map(|contribution| contribution.route.object()))
 }
 
-fn is_same_answer(wanted: &[RecordSet], given: &[RecordSet]) -> bool {
-    let ([wanted], [given]) = (wanted, given) else { return false };
-    wanted.targets == given.targets
-        && wanted.ttl == given.ttl
-        && wanted.set_identifier == given.set_identifier
-        && wanted.properties == given.properties
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Few<T> {
+    let mut items: Few<T> = items.collect();
+    if let Few::Many(several) = &mut items {
+        several.sort_unstable();
+        several.dedup();
+        if several.len() == 1 {
+            return several.pop().into_iter().collect();
+        }
+    }
+    items
 }
 
-fn records((name, held): (&Hostname, &Held)) -> Vec<Record> {
-    let of_set = |set: &RecordSet| {
-        let record = |(kind, targets)| Record {
-            name: name.as_str().into(),
+impl Decision {
+    /// What most names have nothing of.
+    pub(crate) fn rest(&self) -> Option<&Rest> {
+        self.rest.as_deref()
+    }
+
+    /// Whether there is nothing to say of the name, and nothing to publish.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sets.is_empty() && self.rest.is_none()
+    }
+
+    /// Whether another name would be answered in the same way.
+    pub(crate) fn is_same_answer(&self, other: &Decision) -> bool {
+        let ([wanted], [given]) = (&*self.sets, &*other.sets) else { return false };
+        wanted.targets == given.targets
+            && wanted.ttl == given.ttl
+            && wanted.set_identifier == given.set_identifier
+            && wanted.properties == given.properties
+    }
+
+    /// Its records.
+    pub(crate) fn records<'a>(&'a self, name: &'a Hostname) -> impl Iterator<Item = Record> + 'a {
+        self.sets.iter().flat_map(move |set| set.records(name, self.source))
+    }
+}
+
+impl RecordSet {
+    fn records<'a>(&'a self, name: &'a Hostname, source: NameSource) -> impl Iterator<Item = Record> + 'a {
+        self.targets.by_type().map(move |(kind, targets)| Record {
+            name: name.text().clone(),
             kind,
             targets,
-            ttl: set.ttl,
-            set_identifier: set.set_identifier.clone(),
-            provider_specific: set.properties.clone(),
-            routes: set.routes.iter().cloned().collect(),
-            listeners: set.listeners.iter().cloned().collect(),
-            source: held.source,
-        };
-        set.targets.by_type().into_iter().map(record).collect::<Vec<_>>()
+            ttl: self.ttl,
+            set_identifier: self.set_identifier.clone(),
+            provider_specific: self.properties.clone(),
+            routes: self.routes.to_vec(),
+            listeners: self.listeners.to_vec(),
+            source,
+        })
+    }
+}
+
+fn served(name: &Hostname, bid: &Bid<'_>) -> Option<Told> {
+    told_by(name, bid, HostnameState::Served, String::new())
+}
+
+fn told_by(name: &Hostname, bid: &Bid<'_>, state: HostnameState, message: String) -> Option<Told> {
+    let (_, policy) = bid.claim.seat.policy.as_ref()?;
+    let report = HostnameReport {
+        hostname: name.text().clone(),
+        listener: bid.claim.seat.key.clone(),
+        route: bid.contribution.route.object(),
+        state,
+        message,
     };
-    held.sets.iter().flat_map(of_set).collect()
+    Some(told(Kind::DnsPolicy, policy, report))
 }
 
-/// Reports what became of a claim to its policy.
-fn tell(context: Context<'_>, claim: &Claim, state: HostnameState, message: String, ledger: &mut Ledger) {
-    let listener = context.topology.listener(claim.listener).key();
-    let hostname = claim.name.as_str().into();
-    let report = HostnameReport { hostname, listener, route: claim.route.clone(), state, message };
-    ledger.add(Kind::DnsPolicy, claim.policy.as_ref(), report);
-}
-
-fn withhold(context: Context<'_>, loss: Loss, desired: &mut Desired, ledger: &mut Ledger) {
-    let Loss { claim, winner, reason } = loss;
-    let gateway = claim.gateway();
+fn withhold(name: &Hostname, loss: Loss<'_>, rest: &mut Rest) {
+    let Loss { bid, winner, reason } = loss;
+    let gateway = bid.gateway();
     let message = match reason {
         reason::TYPE_CLASH => {
             let (own, theirs) =
-                if claim.answer.targets.is_name() { ("a CNAME", "addresses") } else { ("addresses", "a CNAME") };
-            format!("`{}` would have {own} by {gateway}, and has {theirs} by {winner}, which goes first", claim.name)
+                if bid.targets().is_name() { ("a CNAME", "addresses") } else { ("addresses", "a CNAME") };
+            format!("`{name}` would have {own} by {gateway}, and has {theirs} by {winner}, which goes first")
         }
-        _ => format!("`{}` is a CNAME already by {winner}, which goes first, and has one target only", claim.name),
+        _ => format!("`{name}` is a CNAME already by {winner}, which goes first, and has one target only"),
     };
-    tell(context, &claim, HostnameState::Skipped(reason), message.clone(), ledger);
+    rest.told.extend(told_by(name, &bid, HostnameState::Skipped(reason), message.clone()));
     let obstacle = Obstacle { reason, message, object: gateway, field: FieldPath::of("status.addresses") };
-    let listener = context.topology.listener(claim.listener).key();
-    desired.withheld.push(obstacle.withhold(&claim.route, claim.name.as_str(), Some(listener)));
+    let route = bid.contribution.route.object();
+    rest.withheld.push(obstacle.withhold(&route, name.as_str(), Some(bid.claim.seat.key.clone())));
 }

@@ -1,6 +1,7 @@
 //! Whether an attached pair counts: our own judgement of Gateway, ListenerSet and listener, and what others wrote.
 
-use super::Context;
+use super::Base;
+use super::outlets::Outlet;
 use super::selection::gateway_object;
 use super::why::Obstacle;
 use crate::desired::settings::StatusMode;
@@ -20,68 +21,78 @@ pub(super) struct Judgement {
 }
 
 /// What one object's status says.
-struct Opinion<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Opinion {
     observed: Observed,
     object: ObjectRef,
-    field: FieldPath,
-    accepted: Option<&'a Condition>,
+    /// Which entry of a list in the status it stands in.
+    place: Place,
+    /// The condition, where it is not the usual one.
+    accepted: Option<Condition>,
+}
+
+/// Where an opinion is written, or ought to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Conditions,
+    Listener(usize),
+    Parent(usize),
+    ParentRef(usize),
 }
 
 /// Judges a pair that attaches by its specs.
-pub(super) fn judge(context: Context<'_>, route: &RouteState, parent: usize, id: ListenerId) -> Judgement {
-    let computed = computed(context, id);
-    let verdict = decided(context, route, parent, id, computed.as_ref().map_or(Ok(()), |o| Err(o.reason)));
-    let waits = computed.is_none() && waits_for_secret(context.topology.listener(id));
+pub(super) fn judge(base: Base<'_>, outlet: &Outlet, route: &Route, parent: usize) -> Judgement {
+    let computed = &outlet.computed;
+    let verdict = decided(base, outlet, route, parent, computed.as_ref().map_or(Ok(()), |o| Err(o.reason)));
     match verdict {
         Verdict::Yes => Judgement { obstacle: None, for_certificates: true },
-        Verdict::No(_) => Judgement { obstacle: computed, for_certificates: false },
+        Verdict::No(_) => Judgement { obstacle: computed.clone(), for_certificates: false },
         Verdict::Unknown(reason) => {
-            let opinion = worst(context, route, parent, id);
-            Judgement { obstacle: Some(opinion.obstacle(reason)), for_certificates: waits }
+            let waits = computed.is_none() && outlet.waits_for_secret;
+            Judgement { obstacle: Some(worst(outlet, route, parent).obstacle(reason)), for_certificates: waits }
         }
     }
 }
 
 /// Whether others accept a route that our own judgement refuses, and are to be believed.
-pub(super) fn is_contradicted(context: Context<'_>, route: &RouteState, parent: usize, candidate: &Candidate) -> bool {
+pub(super) fn is_contradicted(
+    base: Base<'_>,
+    outlet: &Outlet,
+    route: &RouteState,
+    parent: usize,
+    candidate: &Candidate,
+) -> bool {
     let refused = route.parents[parent].refused;
     let (Some(_), Err(reason)) = (refused, &candidate.verdict) else { return false };
-    let verdict = decided(context, route, parent, candidate.listener, Err(*reason));
+    let verdict = decided(base, outlet, &route.route, parent, Err(*reason));
     verdict == Verdict::Unknown(reason::STATUS_DISAGREES)
 }
 
-fn decided(
-    context: Context<'_>,
-    route: &RouteState,
-    parent: usize,
-    id: ListenerId,
-    computed: Result<(), Reason>,
-) -> Verdict {
-    let trust = match context.settings.status {
+fn decided(base: Base<'_>, outlet: &Outlet, route: &Route, parent: usize, computed: Result<(), Reason>) -> Verdict {
+    let trust = match base.settings.status {
         StatusMode::Auto => Trust::Auto,
         StatusMode::Trust => Trust::Trust,
         StatusMode::Compute => return decide(computed, Observed::Silent, Trust::Compute, false),
     };
-    let speaks = gateway_of(context.topology, id).is_some_and(|state| !state.gateway.status.conditions.is_empty());
-    decide(computed, worst(context, route, parent, id).observed, trust, speaks)
+    decide(computed, observed(outlet, route, parent), trust, outlet.speaks)
 }
 
 /// Why a listener carries nothing by our own judgement, if so.
-fn computed(context: Context<'_>, id: ListenerId) -> Option<Obstacle> {
-    let world = World { snapshot: context.snapshot, topology: context.topology };
-    let listener = context.topology.listener(id);
-    let owner = listener.owner.object();
-    let gateway = gateway_of(context.topology, id)?;
+pub(super) fn computed(base: Base<'_>, listener: &ListenerState) -> Option<Obstacle> {
+    let world = World { snapshot: base.snapshot, topology: base.topology };
+    let gateway = gateway_of(base.topology, listener)?;
     if let Some(refused) = gateway.refused {
         return Some(told(world.gateway(gateway), refused, &gateway_object(&gateway.gateway.meta.key)));
     }
-    if let Some(set) = context.topology.sets.get(&owner)
+    let owner = || listener.owner.object();
+    if let Owner::Set(_) = &listener.owner
+        && let Some(set) = base.topology.sets.get(&owner())
         && let Some(refused) = set.refused
     {
-        return Some(told(world.set(set), refused, &owner));
+        return Some(told(world.set(set), refused, &owner()));
     }
     let refused = listener.refused.or(listener.conflict.map(|conflict| conflict.reason))?;
-    Some(told(world.listener(id), refused, &owner))
+    Some(told(world.listener(listener.id), refused, &owner()))
 }
 
 /// The diagnostic with this reason, as an obstacle.
@@ -95,23 +106,42 @@ fn told(diagnostics: Vec<Diagnostic>, reason: Reason, object: &ObjectRef) -> Obs
     }
 }
 
-/// The least favourable opinion among Gateway, ListenerSet, listener and route.
-fn worst<'a>(context: Context<'a>, route: &'a RouteState, parent: usize, id: ListenerId) -> Opinion<'a> {
-    let listener = context.topology.listener(id);
-    let mut opinions = Vec::new();
-    opinions.extend(gateway_of(context.topology, id).map(of_gateway));
-    if let Owner::Set(set) = &listener.owner {
-        opinions.push(opinion(set.object(), &set.conditions, set.meta.generation));
+/// The least favourable opinion among Gateway, ListenerSet and listener; of equal ones the first.
+pub(super) fn of_listener_side(listener: &ListenerState, gateway: Option<&GatewayState>) -> Option<Opinion> {
+    let gateway = gateway.map(|state| {
+        let gateway = &state.gateway;
+        opinion(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
+    });
+    let set = match &listener.owner {
+        Owner::Set(set) => Some(opinion(set.object(), &set.conditions, set.meta.generation)),
+        Owner::Gateway(_) => None,
+    };
+    [gateway, set, of_listener(listener)].into_iter().flatten().reduce(worse)
+}
+
+/// The least favourable word among those of the listener's side and the route's.
+fn observed(outlet: &Outlet, route: &Route, parent: usize) -> Observed {
+    let own = of_route(outlet, route, parent).0;
+    match &outlet.opinion {
+        Some(theirs) if severity(own) <= severity(theirs.observed) => theirs.observed,
+        _ => own,
     }
-    opinions.extend(of_listener(listener));
-    opinions.push(of_route(context, &route.route, parent, id));
-    let mut opinions = opinions.into_iter();
-    let first = opinions.next();
-    let worse = |a: Opinion<'a>, b: Opinion<'a>| if severity(b.observed) > severity(a.observed) { b } else { a };
-    match first {
-        Some(first) => opinions.fold(first, worse),
-        None => opinion(listener.owner.object(), &[], None),
+}
+
+/// The same with who says so.
+fn worst(outlet: &Outlet, route: &Route, parent: usize) -> Opinion {
+    let (observed, entry) = of_route(outlet, route, parent);
+    let conditions = entry.map(|index| &route.status[index].conditions[..]).unwrap_or_default();
+    let place = entry.map_or(Place::ParentRef(parent), Place::Parent);
+    let own = Opinion { observed, object: route.object(), place, accepted: condition(conditions, "Accepted").cloned() };
+    match outlet.opinion.clone() {
+        Some(theirs) => worse(theirs, own),
+        None => own,
     }
+}
+
+fn worse(a: Opinion, b: Opinion) -> Opinion {
+    if severity(b.observed) > severity(a.observed) { b } else { a }
 }
 
 fn severity(observed: Observed) -> usize {
@@ -123,63 +153,60 @@ fn severity(observed: Observed) -> usize {
     }
 }
 
-fn of_gateway(state: &GatewayState) -> Opinion<'_> {
-    let gateway = &state.gateway;
-    opinion(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
-}
-
 /// A listener that its owner's status does not speak of has no opinion: its owner and the route have.
-fn of_listener(listener: &ListenerState) -> Option<Opinion<'_>> {
+fn of_listener(listener: &ListenerState) -> Option<Opinion> {
     let index = status_entries(listener).iter().position(|entry| entry.name == listener.spec().name)?;
     let entry = &status_entries(listener)[index];
-    let meta = listener.owner.meta();
-    let mut opinion = opinion(listener.owner.object(), &entry.conditions, meta.generation);
-    opinion.field = FieldPath::of("status.listeners").index(index).key("conditions");
-    (opinion.observed != Observed::Silent).then_some(opinion)
+    let opinion = opinion(listener.owner.object(), &entry.conditions, listener.owner.meta().generation);
+    (opinion.observed != Observed::Silent).then_some(Opinion { place: Place::Listener(index), ..opinion })
 }
 
-fn of_route<'a>(context: Context<'a>, route: &'a Route, parent: usize, id: ListenerId) -> Opinion<'a> {
+/// What the route's status says of a parentRef, and in which entry.
+fn of_route(outlet: &Outlet, route: &Route, parent: usize) -> (Observed, Option<usize>) {
     let own = &route.meta.key.namespace;
     let asked = &route.parents[parent];
-    let controller = match gateway_of(context.topology, id).map(|state| &state.class) {
-        Some(ClassState::Known(controller)) => Some(controller),
-        _ => None,
-    };
     let is_meant = |entry: &ParentStatus| {
-        is_same(&entry.parent, asked, own) && controller.is_none_or(|known| *known == entry.controller)
+        is_same(&entry.parent, asked, own) && outlet.controller.as_ref().is_none_or(|known| *known == entry.controller)
     };
     let index = route.status.iter().position(is_meant);
     let conditions = index.map(|i| &route.status[i].conditions[..]).unwrap_or_default();
-    let mut opinion = opinion(route.object(), conditions, route.meta.generation);
-    opinion.field = match index {
-        Some(index) => FieldPath::of("status.parents").index(index).key("conditions"),
-        None => FieldPath::of("spec.parentRefs").index(parent),
-    };
-    opinion
+    (Observed::of(conditions, route.meta.generation), index)
 }
 
 fn is_same(a: &ParentRef, b: &ParentRef, own: &Str) -> bool {
-    let full = |p: &ParentRef| {
-        let target = &p.target;
-        (target.group.clone(), target.kind.clone(), target.namespace_or(own).clone(), target.name.clone())
-    };
-    full(a) == full(b) && a.section == b.section && a.port == b.port
+    a.target.name == b.target.name
+        && a.section == b.section
+        && a.port == b.port
+        && a.target.namespace_or(own) == b.target.namespace_or(own)
+        && a.target.kind == b.target.kind
+        && a.target.group == b.target.group
 }
 
-fn opinion(object: ObjectRef, conditions: &[Condition], generation: Option<i64>) -> Opinion<'_> {
+fn opinion(object: ObjectRef, conditions: &[Condition], generation: Option<i64>) -> Opinion {
     let observed = Observed::of(conditions, generation);
-    let field = FieldPath::of("status.conditions");
-    Opinion { observed, object, field, accepted: condition(conditions, "Accepted") }
+    let accepted = condition(conditions, "Accepted").filter(|_| observed != Observed::Accepted);
+    Opinion { observed, object, place: Place::Conditions, accepted: accepted.cloned() }
 }
 
-impl Opinion<'_> {
+impl Place {
+    fn field(self) -> FieldPath {
+        match self {
+            Place::Conditions => FieldPath::of("status.conditions"),
+            Place::Listener(index) => FieldPath::of("status.listeners").index(index).key("conditions"),
+            Place::Parent(index) => FieldPath::of("status.parents").index(index).key("conditions"),
+            Place::ParentRef(index) => FieldPath::of("spec.parentRefs").index(index),
+        }
+    }
+}
+
+impl Opinion {
     fn obstacle(self, reason: Reason) -> Obstacle {
-        Obstacle { reason, message: self.message(), object: self.object, field: self.field }
+        Obstacle { reason, message: self.message(), field: self.place.field(), object: self.object }
     }
 
     fn message(&self) -> String {
         let object = &self.object;
-        match (self.observed, self.accepted) {
+        match (self.observed, &self.accepted) {
             (Observed::Refused, Some(c)) => {
                 let message =
                     format!("the status of {object} says Accepted: {}, {}: {}", c.status, c.reason, c.message);
@@ -193,7 +220,7 @@ impl Opinion<'_> {
 }
 
 /// Whether the implementation says that the listener's Secret is what is missing.
-fn waits_for_secret(listener: &ListenerState) -> bool {
+pub(super) fn waits_for_secret(listener: &ListenerState) -> bool {
     let entry = status_entries(listener).iter().find(|entry| entry.name == listener.spec().name);
     let resolved = entry.and_then(|entry| condition(&entry.conditions, "ResolvedRefs"));
     resolved.is_some_and(|c| !c.is_true() && &*c.reason == "InvalidCertificateRef")
@@ -207,6 +234,6 @@ fn status_entries(listener: &ListenerState) -> &[ListenerStatus] {
 }
 
 /// The Gateway that a listener is part of.
-pub(super) fn gateway_of(topology: &Topology, id: ListenerId) -> Option<&GatewayState> {
-    topology.gateways.get(topology.listener(id).gateway.as_ref()?)
+pub(super) fn gateway_of<'a>(topology: &'a Topology, listener: &ListenerState) -> Option<&'a GatewayState> {
+    topology.gateways.get(listener.gateway.as_ref()?).map(|state| &**state)
 }

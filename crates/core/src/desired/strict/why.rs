@@ -2,9 +2,9 @@
 //!
 //! Only asked for hostnames of which no listener has said anything yet, so that it may take its time.
 
-use super::Context;
+use super::Base;
 use super::names::Asked;
-use super::selection::Selection;
+use super::outlets::Outlets;
 use super::verdicts;
 use crate::desired::Withheld;
 use crate::diagnostic::{Diagnostic, FieldPath};
@@ -16,8 +16,8 @@ use crate::snapshot::Visibility;
 use crate::topology::*;
 
 /// What stands in the way, and where to look.
-#[derive(Clone, Debug)]
-pub(super) struct Obstacle {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Obstacle {
     pub(super) reason: Reason,
     pub(super) message: String,
     pub(super) object: ObjectRef,
@@ -59,16 +59,16 @@ pub(super) fn nothing_asked(route: &RouteState) -> Withheld {
 
 /// Why a hostname that no listener has taken gets nothing. Nothing is said where the route is only about Gateways that the
 /// settings leave out by class.
-pub(super) fn unanswered(context: Context<'_>, selection: &Selection, route: &RouteState, asked: &Asked) -> Withheld {
-    let case = Case { context, selection, route, asked };
+pub(super) fn unanswered(base: Base<'_>, outlets: &Outlets, route: &RouteState, asked: &Asked) -> Withheld {
+    let case = Case { base, outlets, route, asked };
     let (obstacle, listener) = case.first_obstacle();
     obstacle.withhold(&route.route.object(), &asked.wanted.shown(), listener)
 }
 
 /// One hostname of a route that gets nothing.
 struct Case<'c> {
-    context: Context<'c>,
-    selection: &'c Selection,
+    base: Base<'c>,
+    outlets: &'c Outlets,
     route: &'c RouteState,
     asked: &'c Asked,
 }
@@ -77,7 +77,7 @@ struct Case<'c> {
 struct Furthest {
     rank: (bool, usize),
     parent: usize,
-    candidate: Option<usize>,
+    candidate: Option<Candidate>,
 }
 
 impl Case<'_> {
@@ -92,7 +92,7 @@ impl Case<'_> {
             }
         }
         match furthest {
-            Some(Furthest { parent, candidate: Some(i), .. }) => self.at_candidate(parent, i),
+            Some(Furthest { parent, candidate: Some(candidate), .. }) => self.at_candidate(parent, &candidate),
             Some(Furthest { parent, candidate: None, .. }) => (self.at_parent(parent), None),
             None => (self.on_route(reason::ROUTE_WITHOUT_PARENT, "the route names no parent".to_owned()), None),
         }
@@ -108,11 +108,12 @@ impl Case<'_> {
     fn candidates(&self) -> impl Iterator<Item = Furthest> {
         self.route.parents.iter().enumerate().flat_map(move |(parent, state)| {
             let bare = Furthest { rank: (false, self.parent_gate(state)), parent, candidate: None };
-            let bare = state.candidates.is_empty().then_some(bare);
-            let candidates = state.candidates.iter().enumerate().map(move |(i, candidate)| {
-                let listener = self.context.topology.listener(candidate.listener);
+            let candidates = self.world().candidates(self.route, parent);
+            let bare = candidates.is_empty().then_some(bare);
+            let candidates = candidates.into_iter().map(move |candidate| {
+                let listener = self.base.topology.listener(candidate.listener);
                 let has_name = self.asked.at(&raw_hostname(listener)).is_some();
-                Furthest { rank: (has_name, gate(candidate)), parent, candidate: Some(i) }
+                Furthest { rank: (has_name, gate(&candidate)), parent, candidate: Some(candidate) }
             });
             bare.into_iter().chain(candidates)
         })
@@ -145,7 +146,7 @@ impl Case<'_> {
     /// A Gateway that is not ours to judge, or whose class is not there.
     fn out_of_scope(&self, kind: Option<Kind>, key: Key) -> Obstacle {
         let parent = ObjectRef { kind: kind.unwrap_or(Kind::Gateway), key };
-        let topology = self.context.topology;
+        let topology = self.base.topology;
         let set = topology.sets.get(&parent).map(|state| &state.set);
         let gateway = match set {
             Some(set) => Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone()),
@@ -162,11 +163,10 @@ impl Case<'_> {
         }
     }
 
-    fn at_candidate(&self, parent: usize, index: usize) -> (Obstacle, Option<ListenerKey>) {
-        let candidate = &self.route.parents[parent].candidates[index];
-        let listener = self.context.topology.listener(candidate.listener);
+    fn at_candidate(&self, parent: usize, candidate: &Candidate) -> (Obstacle, Option<ListenerKey>) {
+        let listener = self.base.topology.listener(candidate.listener);
         let key = Some(listener.key());
-        if let Some((object, because)) = self.selection.listener_refusal(listener) {
+        if let Some((object, because)) = self.outlets.at(candidate.listener).left_out.clone() {
             let message = format!("{object} is left out: {because}");
             return (Obstacle { reason: reason::NOT_SELECTED, message, object, field: FieldPath::root() }, key);
         }
@@ -180,12 +180,13 @@ impl Case<'_> {
 
     /// The same obstacle, unless it rests on something that cannot be seen or that others contradict.
     fn doubted(&self, obstacle: Obstacle, parent: usize, candidate: &Candidate) -> Obstacle {
-        let listener = self.context.topology.listener(candidate.listener).spec();
+        let listener = self.base.topology.listener(candidate.listener).spec();
         let asks_labels = matches!(listener.allowed_routes.namespaces, Admission::Selector(Some(_)));
         if obstacle.reason == reason::NAMESPACE_NOT_ALLOWED && asks_labels && self.is_hidden(Kind::Namespace) {
             return self.hidden(Kind::Namespace, obstacle.field);
         }
-        if verdicts::is_contradicted(self.context, self.route, parent, candidate) {
+        let outlet = self.outlets.at(candidate.listener);
+        if verdicts::is_contradicted(self.base, outlet, self.route, parent, candidate) {
             let message = format!("the implementation has accepted the route, and it ought not: {}", obstacle.message);
             return Obstacle { reason: reason::STATUS_DISAGREES, message, ..obstacle };
         }
@@ -200,7 +201,7 @@ impl Case<'_> {
     }
 
     fn is_hidden(&self, kind: Kind) -> bool {
-        *self.context.snapshot.visibility(kind) != Visibility::Complete
+        *self.base.snapshot.visibility(kind) != Visibility::Complete
     }
 
     fn hidden(&self, kind: Kind, field: FieldPath) -> Obstacle {
@@ -213,7 +214,7 @@ impl Case<'_> {
     }
 
     fn world(&self) -> World<'_> {
-        World { snapshot: self.context.snapshot, topology: self.context.topology }
+        World { snapshot: self.base.snapshot, topology: self.base.topology }
     }
 }
 

@@ -4,7 +4,7 @@ use crate::routing::{Answer, Outcome, Request};
 
 /// A world with one rule for `/p` that has these filters.
 fn filtered(filters: Vec<Filter>) -> World {
-    let rule = Rule { filters, ..prefix("/p", "a") };
+    let rule = Rule { filters: filters.into(), ..prefix("/p", "a") };
     World::new(vec![listener("web", "HTTP", 8080, "")]).with(http("r", &[], vec![rule]))
 }
 
@@ -14,7 +14,7 @@ fn ask(world: &World, url: &str, headers: &[(&str, &str)]) -> Answer {
 }
 
 fn set(name: &str, value: &str) -> HeaderChange {
-    HeaderChange { set: vec![(name.into(), value.into())], ..HeaderChange::default() }
+    HeaderChange { set: vec![(name.into(), value.into())].into(), ..HeaderChange::default() }
 }
 
 fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
@@ -59,7 +59,7 @@ fn without_filters_a_request_goes_on_as_it_came() {
 fn backends_have_filters_of_their_own() {
     let mut world = filtered(vec![Filter::RequestHeaders(set("x-rule", "r"))]);
     let mut own = to("b", 3);
-    own.filters = vec![Filter::RequestHeaders(set("x-own", "b")), Filter::ResponseHeaders(set("x-out", "b"))];
+    own.filters = vec![Filter::RequestHeaders(set("x-own", "b")), Filter::ResponseHeaders(set("x-out", "b"))].into();
     world.routes[0].rules[0].backends.push(own);
     let answer = ask(&world, "http://x.com/p", &[]);
     assert_eq!(header(&answer.request.unwrap().headers, "x-own"), None);
@@ -76,7 +76,7 @@ fn a_filter_that_is_not_known_is_never_skipped() {
         let answer = ask(&filtered(vec![filter.clone()]), "http://x.com/p", &[]);
         assert_eq!(answer.status, Some(500), "{filter:?}");
         let mut world = filtered(Vec::new());
-        world.routes[0].rules[0].backends[0].filters = vec![filter];
+        world.routes[0].rules[0].backends[0].filters = vec![filter].into();
         world.routes[0].rules[0].backends.push(to("b", 1));
         let answer = ask(&world, "http://x.com/p", &[]);
         assert_eq!((end(&answer), answer.unavailable[0].reason.name()), ("b", "filter-unsupported"));
@@ -93,11 +93,11 @@ fn a_mirror_changes_nothing_and_is_mentioned() {
 
 fn cors() -> Filter {
     Filter::Cors(Cors {
-        origins: vec!["https://www.foo.com".into(), "https://*.bar.com".into()],
+        origins: vec!["https://www.foo.com".into(), "https://*.bar.com".into()].into(),
         credentials: true,
-        methods: vec!["GET".into(), "PUT".into()],
-        headers: vec!["*".into()],
-        expose: vec!["x-3".into(), "x-4".into()],
+        methods: vec!["GET".into(), "PUT".into()].into(),
+        headers: vec!["*".into()].into(),
+        expose: vec!["x-3".into(), "x-4".into()].into(),
         max_age: 3600,
     })
 }

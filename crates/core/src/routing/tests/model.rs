@@ -99,8 +99,7 @@ impl Model<'_> {
     fn rule(&self, id: ListenerId, otherwise: Outcome) -> Said {
         let mut best: Option<(Merit, &RouteState, usize)> = None;
         for state in self.topology.routes.values() {
-            let attached =
-                state.parents.iter().flat_map(|p| &p.candidates).any(|c| c.listener == id && c.verdict.is_ok());
+            let attached = state.is_attached_to(id);
             for (rule, spec) in state.route.rules.iter().enumerate().filter(|_| attached) {
                 for merit in self.merits(id, &state.route, rule, spec) {
                     if best.as_ref().is_none_or(|(b, ..)| *b < merit) {
@@ -239,22 +238,26 @@ fn grpc_match() -> impl Strategy<Value = GrpcMatch> {
             kind: MatchKind::Exact,
             service: service.map(Str::from),
             method: method.map(Str::from),
-            headers: Vec::new(),
+            headers: Default::default(),
         },
     )
 }
 
 fn rule(kind: RouteKind) -> impl Strategy<Value = Rule> {
     let matches = match kind {
-        RouteKind::Http => prop::collection::vec(http_match(), 1..3).prop_map(Matches::Http).boxed(),
-        RouteKind::Grpc => prop::collection::vec(grpc_match(), 0..3).prop_map(Matches::Grpc).boxed(),
+        RouteKind::Http => {
+            prop::collection::vec(http_match(), 1..3).prop_map(|items| Matches::Http(items.into())).boxed()
+        }
+        RouteKind::Grpc => {
+            prop::collection::vec(grpc_match(), 0..3).prop_map(|items| Matches::Grpc(items.into())).boxed()
+        }
         _ => Just(Matches::Everything).boxed(),
     };
     let backend =
         (prop::sample::select(vec!["a", "b", "c", "missing"]), 0u32..3).prop_map(|(name, weight)| to(name, weight));
     (matches, prop::collection::vec(backend, 0..3)).prop_map(|(matches, backends)| Rule {
         matches,
-        backends,
+        backends: backends.into(),
         ..Rule::default()
     })
 }

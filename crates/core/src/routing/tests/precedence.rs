@@ -22,8 +22,9 @@ fn paths_go_exact_first_then_longest_by_whole_segments() {
 #[test]
 fn method_headers_and_query_break_ties_in_this_order() {
     let method = HttpMatch { method: Some("GET".into()), ..HttpMatch::default() };
-    let headers = HttpMatch { headers: vec![value("X-A", "1"), value("x-b", "2")], ..HttpMatch::default() };
-    let query = HttpMatch { query: vec![value("q", "1"), value("r", "2"), value("s", "3")], ..HttpMatch::default() };
+    let headers = HttpMatch { headers: vec![value("X-A", "1"), value("x-b", "2")].into(), ..HttpMatch::default() };
+    let query =
+        HttpMatch { query: vec![value("q", "1"), value("r", "2"), value("s", "3")].into(), ..HttpMatch::default() };
     let world = open(vec![http(
         "r",
         &[],
@@ -44,7 +45,7 @@ fn method_headers_and_query_break_ties_in_this_order() {
 
 #[test]
 fn of_headers_with_one_name_the_first_counts() {
-    let twice = HttpMatch { headers: vec![value("x-a", "1"), value("X-A", "2")], ..HttpMatch::default() };
+    let twice = HttpMatch { headers: vec![value("x-a", "1"), value("X-A", "2")].into(), ..HttpMatch::default() };
     let world = open(vec![http("r", &[], vec![matching(vec![twice], "a")])]);
     let request = Request { headers: vec![("x-a".into(), "1".into())], ..get("http://x.com/") };
     assert_eq!(end(&world.ask(&request)), "a");
@@ -97,12 +98,12 @@ fn a_rule_is_chosen_before_its_backends_are_looked_at() {
 #[test]
 fn weights_are_shares_and_zero_is_nothing() {
     let mut rule = prefix("/", "a");
-    rule.backends = vec![to("c", 0), to("missing", 9), to("b", 7), to("a", 1)];
+    rule.backends = vec![to("c", 0), to("missing", 9), to("b", 7), to("a", 1)].into();
     let answer = open(vec![http("r", &[], vec![rule.clone()])]).get("http://x.com/");
     let shares: Vec<_> = answer.backends.iter().map(|s| (s.backend.to_string(), s.weight)).collect();
     assert_eq!(shares, [("infra/b".to_string(), 7), ("infra/a".to_string(), 1)]);
     assert_eq!(answer.unavailable.len(), 1);
-    rule.backends = vec![to("a", 0)];
+    rule.backends = vec![to("a", 0)].into();
     assert_eq!(open(vec![http("r", &[], vec![rule])]).get("http://x.com/").outcome, Outcome::BackendError);
 }
 
@@ -121,7 +122,8 @@ fn grpc_routes_see_calls_only_and_see_them_first() {
 
 #[test]
 fn a_grpc_rule_without_matches_takes_every_call() {
-    let rule = Rule { matches: Matches::Grpc(Vec::new()), backends: vec![to("a", 1)], ..Rule::default() };
+    let rule =
+        Rule { matches: Matches::Grpc(Default::default()), backends: vec![to("a", 1)].into(), ..Rule::default() };
     let world = open(vec![route(RouteKind::Grpc, "g", &[], vec![rule])]);
     assert_eq!(end(&world.ask(&Request { grpc: true, ..get("http://x.com/a/b") })), "a");
     assert_eq!(end(&world.get("http://x.com/a/b")), "not-found");

@@ -33,7 +33,7 @@ impl World {
             meta: Meta::named("", "edge"),
             controller: "example.com/c".into(),
             features: self.features.clone(),
-            conditions: Vec::new(),
+            conditions: Default::default(),
         };
         let gateway = Gateway {
             meta: Meta::named("infra", "edge"),
@@ -106,10 +106,10 @@ pub(super) fn route(kind: RouteKind, name: &str, hostnames: &[&str], rules: Vec<
     Route {
         kind,
         meta: Meta::named("infra", name),
-        parents: vec![ParentRef { target, section: None, port: None }],
+        parents: vec![ParentRef { target, section: None, port: None }].into(),
         hostnames: hostnames.iter().map(|h| WrittenHostname::new(h)).collect(),
-        rules,
-        status: Vec::new(),
+        rules: rules.into(),
+        status: Default::default(),
     }
 }
 
@@ -133,7 +133,7 @@ pub(super) fn prefix(path: &str, backend: &str) -> Rule {
 }
 
 pub(super) fn matching(matches: Vec<HttpMatch>, backend: &str) -> Rule {
-    Rule { matches: Matches::Http(matches), backends: vec![to(backend, 1)], ..Rule::default() }
+    Rule { matches: Matches::Http(matches.into()), backends: vec![to(backend, 1)].into(), ..Rule::default() }
 }
 
 pub(super) fn by(kind: MatchKind, path: &str) -> HttpMatch {
@@ -149,19 +149,19 @@ pub(super) fn call(service: Option<&str>, method: Option<&str>, backend: &str) -
         kind: MatchKind::Exact,
         service: service.map(Str::from),
         method: method.map(Str::from),
-        headers: Vec::new(),
+        headers: Default::default(),
     };
-    Rule { matches: Matches::Grpc(vec![item]), backends: vec![to(backend, 1)], ..Rule::default() }
+    Rule { matches: Matches::Grpc(vec![item].into()), backends: vec![to(backend, 1)].into(), ..Rule::default() }
 }
 
 /// A rule of a TLS, TCP or UDP route.
 pub(super) fn everything(backend: &str) -> Rule {
-    Rule { backends: vec![to(backend, 1)], ..Rule::default() }
+    Rule { backends: vec![to(backend, 1)].into(), ..Rule::default() }
 }
 
 pub(super) fn to(backend: &str, weight: u32) -> BackendRef {
     let target = Reference { group: "".into(), kind: "Service".into(), namespace: None, name: backend.into() };
-    BackendRef { target, port: Some(8080), weight, filters: Vec::new() }
+    BackendRef { target, port: Some(8080), weight, filters: Default::default() }
 }
 
 /// The first backend of an answer that forwards, or else its outcome.

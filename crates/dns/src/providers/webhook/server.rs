@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
 use super::endpoint::{self, Changes, Endpoint};
@@ -79,15 +79,32 @@ impl Server {
 
     /// Answers on a socket until it is dropped.
     pub async fn serve(self, listener: TcpListener) {
-        let places = Arc::new(Semaphore::new(self.limits.connections));
+        self.serve_until(listener, std::future::pending()).await;
+    }
+
+    /// Answers on a socket until it is told to stop; then questions that are under way are still answered, for some time.
+    pub async fn serve_until(self, listener: TcpListener, stop: impl Future<Output = ()>) {
+        let (limits, stopping) = (self.limits, watch::Sender::new(false));
+        let places = Arc::new(Semaphore::new(limits.connections));
+        tokio::select! {
+            () = self.accept(listener, &places, &stopping) => {}
+            () = stop => {}
+        }
+        stopping.send_replace(true);
+        let all = u32::try_from(limits.connections).unwrap_or(u32::MAX);
+        // Who takes longer is cut off.
+        let _ = timeout(limits.reading, places.acquire_many(all)).await;
+    }
+
+    async fn accept(self, listener: TcpListener, places: &Arc<Semaphore>, stopping: &watch::Sender<bool>) {
         loop {
             // The semaphore is never closed.
             let Ok(place) = places.clone().acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, _)) => {
-                    let server = self.clone();
+                    let (server, stopped) = (self.clone(), stopping.subscribe());
                     tokio::spawn(async move {
-                        server.converse(stream).await;
+                        server.converse(stream, stopped).await;
                         drop(place);
                     });
                 }
@@ -100,7 +117,7 @@ impl Server {
         }
     }
 
-    async fn converse(self, stream: TcpStream) {
+    async fn converse(self, stream: TcpStream, mut stopped: watch::Receiver<bool>) {
         let (headers, log) = (self.limits.headers, self.log.clone());
         let service = service_fn(move |request| {
             let server = self.clone();
@@ -108,7 +125,15 @@ impl Server {
         });
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(headers).max_buf_size(64 << 10);
-        if let Err(error) = http.serve_connection(TokioIo::new(stream), service).await
+        let mut connection = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service));
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = told(&mut stopped) => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended
             && !error.is_timeout()
         {
             log(&format!("a connection broke off: {error}"));
@@ -180,6 +205,12 @@ impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Server").field("provider", &self.provider).field("limits", &self.limits).finish_non_exhaustive()
     }
+}
+
+/// Ends when it is time to stop.
+async fn told(stopped: &mut watch::Receiver<bool>) {
+    // The sender outlives every connection that is waited for; without it there is nobody left to stop for.
+    let _ = stopped.wait_for(|stopped| *stopped).await.is_ok();
 }
 
 /// Why a request was not carried out.

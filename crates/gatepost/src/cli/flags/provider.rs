@@ -121,10 +121,10 @@ impl ProviderFlags {
         self.zone.iter().map(|zone| zone.trim_end_matches('.').to_ascii_lowercase().into()).collect()
     }
 
-    /// The servers that are named for rfc2136, with their ports.
-    #[allow(dead_code, reason = "verify follows")]
+    /// The servers that are named for rfc2136, with the ports where they answer questions without TLS.
     pub(in crate::cli) fn servers(&self) -> Vec<String> {
-        self.rfc2136_host.iter().map(|host| rfc2136::with_port(host, self.port())).collect()
+        let port = if self.rfc2136_use_tls { rfc2136::DEFAULT_PORT } else { self.port() };
+        self.rfc2136_host.iter().map(|host| rfc2136::with_port(host, port)).collect()
     }
 
     /// Refuses flags that do not go with the provider.
@@ -373,7 +373,8 @@ mod tests {
     fn ports_follow_the_transport() {
         let hosts = |words: &[&str]| flags(words).servers();
         assert_eq!(hosts(&["--rfc2136-host", "ns1,ns2:54"]), ["ns1:53", "ns2:54"]);
-        assert_eq!(hosts(&["--rfc2136-host", "ns1", "--rfc2136-use-tls"]), ["ns1:853"]);
+        assert_eq!(hosts(&["--rfc2136-host", "ns1", "--rfc2136-use-tls"]), ["ns1:53"]);
+        assert_eq!(flags(&["--rfc2136-host", "ns1", "--rfc2136-use-tls"]).port(), 853);
         assert_eq!(hosts(&["--rfc2136-host", "ns1", "--rfc2136-port", "5353"]), ["ns1:5353"]);
     }
 

@@ -9,6 +9,7 @@ use gatepost_core::lint::World;
 use gatepost_core::names::Hostname;
 use gatepost_core::reason::Severity;
 
+use crate::apply::Mode;
 use crate::cli::{Failure, Input, explain};
 use crate::render::{Colour, explanation, inert, inert_line, plan, steps};
 use crate::run::{Line, Pass};
@@ -20,14 +21,15 @@ const EXPLAINED: usize = 5;
 /// What was shown last, so that nothing is shown twice.
 pub(super) struct Screen {
     files: String,
+    mode: Mode,
     held: Vec<String>,
 }
 
 impl Screen {
     /// An empty screen, for these files.
-    pub(super) fn new(input: &Input) -> Self {
+    pub(super) fn new(input: &Input, mode: Mode) -> Self {
         let files: Vec<_> = input.files.iter().map(|path| path.display().to_string()).collect();
-        Screen { files: files.join(" -f "), held: Vec::new() }
+        Screen { files: files.join(" -f "), mode, held: Vec::new() }
     }
 
     /// What a newcomer sees: what is published, what is not and why, and what to try next.
@@ -37,7 +39,7 @@ impl Screen {
         line: &Line,
         objects: &Objects,
         pass: &Pass,
-        dns: Option<SocketAddr>,
+        server: Option<&str>,
     ) -> Result<(), Failure> {
         self.tell(out, pass, true)?;
         let topology = objects.topology(&line.scope);
@@ -53,20 +55,24 @@ impl Screen {
                 write!(out, "\n{}", explanation::render(&explained, &published, Colour::detect()))?;
             }
         }
-        self.advise(out, pass, dns, shown.first())
+        self.advise(out, pass, server, shown.first())
     }
 
     fn advise(
         &self,
         out: &mut dyn Write,
         pass: &Pass,
-        dns: Option<SocketAddr>,
+        server: Option<&str>,
         broken: Option<&Hostname>,
     ) -> Result<(), Failure> {
         writeln!(out, "\ntry:")?;
         if let Some(record) = pass.desired.records.iter().find(|record| !record.name.starts_with('*')) {
-            let server = dns.map(|dns| format!("@{} -p {} ", dns.ip(), dns.port())).unwrap_or_default();
-            writeln!(out, "  dig {server}{} {}", inert_line(&record.name), record.kind)?;
+            let at = server.and_then(|server| server.rsplit_once(':'));
+            let at = at.map(|(host, port)| format!("@{} -p {port} ", host.trim_matches(['[', ']'])));
+            writeln!(out, "  dig {}{} {}", at.unwrap_or_default(), inert_line(&record.name), record.kind)?;
+        }
+        if let Some(server) = server.filter(|server| server.parse::<SocketAddr>().is_ok()) {
+            writeln!(out, "  gatepost verify -f {} --server {server}", self.files)?;
         }
         if let Some(name) = broken {
             writeln!(out, "  gatepost explain {name} -f {}", self.files)?;
@@ -83,7 +89,11 @@ impl Screen {
         let is_news = is_new || !pass.plan.steps.is_empty() || held != self.held;
         self.held = held;
         if is_news {
-            steps::write(out, &pass.plan, Some(&pass.outcome), Colour::detect())?;
+            let outcome = (self.mode == Mode::Act).then_some(&pass.outcome);
+            steps::write(out, &pass.plan, outcome, Colour::detect())?;
+            if outcome.is_none() {
+                writeln!(out, "nothing was written (--dry-run)")?;
+            }
             for note in &pass.notes {
                 writeln!(out, "  note: {}", inert(note))?;
             }

@@ -171,7 +171,7 @@ fn names_that_are_not_known_to_be_gone_are_kept() {
     };
     let web = || route("shop/web", "infra/edge", &["a.example.com"]);
     let mut speaking = edge("*.example.com");
-    speaking.status.conditions = vec![Condition::new("Accepted", true, "Accepted", "")];
+    speaking.status.conditions = vec![Condition::new("Accepted", true, "Accepted", "")].into();
     let found = plain(objects![speaking, web()]);
     assert_eq!(kept(&found), ["infra/edge-tls a.example.com status-missing"]);
     let bad = TlsPolicy { duration: Some(1), renew_before: Some(2), ..allowing() };

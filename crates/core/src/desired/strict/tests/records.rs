@@ -199,7 +199,12 @@ fn addresses_on_files_come_from_three_places() {
     let mut cluster = Snapshot::of(objects![
         edge,
         web(),
-        GatewayClass { meta: Meta::named("", "any"), controller: "x".into(), features: vec![], conditions: vec![] },
+        GatewayClass {
+            meta: Meta::named("", "any"),
+            controller: "x".into(),
+            features: vec![],
+            conditions: Default::default()
+        },
     ]);
     cluster.origin = Origin::Cluster;
     assert_eq!(withheld(&of_snapshot(&cluster, &Settings::default())), ["a.example.com gateway-without-address"]);

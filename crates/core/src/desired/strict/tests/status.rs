@@ -12,13 +12,17 @@ fn accepted(status: bool) -> Vec<Condition> {
 
 fn speaking() -> Gateway {
     let mut edge = gateway("infra/edge", vec![https("web", "*.example.com", "edge-tls")]);
-    edge.status.conditions = accepted(true);
+    edge.status.conditions = accepted(true).into();
     edge
 }
 
 fn with_status(mut route: Route, status: bool) -> Route {
     let parent = route.parents[0].clone();
-    route.status.push(ParentStatus { parent, controller: "example.test/gateway".into(), conditions: accepted(status) });
+    route.status.push(ParentStatus {
+        parent,
+        controller: "example.test/gateway".into(),
+        conditions: accepted(status).into(),
+    });
     route
 }
 
@@ -38,7 +42,7 @@ fn by(mode: StatusMode, gateway: Gateway, route: Route) -> Desired {
 fn auto_believes_a_gateway_that_speaks() {
     let silent = gateway("infra/edge", vec![https("web", "*.example.com", "edge-tls")]);
     let mut refused = speaking();
-    refused.status.conditions = accepted(false);
+    refused.status.conditions = accepted(false).into();
     let table = [
         (silent.clone(), web(), "published"),
         (silent, with_status(web(), false), "published"),
@@ -72,7 +76,7 @@ fn an_old_generation_decides_nothing() {
 #[test]
 fn a_listener_may_refuse_too() {
     let mut gateway = speaking();
-    gateway.status.listeners = vec![ListenerStatus { name: "web".into(), conditions: accepted(false) }];
+    gateway.status.listeners = vec![ListenerStatus { name: "web".into(), conditions: accepted(false).into() }];
     let found = by(StatusMode::Auto, gateway, with_status(web(), true));
     assert_eq!(outcome(&found), "a.example.com status-refused");
     assert_eq!(found.withheld[0].field.to_string(), "status.listeners[0].conditions");
@@ -95,7 +99,7 @@ fn only_the_controller_of_the_class_counts() {
         meta: Meta::named("", "any"),
         controller: "other.test/gateway".into(),
         features: vec![],
-        conditions: vec![],
+        conditions: Default::default(),
     };
     let found = plain(objects![class, speaking(), with_status(web(), true)]);
     assert_eq!(outcome(&found), "a.example.com status-missing");
@@ -107,7 +111,7 @@ fn one_accepted_parent_ref_is_enough() {
     let section = ParentRef { section: Some("web".into()), ..route.parents[0].clone() };
     route.parents.push(section.clone());
     let controller = "example.test/gateway".into();
-    route.status.push(ParentStatus { parent: section, controller, conditions: accepted(true) });
+    route.status.push(ParentStatus { parent: section, controller, conditions: accepted(true).into() });
     assert_eq!(outcome(&by(StatusMode::Auto, speaking(), route)), "published");
 }
 
@@ -117,7 +121,7 @@ fn a_missing_secret_keeps_no_certificate_from_being_made() {
         let mut gateway = speaking();
         let mut conditions = accepted(true);
         conditions.push(Condition::new("ResolvedRefs", false, reason, ""));
-        gateway.status.listeners = vec![ListenerStatus { name: "web".into(), conditions }];
+        gateway.status.listeners = vec![ListenerStatus { name: "web".into(), conditions: conditions.into() }];
         by(StatusMode::Auto, gateway, with_status(web(), false))
     };
     let missing = waiting("InvalidCertificateRef");

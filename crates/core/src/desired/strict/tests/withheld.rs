@@ -37,10 +37,10 @@ fn parents_that_lead_nowhere_are_named() {
         (parent("Service", "infra/edge"), "parent-kind-unknown"),
     ];
     for (parent, reason) in table {
-        let found = plain(objects![edge(), Route { parents: vec![parent], ..web() }]);
+        let found = plain(objects![edge(), Route { parents: vec![parent].into(), ..web() }]);
         assert_eq!(withheld(&found), [format!("a.example.com {reason}")]);
     }
-    let found = plain(objects![edge(), Route { parents: vec![], ..web() }]);
+    let found = plain(objects![edge(), Route { parents: Default::default(), ..web() }]);
     assert_eq!(withheld(&found), ["a.example.com route-without-parent"]);
 }
 
@@ -60,8 +60,10 @@ fn conflicted_listeners_and_refused_sets_publish_nothing() {
     let mut closed = edge();
     closed.allowed_listeners = Admission::None;
     let set = listener_set("shop/set", "infra/edge", vec![http("web", "*.shop.test")]);
-    let inside =
-        Route { parents: vec![parent("ListenerSet", "shop/set")], ..route("shop/x", "infra/edge", &["x.shop.test"]) };
+    let inside = Route {
+        parents: vec![parent("ListenerSet", "shop/set")].into(),
+        ..route("shop/x", "infra/edge", &["x.shop.test"])
+    };
     let found = plain(objects![closed, set.clone(), inside.clone()]);
     assert_eq!(withheld(&found), ["x.shop.test listener-set-not-attached"]);
     assert_eq!(records(&plain(objects![edge(), set, inside])), ["x.shop.test A 192.0.2.1"]);

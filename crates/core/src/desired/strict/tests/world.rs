@@ -69,7 +69,7 @@ pub(crate) fn listener_set(name: &str, gateway: &str, listeners: Vec<Listener>) 
         meta: meta(name),
         parent: reference("Gateway", gateway),
         listeners,
-        conditions: vec![],
+        conditions: Default::default(),
         listener_status: vec![],
     }
 }
@@ -79,10 +79,10 @@ pub(crate) fn route(name: &str, gateway: &str, hostnames: &[&str]) -> Route {
     let mut route = Route {
         kind: RouteKind::Http,
         meta: meta(name),
-        parents: vec![],
+        parents: Default::default(),
         hostnames: hostnames.iter().map(|text| WrittenHostname::new(text)).collect(),
-        rules: vec![],
-        status: vec![],
+        rules: Default::default(),
+        status: Default::default(),
     };
     route.parents.push(parent("Gateway", gateway));
     route

@@ -1,0 +1,270 @@
+//! The listener's side of publishing: whatever is the same for every route at a listener, decided once.
+//!
+//! An outlet is made from its Gateway's judged listeners, policies and statuses alone; it knows no route. Two equal outlets
+//! mean the same to every route.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use super::addresses::{self, Resolved};
+use super::certificates::{self, Terms};
+use super::selection::{Selected, gateway_object};
+use super::verdicts::{self, Opinion};
+use super::why::Obstacle;
+use super::{Base, Context};
+use crate::desired::settings::Publish;
+use crate::lint::{listener_field, listener_name};
+use crate::model::*;
+use crate::names::Hostname;
+use crate::policy::Policy;
+use crate::reason;
+use crate::snapshot::Visibility;
+use crate::topology::{ClassState, GatewayState, Hall, ListenerId, ListenerKey, ListenerState, Owner};
+
+/// What a listener decides for every route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Outlet {
+    /// Which listener, and its place among others.
+    pub(super) seat: Arc<Seat>,
+    /// The Gateway or ListenerSet that the settings leave out, and why.
+    pub(super) left_out: Option<(ObjectRef, String)>,
+    /// Why it carries nothing by our own judgement, if so.
+    pub(super) computed: Option<Obstacle>,
+    /// The least favourable word of Gateway, ListenerSet and listener; none where none of them is there.
+    pub(super) opinion: Option<Opinion>,
+    /// Whether the Gateway carries conditions at all.
+    pub(super) speaks: bool,
+    /// Who runs the Gateway, where that is known.
+    pub(super) controller: Option<Str>,
+    /// Whether the implementation says that the listener's Secret is what is missing.
+    pub(super) waits_for_secret: bool,
+    /// The DNSPolicy that governs.
+    pub(super) policy: Option<Arc<DnsPolicy>>,
+    /// Why nothing is published here by want of a policy, if so.
+    pub(super) ungoverned: Option<Obstacle>,
+    /// Whose annotation names targets, and what they are.
+    pub(super) teller: ObjectRef,
+    /// The key of that annotation.
+    pub(super) target_key: Option<Str>,
+    /// Those targets, without empty ones.
+    pub(super) targets: Vec<Str>,
+    /// The addresses of the Gateway under the policy; none where there is no Gateway.
+    pub(super) addresses: Option<Arc<Resolved>>,
+    /// What a route without targets of its own is answered with.
+    pub(super) usual: Option<Arc<Resolved>>,
+    /// What certificates need, where TLS ends here.
+    pub(super) terms: Option<Arc<Terms>>,
+}
+
+/// A listener as claims are ranked by it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seat {
+    /// Its name.
+    pub(super) key: ListenerKey,
+    /// Age and name of the policy that governs.
+    pub(super) policy: Option<(i64, Key)>,
+    /// Age and name of its Gateway; the name is empty where there is none.
+    pub(super) gateway: (i64, Key),
+    /// Age and name of its ListenerSet.
+    set: Option<(i64, Key, Kind)>,
+    /// Which of its owner's listeners.
+    index: usize,
+    /// The TTL of the policy.
+    pub(super) policy_ttl: Option<u32>,
+    /// The listener's wildcard, where it is one that the policy and the settings let be published.
+    pub(super) wildcard: Option<Hostname>,
+}
+
+impl Seat {
+    /// The order of claims by policy: those under one first, by its age.
+    pub(super) fn by_policy(&self, other: &Seat) -> Ordering {
+        self.policy.is_none().cmp(&other.policy.is_none()).then_with(|| self.policy.cmp(&other.policy))
+    }
+
+    /// The order of listeners of one Gateway.
+    pub(super) fn by_precedence(&self, other: &Seat) -> Ordering {
+        self.set.cmp(&other.set).then(self.index.cmp(&other.index))
+    }
+
+    /// The Gateway.
+    pub(super) fn gateway_object(&self) -> ObjectRef {
+        gateway_object(&self.gateway.1)
+    }
+}
+
+/// The outlets of all listeners.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outlets(pub(crate) Vec<Arc<HallOutlets>>);
+
+/// The outlets of one Gateway, or of a refused set, by slot.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HallOutlets(Vec<Option<Outlet>>);
+
+impl Outlets {
+    /// Those of every listener.
+    pub(super) fn of(context: Context<'_>) -> Self {
+        let halls = context.base.topology.halls.iter();
+        Outlets(halls.map(|hall| Arc::new(HallOutlets::of(context, hall))).collect())
+    }
+
+    /// That of one listener.
+    pub(super) fn at(&self, id: ListenerId) -> &Outlet {
+        // Outlets are made for every listener of a topology.
+        self.0[id.hall as usize].at(id.slot).expect("the outlet of a listener of this topology")
+    }
+}
+
+impl HallOutlets {
+    /// Those of the listeners that are judged together.
+    pub(crate) fn of(context: Context<'_>, hall: &Hall) -> Self {
+        let mut maker = Maker { context, gateway: None, set: None, addresses: Vec::new() };
+        HallOutlets(hall.slots().map(|slot| slot.map(|listener| maker.outlet(listener))).collect())
+    }
+
+    /// That of one listener.
+    pub(crate) fn at(&self, slot: u32) -> Option<&Outlet> {
+        self.0.get(slot as usize)?.as_ref()
+    }
+}
+
+/// Makes the outlets of one hall, and remembers what its listeners share.
+struct Maker<'a> {
+    context: Context<'a>,
+    gateway: Option<Selected>,
+    /// The ListenerSet that was asked for last.
+    set: Option<Selected>,
+    /// Addresses of the Gateway, by policy.
+    addresses: Vec<(Option<Key>, Arc<Resolved>)>,
+}
+
+impl Maker<'_> {
+    fn outlet(&mut self, listener: &ListenerState) -> Outlet {
+        let Context { base, policies } = self.context;
+        let gateway = verdicts::gateway_of(base.topology, listener);
+        let policy = policies.dns.governing(listener.id);
+        let addresses = gateway.map(|gateway| self.addresses(&gateway.gateway, policy.map(|policy| &**policy)));
+        let (teller, target_key, targets) = self.told(listener, gateway);
+        let usual = match targets.is_empty() {
+            true => addresses.clone(),
+            false => {
+                let policy = policy.map(|policy| &**policy);
+                Some(Arc::new(addresses::of_annotations(&targets, policy, &teller, target_key.as_ref())))
+            }
+        };
+        Outlet {
+            seat: Arc::new(seat(base, listener, gateway, policy.map(|policy| &**policy))),
+            left_out: self.left_out(listener, gateway),
+            computed: verdicts::computed(base, listener),
+            opinion: verdicts::of_listener_side(listener, gateway),
+            speaks: gateway.is_some_and(|state| !state.gateway.status.conditions.is_empty()),
+            controller: gateway.and_then(|state| match &state.class {
+                ClassState::Known(controller) => Some(controller.clone()),
+                _ => None,
+            }),
+            waits_for_secret: verdicts::waits_for_secret(listener),
+            policy: policy.cloned(),
+            ungoverned: ungoverned(self.context, listener, policy.is_some()),
+            teller,
+            target_key,
+            targets,
+            addresses,
+            usual,
+            terms: certificates::terms(self.context, listener).map(Arc::new),
+        }
+    }
+
+    fn gateway(&mut self, gateway: &Gateway) -> &Selected {
+        let settings = self.context.base.settings;
+        self.gateway.get_or_insert_with(|| Selected::gateway(gateway, settings))
+    }
+
+    fn set(&mut self, set: &ListenerSet) -> &Selected {
+        let is_same =
+            self.set.as_ref().is_some_and(|known| known.object.key == set.meta.key && known.object.kind == set.kind);
+        if !is_same {
+            self.set = Some(Selected::set(set, self.context.base.settings));
+        }
+        self.set.get_or_insert_with(|| Selected::set(set, self.context.base.settings))
+    }
+
+    fn left_out(&mut self, listener: &ListenerState, gateway: Option<&GatewayState>) -> Option<(ObjectRef, String)> {
+        let told = |selected: &Selected| Some((selected.object.clone(), selected.left_out.clone()?));
+        let above = gateway.and_then(|state| told(self.gateway(&state.gateway)));
+        above.or_else(|| match &listener.owner {
+            Owner::Gateway(gateway) => told(self.gateway(gateway)),
+            Owner::Set(set) => told(self.set(set)),
+        })
+    }
+
+    /// The targets that a listener's owner names: a ListenerSet's own, else its Gateway's.
+    fn told(&mut self, listener: &ListenerState, gateway: Option<&GatewayState>) -> (ObjectRef, Option<Str>, Vec<Str>) {
+        let selected = match (&listener.owner, gateway) {
+            (Owner::Gateway(gateway), _) => self.gateway(gateway),
+            (Owner::Set(set), Some(gateway)) if self.set(set).targets.is_empty() => self.gateway(&gateway.gateway),
+            (Owner::Set(set), _) => self.set(set),
+        };
+        let targets = selected.targets.iter().filter(|target| !target.is_empty()).cloned().collect();
+        (selected.object.clone(), selected.target_key.clone(), targets)
+    }
+
+    fn addresses(&mut self, gateway: &Gateway, policy: Option<&DnsPolicy>) -> Arc<Resolved> {
+        let key = policy.map(|policy| &policy.meta.key);
+        if let Some((_, known)) = self.addresses.iter().find(|(known, _)| known.as_ref() == key) {
+            return known.clone();
+        }
+        let resolved = Arc::new(addresses::of_gateway(self.context.base, gateway, policy));
+        self.addresses.push((key.cloned(), resolved.clone()));
+        resolved
+    }
+}
+
+fn seat(base: Base<'_>, listener: &ListenerState, gateway: Option<&GatewayState>, policy: Option<&DnsPolicy>) -> Seat {
+    let age = |meta: &Meta| {
+        let (created, key) = meta.seniority();
+        (created, key.clone())
+    };
+    Seat {
+        key: listener.key(),
+        policy: policy.map(|policy| age(&policy.meta)),
+        gateway: gateway.map_or_else(|| (0, Key::new("", "")), |state| age(&state.gateway.meta)),
+        set: match &listener.owner {
+            Owner::Gateway(_) => None,
+            Owner::Set(set) => Some((age(&set.meta).0, set.meta.key.clone(), set.kind)),
+        },
+        index: listener.index,
+        policy_ttl: policy.and_then(|policy| policy.ttl),
+        wildcard: published_wildcard(base, listener, policy),
+    }
+}
+
+/// Why nothing is published at a listener by want of a policy, if so.
+fn ungoverned(context: Context<'_>, listener: &ListenerState, is_governed: bool) -> Option<Obstacle> {
+    let obstacle = |reason, message| {
+        let (object, field) = (listener.owner.object(), listener_field(listener, ""));
+        Some(Obstacle { reason, message, object, field })
+    };
+    if *context.base.snapshot.visibility(Kind::DnsPolicy) != Visibility::Complete {
+        let message = "DNSPolicies could not be listed, so it is not known what is allowed".to_owned();
+        return obstacle(reason::KIND_NOT_VISIBLE, message);
+    }
+    if is_governed || context.base.settings.publish == Publish::All {
+        return None;
+    }
+    let name = listener_name(listener);
+    match context.policies.dns.invalid(listener.id) {
+        Some(state) => {
+            let object = state.policy.object();
+            let message = format!("{object} is about {name}, and is not valid");
+            let field = state.refused.as_ref().map(|refusal| refusal.field.clone()).unwrap_or_default();
+            Some(Obstacle { reason: reason::POLICY_INVALID, message, object, field })
+        }
+        None => obstacle(reason::NO_POLICY, format!("no DNSPolicy governs {name}")),
+    }
+}
+
+/// The listener's wildcard, where it may be published to stand for names below it.
+fn published_wildcard(base: Base<'_>, listener: &ListenerState, policy: Option<&DnsPolicy>) -> Option<Hostname> {
+    let wildcard = &listener.hostname;
+    policy.filter(|policy| policy.allows_wildcards())?;
+    (wildcard.is_wildcard() && base.settings.domains.admits(wildcard.as_str())).then(|| wildcard.clone())
+}

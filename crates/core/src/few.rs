@@ -1,0 +1,94 @@
+//! A list that mostly has one item, which it then holds without a further allocation.
+
+use std::ops::Deref;
+
+/// None, one, or several items, in order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum Few<T> {
+    /// Nothing.
+    #[default]
+    None,
+    /// One item.
+    One(T),
+    /// Two or more.
+    Many(Vec<T>),
+}
+
+impl<T> Few<T> {
+    /// Adds an item at the end.
+    pub fn push(&mut self, item: T) {
+        *self = match std::mem::take(self) {
+            Few::None => Few::One(item),
+            Few::One(first) => Few::Many(vec![first, item]),
+            Few::Many(mut items) => {
+                items.push(item);
+                Few::Many(items)
+            }
+        };
+    }
+
+    /// The items, to be changed in place.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        match self {
+            Few::None => &mut [],
+            Few::One(item) => std::slice::from_mut(item),
+            Few::Many(items) => items,
+        }
+    }
+}
+
+impl<T> Deref for Few<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        match self {
+            Few::None => &[],
+            Few::One(item) => std::slice::from_ref(item),
+            Few::Many(items) => items,
+        }
+    }
+}
+
+impl<T> FromIterator<T> for Few<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let mut items = items.into_iter();
+        let Some(first) = items.next() else { return Few::None };
+        let Some(second) = items.next() else { return Few::One(first) };
+        Few::Many([first, second].into_iter().chain(items).collect())
+    }
+}
+
+impl<T> From<Vec<T>> for Few<T> {
+    fn from(items: Vec<T>) -> Self {
+        match items.len() {
+            0 | 1 => items.into_iter().collect(),
+            _ => Few::Many(items),
+        }
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Few<T> {
+    type Item = &'a T;
+    type IntoIter = std::slice::Iter<'a, T>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_holds_what_was_put_in_however_many() {
+        for count in 0..4 {
+            let mut pushed = Few::default();
+            (0..count).for_each(|n| pushed.push(n));
+            let collected: Few<i32> = (0..count).collect();
+            assert_eq!(pushed, collected);
+            assert_eq!(pushed, Few::from((0..count).collect::<Vec<_>>()));
+            assert_eq!(&*pushed, (0..count).collect::<Vec<_>>());
+        }
+    }
+}

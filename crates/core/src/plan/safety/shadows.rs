@@ -1,0 +1,81 @@
+//! Names of which it is not known whether they ought to be gone, and that a wildcard of ours answers for: nothing is made that
+//! would take them away from it and leave them without an answer.
+//!
+//! They are given records of their own where that is possible. Where it is not — their marker has no place — what would hide
+//! them waits until it is known what becomes of them.
+
+use super::{Book, Draft, Purpose, Table};
+use crate::model::Str;
+use crate::names::is_below;
+use crate::plan::answers::{Answers, at_and_above};
+use crate::plan::ownership::{self, Ownership};
+use crate::plan::zone::Zone;
+use crate::plan::{Step, steps};
+
+/// Holds what would hide names that are not known.
+pub(super) fn hold(drafts: &mut Vec<Draft<'_>>, table: &Table<'_>, book: &mut Book) {
+    if table.intent.holds.is_empty() {
+        return;
+    }
+    while let Some((at, lost)) = culprit(drafts, table) {
+        let mut draft = drafts.swap_remove(at);
+        let cause = table.protection.of(&lost);
+        let Some(cause) = cause else { return };
+        let message = format!(
+            "`{}` is not made: it would take `{lost}` away from the wildcard that answers for it, and {}",
+            draft.name, cause.why
+        );
+        let is_whole = draft.purpose == Purpose::Replacement;
+        let (stopped, rest) = draft.upserts.into_iter().partition(|edit| is_whole || edit.found.is_none());
+        draft.upserts = rest;
+        let stopped: Vec<_> = stopped;
+        let goes = if is_whole { std::mem::take(&mut draft.removals) } else { Vec::new() };
+        for edit in stopped.iter().chain(&goes) {
+            let held = edit.held(draft.zone, &draft.name, cause.reason, message.clone());
+            book.held.push(super::Held { cause: cause.cause, object: cause.object.clone().or(held.object), ..held });
+        }
+        drafts.push(draft);
+    }
+    drafts.sort_by(|a, b| (a.zone.name, &a.name).cmp(&(b.zone.name, &b.name)));
+}
+
+/// A draft that hides a name that is not known, and the name.
+fn culprit(drafts: &[Draft<'_>], table: &Table<'_>) -> Option<(usize, Str)> {
+    let mut zones: Vec<&Zone<'_>> = drafts.iter().map(|draft| draft.zone).collect();
+    zones.dedup_by_key(|zone| zone.name);
+    zones.into_iter().filter(|zone| zone.has_wildcards()).find_map(|zone| culprit_in(zone, drafts, table))
+}
+
+fn culprit_in(zone: &Zone<'_>, drafts: &[Draft<'_>], table: &Table<'_>) -> Option<(usize, Str)> {
+    let tree = zone.tree();
+    let before = Answers::of(&tree);
+    let here = drafts.iter().enumerate().filter(|(_, draft)| draft.zone.name == zone.name);
+    let planned: Vec<(usize, Step)> =
+        here.filter_map(|(at, draft)| Some((at, steps::build(draft, table.settings)?))).collect();
+    let mut after = before.clone();
+    planned.iter().flat_map(|(_, step)| step.all_changes()).for_each(|change| after.carry_out(change));
+    let unknown = table.intent.holds.iter().map(|hold| &hold.hostname).filter(|name| is_below(name, zone.name));
+    let is_lost = |name: &&Str| after.mask(name) == 0 && is_answered_by_ours(name, zone, &before, table);
+    unknown.filter(is_lost).find_map(|lost| {
+        let hides =
+            |step: &Step| step.all_changes().any(|change| change.old.is_none() && hides(&change.name, lost, &before));
+        let at = planned.iter().find(|(at, step)| hides(step) && makes(&drafts[*at]))?.0;
+        Some((at, lost.clone()))
+    })
+}
+
+/// Whether a name that is made brings about one that takes another away from its wildcard: that one itself, or one above it.
+fn hides(made: &str, lost: &str, before: &Answers<'_, '_>) -> bool {
+    at_and_above(made).any(|name| (name == lost || is_below(lost, name)) && !before.exists(name))
+}
+
+/// Whether there is something in a draft that can be stopped.
+fn makes(draft: &Draft<'_>) -> bool {
+    draft.purpose == Purpose::Replacement || draft.upserts.iter().any(|edit| edit.found.is_none())
+}
+
+/// Whether address queries for a name are answered now, by a wildcard of ours.
+fn is_answered_by_ours(name: &str, zone: &Zone<'_>, before: &Answers<'_, '_>, table: &Table<'_>) -> bool {
+    let Some(owner) = before.owner(name).filter(|owner| *owner != name && before.mask(name) != 0) else { return false };
+    zone.at(owner).iter().any(|set| matches!(ownership::of(zone, set, table.settings, false), Ownership::Ours(_)))
+}

@@ -1,0 +1,445 @@
+//! An ordered map that can be kept while the next one is made: a copy is one pointer, and a change copies only the way to
+//! what it changes.
+//!
+//! It is a B+ tree whose nodes are shared. Readers hold a copy and never wait; the cost of a change grows with the depth of
+//! the tree and not with its size. It knows nothing of what it holds.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::{Bound, Index, RangeBounds};
+use std::sync::Arc;
+
+/// The most entries of a node; one with more is split in two.
+const MOST: usize = 32;
+
+/// A node with fewer entries is joined with its neighbour where both fit into one.
+const LEAST: usize = 8;
+
+/// An ordered map whose copies share what they have in common.
+pub struct Table<K, V> {
+    root: Option<Arc<Node<K, V>>>,
+    len: usize,
+}
+
+#[derive(Clone)]
+enum Node<K, V> {
+    Leaf(Vec<(K, V)>),
+    /// Children, each with a key that is not greater than any of its own and greater than all before it; the first child
+    /// takes whatever is smaller, too.
+    Branch(Vec<(K, Arc<Node<K, V>>)>),
+}
+
+impl<K, V> Table<K, V> {
+    /// An empty table.
+    pub const fn new() -> Self {
+        Table { root: None, len: 0 }
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// All entries, by key.
+    pub fn iter(&self) -> Iter<'_, K, V> {
+        let mut iter = Iter { above: Vec::new(), leaf: [].iter() };
+        if let Some(root) = &self.root {
+            iter.descend(root);
+        }
+        iter
+    }
+
+    /// All keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.iter().map(|(key, _)| key)
+    }
+
+    /// All values, by key.
+    pub fn values(&self) -> impl Iterator<Item = &V> {
+        self.iter().map(|(_, value)| value)
+    }
+}
+
+impl<K: Ord, V> Table<K, V> {
+    /// The value of a key.
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let mut node = self.root.as_deref()?;
+        loop {
+            match node {
+                Node::Branch(children) => node = &children[child_of(children, key)].1,
+                Node::Leaf(entries) => {
+                    let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
+                    return Some(&entries[place].1);
+                }
+            }
+        }
+    }
+
+    /// Whether there is an entry of this key.
+    pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        self.get(key).is_some()
+    }
+
+    /// The entries of a range of keys.
+    pub fn range<R: RangeBounds<K>>(&self, range: R) -> impl Iterator<Item = (&K, &V)> {
+        let iter = match range.start_bound() {
+            Bound::Unbounded => self.iter(),
+            Bound::Included(from) | Bound::Excluded(from) => self.iter_from(from),
+        };
+        let skipped = move |key: &K, range: &R| matches!(range.start_bound(), Bound::Excluded(from) if key == from);
+        let is_within = |key: &K, range: &R| match range.end_bound() {
+            Bound::Unbounded => true,
+            Bound::Included(to) => key <= to,
+            Bound::Excluded(to) => key < to,
+        };
+        let mut iter = iter.peekable();
+        if iter.peek().is_some_and(|(key, _)| skipped(key, &range)) {
+            iter.next();
+        }
+        iter.take_while(move |(key, _)| is_within(key, &range))
+    }
+
+    /// The entries from a key on.
+    fn iter_from(&self, from: &K) -> Iter<'_, K, V> {
+        let mut iter = Iter { above: Vec::new(), leaf: [].iter() };
+        let Some(mut node) = self.root.as_deref() else { return iter };
+        loop {
+            match node {
+                Node::Branch(children) => {
+                    let place = child_of(children, from);
+                    iter.above.push(children[place + 1..].iter());
+                    node = &children[place].1;
+                }
+                Node::Leaf(entries) => {
+                    let place = entries.partition_point(|(known, _)| known < from);
+                    iter.leaf = entries[place..].iter();
+                    return iter;
+                }
+            }
+        }
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Table<K, V> {
+    /// Sets the value of a key; gives back the one it replaces.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let Some(root) = &mut self.root else {
+            self.root = Some(Arc::new(Node::Leaf(vec![(key, value)])));
+            self.len = 1;
+            return None;
+        };
+        let (old, split) = insert(root, key, value);
+        if let Some((separator, right)) = split {
+            let left = root.clone();
+            let first = left.first_key().unwrap_or(&separator).clone();
+            *root = Arc::new(Node::Branch(vec![(first, left), (separator, right)]));
+        }
+        self.len += usize::from(old.is_none());
+        old
+    }
+
+    /// Takes a key out; gives back its value. Nothing is copied where there is none.
+    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        if !self.contains_key(key) {
+            return None;
+        }
+        let root = self.root.as_mut()?;
+        let old = remove(root, key);
+        self.len -= usize::from(old.is_some());
+        match &**root {
+            node if node.width() == 0 => self.root = None,
+            Node::Branch(children) if children.len() == 1 => self.root = Some(children[0].1.clone()),
+            _ => {}
+        }
+        old
+    }
+
+    /// A table of entries that come in order, each key once.
+    fn of_sorted(entries: Vec<(K, V)>) -> Self {
+        let len = entries.len();
+        let mut entries = entries.into_iter();
+        let mut level: Vec<(K, Arc<Node<K, V>>)> = Vec::with_capacity(len.div_ceil(MOST));
+        loop {
+            let leaf: Vec<(K, V)> = entries.by_ref().take(MOST).collect();
+            let Some((first, _)) = leaf.first() else { break };
+            level.push((first.clone(), Arc::new(Node::Leaf(leaf))));
+        }
+        while level.len() > 1 {
+            let mut children = level.into_iter();
+            let mut above = Vec::new();
+            loop {
+                let branch: Vec<_> = children.by_ref().take(MOST).collect();
+                let Some((first, _)) = branch.first() else { break };
+                above.push((first.clone(), Arc::new(Node::Branch(branch))));
+            }
+            level = above;
+        }
+        Table { root: level.pop().map(|(_, node)| node), len }
+    }
+}
+
+/// Which child a key belongs to.
+fn child_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(children: &[(K, Arc<Node<K, V>>)], key: &Q) -> usize {
+    children.partition_point(|(first, _)| first.borrow() <= key).saturating_sub(1)
+}
+
+type Split<K, V> = Option<(K, Arc<Node<K, V>>)>;
+
+fn insert<K: Ord + Clone, V: Clone>(node: &mut Arc<Node<K, V>>, key: K, value: V) -> (Option<V>, Split<K, V>) {
+    match Arc::make_mut(node) {
+        Node::Leaf(entries) => match entries.binary_search_by(|(known, _)| known.cmp(&key)) {
+            Ok(place) => (Some(std::mem::replace(&mut entries[place].1, value)), None),
+            Err(place) => {
+                entries.insert(place, (key, value));
+                (None, split(entries).map(|right| (right[0].0.clone(), Arc::new(Node::Leaf(right)))))
+            }
+        },
+        Node::Branch(children) => {
+            let place = child_of(children, &key);
+            let (old, below) = insert(&mut children[place].1, key, value);
+            if let Some(right) = below {
+                children.insert(place + 1, right);
+            }
+            (old, split(children).map(|right| (right[0].0.clone(), Arc::new(Node::Branch(right)))))
+        }
+    }
+}
+
+/// Takes the second half of what has grown too large. What grows at its end is filled first.
+fn split<T>(entries: &mut Vec<T>) -> Option<Vec<T>> {
+    (entries.len() > MOST).then(|| entries.split_off(entries.len() / 2))
+}
+
+fn remove<K: Ord + Clone + Borrow<Q>, V: Clone, Q: Ord + ?Sized>(node: &mut Arc<Node<K, V>>, key: &Q) -> Option<V> {
+    match Arc::make_mut(node) {
+        Node::Leaf(entries) => {
+            let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
+            Some(entries.remove(place).1)
+        }
+        Node::Branch(children) => {
+            let place = child_of(children, key);
+            let old = remove(&mut children[place].1, key);
+            if children[place].1.width() < LEAST {
+                tidy(children, place);
+            }
+            old
+        }
+    }
+}
+
+/// Drops a child that is empty, or joins it with a neighbour where there is room.
+fn tidy<K: Clone, V: Clone>(children: &mut Vec<(K, Arc<Node<K, V>>)>, place: usize) {
+    if children[place].1.width() == 0 {
+        children.remove(place);
+        return;
+    }
+    let left = place.saturating_sub(1);
+    let fits = |at: usize| children.get(at + 1).is_some_and(|next| children[at].1.width() + next.1.width() <= MOST);
+    if fits(left) {
+        let (_, right) = children.remove(left + 1);
+        Arc::make_mut(&mut children[left].1).append(&right);
+    }
+}
+
+impl<K, V> Node<K, V> {
+    fn width(&self) -> usize {
+        match self {
+            Node::Leaf(entries) => entries.len(),
+            Node::Branch(children) => children.len(),
+        }
+    }
+
+    fn first_key(&self) -> Option<&K> {
+        match self {
+            Node::Leaf(entries) => entries.first().map(|(key, _)| key),
+            Node::Branch(children) => children.first().map(|(key, _)| key),
+        }
+    }
+}
+
+impl<K: Clone, V: Clone> Node<K, V> {
+    /// Adds what stands in the node behind; both are of one depth.
+    fn append(&mut self, next: &Self) {
+        match (self, next) {
+            (Node::Leaf(own), Node::Leaf(more)) => own.extend(more.iter().cloned()),
+            (Node::Branch(own), Node::Branch(more)) => own.extend(more.iter().cloned()),
+            _ => {}
+        }
+    }
+}
+
+/// The entries of a [`Table`], by key.
+pub struct Iter<'a, K, V> {
+    above: Vec<std::slice::Iter<'a, (K, Arc<Node<K, V>>)>>,
+    leaf: std::slice::Iter<'a, (K, V)>,
+}
+
+impl<'a, K, V> Iter<'a, K, V> {
+    fn descend(&mut self, mut node: &'a Node<K, V>) {
+        loop {
+            match node {
+                Node::Leaf(entries) => {
+                    self.leaf = entries.iter();
+                    return;
+                }
+                Node::Branch(children) => {
+                    let mut children = children.iter();
+                    let Some((_, first)) = children.next() else { return };
+                    self.above.push(children);
+                    node = first;
+                }
+            }
+        }
+    }
+}
+
+impl<'a, K, V> Iterator for Iter<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some((key, value)) = self.leaf.next() {
+                return Some((key, value));
+            }
+            let next = loop {
+                match self.above.last_mut()?.next() {
+                    Some((_, child)) => break child,
+                    None => _ = self.above.pop(),
+                }
+            };
+            self.descend(next);
+        }
+    }
+}
+
+impl<'a, K, V> IntoIterator for &'a Table<K, V> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Iter<'a, K, V>;
+
+    fn into_iter(self) -> Iter<'a, K, V> {
+        self.iter()
+    }
+}
+
+impl<K: Ord + Borrow<Q>, V, Q: Ord + ?Sized> Index<&Q> for Table<K, V> {
+    type Output = V;
+
+    /// The value of a key that is known to be there.
+    fn index(&self, key: &Q) -> &V {
+        self.get(key).expect("an entry of this key")
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Table<K, V> {
+    /// Later entries replace earlier ones of the same key.
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
+        let mut entries: Vec<(K, V)> = entries.into_iter().collect();
+        if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+            entries.sort_by(|a, b| a.0.cmp(&b.0));
+            entries.reverse();
+            entries.dedup_by(|a, b| a.0 == b.0);
+            entries.reverse();
+        }
+        Table::of_sorted(entries)
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for Table<K, V> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
+        entries.into_iter().for_each(|(key, value)| _ = self.insert(key, value));
+    }
+}
+
+impl<K, V> Clone for Table<K, V> {
+    fn clone(&self) -> Self {
+        Table { root: self.root.clone(), len: self.len }
+    }
+}
+
+impl<K, V> Default for Table<K, V> {
+    fn default() -> Self {
+        Table::new()
+    }
+}
+
+impl<K: PartialEq, V: PartialEq> PartialEq for Table<K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len == other.len && self.iter().eq(other.iter())
+    }
+}
+
+impl<K: Eq, V: Eq> Eq for Table<K, V> {}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Table<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_was_copied_before_a_change_stays() {
+        let mut table: Table<u32, u32> = (0..1000).map(|n| (n, n)).collect();
+        let before = table.clone();
+        table.insert(500, 0);
+        table.remove(&999);
+        assert_eq!((before.get(&500), table.get(&500)), (Some(&500), Some(&0)));
+        assert_eq!((before.len(), table.len()), (1000, 999));
+    }
+
+    #[test]
+    fn the_last_of_several_entries_counts() {
+        let table: Table<u32, &str> = [(2, "a"), (1, "b"), (2, "c")].into_iter().collect();
+        assert_eq!(table.iter().collect::<Vec<_>>(), [(&1, &"b"), (&2, &"c")]);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        #[test]
+        fn it_is_the_map_of_the_standard_library(
+            filled in 0u16..600,
+            changes in prop::collection::vec((0u16..600, any::<bool>()), 0..900),
+            ranges in prop::collection::vec((0u16..600, 0u16..600), 8),
+        ) {
+            let mut table: Table<u16, u16> = (0..filled).map(|n| (n, n)).collect();
+            let mut model: BTreeMap<u16, u16> = (0..filled).map(|n| (n, n)).collect();
+            for (i, (key, is_added)) in changes.into_iter().enumerate() {
+                if is_added {
+                    prop_assert_eq!(table.insert(key, i as u16), model.insert(key, i as u16));
+                } else {
+                    prop_assert_eq!(table.remove(&key), model.remove(&key));
+                }
+                prop_assert_eq!(table.get(&key), model.get(&key));
+            }
+            prop_assert!(table.iter().eq(model.iter()));
+            prop_assert_eq!(table.len(), model.len());
+            for (a, b) in ranges {
+                let (from, to) = (a.min(b), a.max(b));
+                prop_assert!(table.range(from..to).eq(model.range(from..to)));
+                prop_assert!(table.range(from..).eq(model.range(from..)));
+                prop_assert!(table.range(..=to).eq(model.range(..=to)));
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The listeners of one Gateway or ListenerSet, found by name and by hostname, so that a route never looks at all of them.
+
+use std::collections::HashMap;
+
+use super::{ListenerId, ListenerState};
+use crate::few::Few;
+use crate::model::{Route, Str};
+use crate::names::Overlap;
+
+/// From so many listeners on an index is quicker than a look at each.
+const MANY: usize = 8;
+
+/// The listeners of one owner, in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Doors {
+    ids: Vec<ListenerId>,
+    index: Option<Box<Index>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Index {
+    sections: HashMap<Str, Few<u32>>,
+    hosts: Overlap,
+}
+
+impl Doors {
+    /// Files the listeners of an owner; they come in its order.
+    pub(super) fn of(listeners: &[ListenerState]) -> Self {
+        let ids = listeners.iter().map(|listener| listener.id).collect();
+        Doors { ids, index: (listeners.len() >= MANY).then(|| Box::new(Index::of(listeners))) }
+    }
+
+    /// All of them, in order.
+    pub fn all(&self) -> &[ListenerId] {
+        &self.ids
+    }
+
+    /// At least those that a route may attach to, in order: those of the name if one is given, else those that have a
+    /// hostname in common with the route. `found` is overwritten.
+    pub(super) fn promising(&self, route: &Route, section: Option<&Str>, found: &mut Vec<u32>) {
+        found.clear();
+        let Some(index) = &self.index else { return found.extend(0..self.ids.len() as u32) };
+        if let Some(section) = section {
+            return found.extend(index.sections.get(section).into_iter().flatten());
+        }
+        if !route.kind.has_hostnames() || route.hostnames.is_empty() {
+            return found.extend(0..self.ids.len() as u32);
+        }
+        for name in route.hostnames.iter().filter_map(|written| written.name.as_ref().ok()) {
+            index.hosts.overlapping(name.as_str(), |door| found.push(door));
+        }
+        found.sort_unstable();
+        found.dedup();
+    }
+
+    /// One of them.
+    pub(super) fn id(&self, door: u32) -> ListenerId {
+        self.ids[door as usize]
+    }
+}
+
+impl Index {
+    fn of(listeners: &[ListenerState]) -> Self {
+        let mut index = Index::default();
+        for (door, listener) in listeners.iter().enumerate() {
+            index.sections.entry(listener.spec().name.clone()).or_default().push(door as u32);
+        }
+        // A listener that is not valid takes no route, whatever its hostname is.
+        let host = |listener: &ListenerState| match listener.hostname.is_any() {
+            _ if listener.refused.is_some() => None,
+            true => Some(Str::default()),
+            false => Some(listener.hostname.text().clone()),
+        };
+        index.hosts = Overlap::new(listeners.iter().map(host));
+        index
+    }
+}

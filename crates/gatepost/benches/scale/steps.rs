@@ -1,0 +1,94 @@
+//! Change by change: what one route, one listener costs when everything else stays, and what a world occupies meanwhile.
+
+use gatepost_core::snapshot::Change;
+use gatepost_worlds::{Event, Style, World, values};
+use serde_json::{Value, json};
+
+use super::cost::{self, number};
+use super::ours::Kept;
+use super::rows::{Row, time, times};
+use super::sizes::{self, Folder};
+use super::{Outcome, peer};
+
+/// Changes are taken until so much time has passed, and at most so many.
+const BUDGET_MS: f64 = 4000.0;
+const MOST: usize = 2000;
+const LEAST: usize = 3;
+
+/// How large a route may be, in KiB.
+const ROUTE_KIB: f64 = 1.0;
+
+pub(super) fn rows() -> Outcome<Vec<Row>> {
+    let (small, large, listeners) = (measure("1k-1")?, measure("100k-1")?, measure("10k-1000-one")?);
+    let (at_1k, at_100k) = (number(&small, "routeMs")?, number(&large, "routeMs")?);
+    let listener = number(&listeners, "listenerMs")?;
+    let per_route = number(&large, "kibPerRoute")?;
+    Ok(vec![
+        plain("one route changed at 100k routes, change to plan", time(at_100k), "≤ 100 µs", at_100k <= 0.1),
+        plain("the same, compared with 1k routes", times(at_100k / at_1k), "≤ 2 ×", at_100k <= 2.0 * at_1k),
+        plain("one listener added at 1,000 listeners", time(listener), "≤ 1 ms plus its routes", listener <= 1.0),
+        Row {
+            theirs: format!("{:.1} KiB", their_memory()?),
+            ..plain(
+                "steady memory, for each of 100k routes",
+                format!("{per_route:.1} KiB"),
+                "≤ 1 KiB",
+                per_route <= ROUTE_KIB,
+            )
+        },
+    ])
+}
+
+fn plain(work: &str, found: String, bar: &str, met: bool) -> Row {
+    Row {
+        work: work.to_owned(),
+        ours: found.clone(),
+        found,
+        bar: bar.to_owned(),
+        met: Some(met),
+        theirs: "its whole loop again".to_owned(),
+        notes: Vec::new(),
+    }
+}
+
+/// What the caches of external-dns hold for each of 100k routes, in KiB.
+fn their_memory() -> Outcome<f64> {
+    let size = sizes::size("100k-1")?;
+    let routes = size.routes as f64;
+    let folder = Folder::write("steady", size, Style::JsonDocuments)?;
+    Ok(number(&peer::time(folder.path(), 1)?, "residentMiB")? * 1024.0 / routes)
+}
+
+fn measure(world: &str) -> Outcome<Value> {
+    cost::child(&["change", world])
+}
+
+/// Measures a world in this process, which does nothing else.
+pub(super) fn child(name: &str) -> Outcome<Value> {
+    let world = sizes::world(name)?;
+    let empty = cost::resident();
+    let mut kept = Kept::new(values::snapshot(&world));
+    let steady = cost::resident() - empty;
+    let route = typical(&world, &mut kept, Event::RouteEdited);
+    let listener = typical(&world, &mut kept, Event::ListenerAdded);
+    let kib = steady * 1024.0 / world.size().routes.max(1) as f64;
+    Ok(json!({"routeMs": route, "listenerMs": listener, "kibPerRoute": kib}))
+}
+
+/// The median of what changes of one kind take, in milliseconds.
+fn typical(world: &World, kept: &mut Kept, event: Event) -> f64 {
+    let mut stream = world.stream(1, &[(event, 1)]);
+    let mut taken = Vec::new();
+    let mut spent = 0.0;
+    while taken.len() < LEAST || (spent < BUDGET_MS && taken.len() < MOST) {
+        // A listener is only added where there is room, so that some steps tell nothing.
+        let Some(step) = stream.by_ref().take(MOST).find(|step| !step.told.is_empty()) else { break };
+        for change in step.told.iter().filter_map(values::change).collect::<Vec<Change>>() {
+            let (cost, _) = cost::timed(|| kept.change(change));
+            taken.push(cost);
+            spent += cost;
+        }
+    }
+    taken.sort_by(f64::total_cmp);
+    taken.get(taken.len() / 2).copied().unwrap_or(f64::NAN)
+}

@@ -1,0 +1,172 @@
+//! `gatepost verify`: asks the authoritative servers, and compares with what ought to be.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use gatepost_core::desired::Desired;
+use gatepost_core::names::Hostname;
+use gatepost_core::plan::Plan;
+use gatepost_dns::resolve;
+
+use super::flags::planning::PlanningFlags;
+use super::flags::provider::{ProviderFlags, duration};
+use super::flags::{Publishing, resolver_address, system_resolvers};
+use super::session::{Flags, Session, block_on};
+use super::{Ending, Failure, Format, Input};
+use crate::render::{Colour, inert, verify as text};
+use crate::run::{Beside, Line};
+use crate::source::Objects;
+use crate::verify::handshake::{Trust, shake_all};
+use crate::verify::servers::Servers;
+use crate::verify::{Check, Limits, ask_all, checks, fill_provider};
+use crate::view::verify::VerifyView;
+use crate::view::write_json;
+
+/// Ask the authoritative servers whether names are as they ought to be
+///
+/// For every name that is to be published, or for those that are named, shows what ought to be there, what the provider has
+/// and what each server says. The servers are those of --server; else those of the provider; else the name servers of each
+/// zone, as a resolver finds them. A wildcard is asked by a name that nobody has. With --tls the certificates that its
+/// addresses show are looked at, too. Exit status 1 where a name is not right.
+#[derive(Args, Debug)]
+pub(super) struct Verify {
+    /// Names to look at [default: all that are to be published]
+    #[arg(value_name = "HOSTNAME", value_parser = hostname)]
+    hostnames: Vec<Hostname>,
+    #[command(flatten)]
+    input: Input,
+    /// A server to ask, with or without a port; may be repeated
+    #[arg(long, value_name = "ADDRESS", value_parser = resolver_address, env = "GATEPOST_SERVER", value_delimiter = ',')]
+    server: Vec<SocketAddr>,
+    /// Ask the name servers that a resolver finds for each zone, even where the provider names its own
+    #[arg(long, conflicts_with = "server")]
+    name_servers: bool,
+    /// Also shake hands over TLS with every address of a name that a TLS listener serves, and look at the certificate
+    #[arg(long)]
+    tls: bool,
+    /// With --tls: certificates must lead to one of this PEM file
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    tls_trust: Option<PathBuf>,
+    /// How long one question or handshake may take
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "3s", env = "GATEPOST_TIMEOUT")]
+    timeout: Duration,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    output: Format,
+    #[command(flatten)]
+    provider: ProviderFlags,
+    #[command(flatten)]
+    planning: PlanningFlags,
+    #[command(flatten)]
+    publishing: Publishing,
+}
+
+/// What is to be compared.
+struct Subject {
+    checks: Vec<Check>,
+    plan: Option<Plan>,
+    unread: Vec<String>,
+}
+
+impl Verify {
+    pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        let session = self.session()?;
+        let objects = Objects::read(&self.input)?;
+        super::warn_unreadable(&objects);
+        block_on(self.verify(out, &objects, session))
+    }
+
+    async fn verify(
+        &self,
+        out: &mut dyn Write,
+        objects: &Objects,
+        session: Option<Session>,
+    ) -> Result<Ending, Failure> {
+        let trust = match &self.tls_trust {
+            Some(path) => Trust::file(path).map_err(|error| Failure::usage(format!("--tls-trust {error}")))?,
+            None => Trust::default(),
+        };
+        let mut subject = self.subject(objects, session).await?;
+        let mut servers = self.servers().await?;
+        let limits = Limits { patience: self.timeout.max(Duration::from_secs(1)), ..Limits::default() };
+        ask_all(&mut subject.checks, &mut servers, limits).await;
+        if self.tls {
+            let topology = objects.topology(&self.publishing.scope());
+            shake_all(&mut subject.checks, &topology, &trust, limits).await;
+        }
+        for unread in &subject.unread {
+            let _ = writeln!(std::io::stderr(), "error: {}", inert(unread));
+        }
+        match self.output {
+            Format::Json => write_json(out, &VerifyView::of(&subject.checks, &subject.unread))?,
+            Format::Text => text::write(out, &subject.checks, subject.plan.as_ref(), Colour::detect())?,
+        }
+        Ok(match subject.checks.iter().all(Check::is_right) {
+            false => Ending::No,
+            true if !subject.unread.is_empty() => Ending::Incomplete,
+            true => Ending::Done,
+        })
+    }
+
+    fn session(&self) -> Result<Option<Session>, Failure> {
+        if self.provider.provider().is_none() {
+            self.provider.check()?;
+            return Ok(None);
+        }
+        let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
+        Session::open(flags, false).map(Some)
+    }
+
+    /// What ought to be there, and what the provider has.
+    async fn subject(&self, objects: &Objects, session: Option<Session>) -> Result<Subject, Failure> {
+        let Some(session) = session else {
+            return Ok(Subject { checks: self.checks(&self.desired(objects)?), plan: None, unread: Vec::new() });
+        };
+        let decision = session.decide(objects).await?;
+        let mut checks = self.checks(&decision.desired);
+        fill_provider(&mut checks, &decision.observed);
+        Ok(Subject { checks, plan: Some(decision.plan), unread: decision.unread })
+    }
+
+    fn checks(&self, desired: &Desired) -> Vec<Check> {
+        let label = format!("gatepost-verify-{:08x}", RandomState::new().hash_one(0) as u32);
+        checks(desired, &self.hostnames, &label)
+    }
+
+    fn desired(&self, objects: &Objects) -> Result<Desired, Failure> {
+        let line = Line {
+            publishing: self.publishing.settings()?,
+            scope: self.publishing.scope(),
+            planning: gatepost_core::plan::Settings::new(gatepost_core::plan::Registry::Noop),
+            mode: crate::apply::Mode::Observe,
+            resolver: None,
+        };
+        let topology = objects.topology(&line.scope);
+        Ok(line.desired(objects.seen(&topology), &Beside::default()))
+    }
+
+    async fn servers(&self) -> Result<Servers, Failure> {
+        let named: Vec<String> = match (&self.server[..], self.name_servers) {
+            ([], false) => self.provider.servers(),
+            (some, _) => some.iter().map(ToString::to_string).collect(),
+        };
+        if !named.is_empty() {
+            let found = Servers::named(&named).await;
+            return found.map_err(|error| Failure::usage(format!("a server to ask cannot be found: {error}")));
+        }
+        let resolvers = match self.publishing.resolvers() {
+            [] => system_resolvers()?,
+            some => some.to_vec(),
+        };
+        let timeout = self.timeout.max(Duration::from_secs(1));
+        Ok(Servers::of_zones(resolve::Config { servers: resolvers, timeout, ..resolve::Config::default() }))
+    }
+}
+
+fn hostname(text: &str) -> Result<Hostname, String> {
+    Hostname::parse(&text.to_ascii_lowercase()).map_err(|error| error.to_string())
+}

@@ -1,0 +1,150 @@
+//! The driver: what ought to be certified, what is, and the orders in between.
+//!
+//! A round looks at every Secret, asks [`decide`] what to do, and moves orders as far as they go without waiting. Each
+//! step is written down before the next one is taken. Challenges are given out as records for the ordinary plan; whether they are
+//! answered is asked through [`Answers`]. A round never sleeps: it says when the next one is due.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use gatepost_core::desired::Record;
+use gatepost_core::model::{Key, Str};
+
+use crate::Call;
+use crate::budget::Forecast;
+use crate::decide::{Decision, Rules, Want, decide};
+use crate::error::Result;
+use crate::issuer::Issuer;
+use crate::order;
+use crate::store::{Notebook, Store};
+
+mod book;
+mod state;
+mod turn;
+
+pub use state::{OpenOrder, State, Waiting};
+
+use book::Book;
+use turn::Turn;
+
+/// Certificates of many Secrets, one issuer, one store.
+#[derive(Debug)]
+pub struct Certifier {
+    issuer: Arc<dyn Issuer>,
+    store: Arc<dyn Store>,
+    notebook: Arc<dyn Notebook>,
+    rules: Rules,
+    book: Book,
+}
+
+/// Somebody who can say whether TXT values are answered.
+pub trait Answers: Send + Sync {
+    /// Whether every authoritative server answers with all these values for a name; otherwise why not.
+    fn answers<'a>(&'a self, owner: &'a str, values: &'a [Str]) -> Call<'a, std::result::Result<(), String>>;
+}
+
+/// What a round came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Round {
+    /// Every Secret, sorted.
+    pub states: Vec<State>,
+    /// Whether other TXT values are wanted than before, so that they are to be published.
+    pub needs_publishing: bool,
+    /// When the next round is due, in seconds since 1970.
+    pub wake: Option<i64>,
+    /// What happened, for people: the Secret, and a sentence.
+    pub events: Vec<(Key, String)>,
+}
+
+impl Certifier {
+    /// Reads what was remembered.
+    pub async fn open(
+        issuer: Arc<dyn Issuer>,
+        store: Arc<dyn Store>,
+        notebook: Arc<dyn Notebook>,
+        rules: Rules,
+    ) -> Result<Certifier> {
+        let book = Book::read(&*notebook).await?;
+        Ok(Certifier { issuer, store, notebook, rules, book })
+    }
+
+    /// Who issues.
+    pub fn issuer(&self) -> &dyn Issuer {
+        &*self.issuer
+    }
+
+    /// The TXT values that open orders need now.
+    pub fn challenges(&self) -> Vec<Record> {
+        let open = self.book.orders.values().filter(|order| order.is_publishing());
+        order::records(open.flat_map(|order| &order.challenges))
+    }
+
+    /// TXT values that were needed once and are to go.
+    pub fn retired(&self) -> Vec<Record> {
+        order::records(&self.book.retired)
+    }
+
+    /// Notes that what was retired is gone from its zones.
+    pub async fn forget_retired(&mut self) -> Result<()> {
+        if self.book.retired.is_empty() {
+            return Ok(());
+        }
+        self.book.retired.clear();
+        self.book.write(&*self.notebook).await
+    }
+
+    /// Looks at every Secret and moves its order as far as it goes without waiting.
+    pub async fn advance(&mut self, wants: &BTreeMap<Key, Want>, answers: &dyn Answers, now: i64) -> Result<Round> {
+        let before = (self.challenges(), self.retired());
+        self.book.ledger.tidy(now, |secret| wants.keys().any(|key| key.to_string() == secret));
+        let mut round = Round::default();
+        self.let_go(wants, &mut round).await?;
+        for (secret, want) in wants {
+            let mut turn = Turn { certifier: self, secret, want, answers, now, events: &mut round.events };
+            let state = turn.run().await?;
+            round.wake = [round.wake, state.wake()].into_iter().flatten().min();
+            round.states.push(state);
+        }
+        round.needs_publishing = before != (self.challenges(), self.retired());
+        Ok(round)
+    }
+
+    /// What is known of every Secret, without asking or changing anything.
+    pub async fn look(&self, wants: &BTreeMap<Key, Want>, now: i64) -> Result<Vec<State>> {
+        let mut states = Vec::new();
+        for (secret, want) in wants {
+            let held = turn::hold(&*self.store, secret).await?;
+            states.push(self.state(secret, want, &held, now));
+        }
+        Ok(states)
+    }
+
+    /// What it would take to bring these Secrets about.
+    pub async fn forecast(&self, wants: &BTreeMap<Key, Want>, now: i64) -> Result<Forecast> {
+        let mut orders = Vec::new();
+        for (secret, want) in wants {
+            let held = turn::hold(&*self.store, secret).await?;
+            let open = self.book.orders.get(&secret.to_string());
+            let mut ledger = self.book.ledger.clone();
+            ledger.wanted.remove(&secret.to_string());
+            if let Decision::Order { request, .. } = decide(secret, want, &held, open, &ledger, &self.rules, now) {
+                orders.push((request.names, request.replaces.is_some()));
+            }
+        }
+        Ok(self.rules.limits.forecast(&self.book.ledger, &orders, now))
+    }
+
+    /// Lets orders go whose Secret nobody wants any more.
+    async fn let_go(&mut self, wants: &BTreeMap<Key, Want>, round: &mut Round) -> Result<()> {
+        let secrets: Vec<Key> = self.book.orders.values().map(|order| order.secret()).collect();
+        for secret in secrets.into_iter().filter(|secret| !wants.contains_key(secret)) {
+            self.book.close(&secret.to_string());
+            self.book.write(&*self.notebook).await?;
+            round.events.push((secret, "let its order go: nobody wants the certificate any more".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! One Secret's turn in a round.
+
+use std::time::Duration;
+
+use gatepost_core::model::{Key, Str};
+use gatepost_core::reason;
+
+use super::state::State;
+use super::{Answers, Certifier};
+use crate::chain::Chain;
+use crate::decide::{Decision, Holding, Want, decide};
+use crate::error::{Error, Problem, Result};
+use crate::issuer::{Failed, Progress};
+use crate::key::PrivateKey;
+use crate::ledger::{DAY, Failure, HOUR, Issue, LONGEST, Window, spread};
+use crate::order::{Order, Request, Step};
+use crate::store::{Pair, Store};
+
+/// More steps are not taken in one turn, whatever an issuer says.
+const MOST_STEPS: usize = 24;
+/// So many orders may fail by their names, one after the other, before the Secret as a whole rests.
+const QUICK_TRIES: u32 = 3;
+/// The longest pause between two looks at an issuer or a zone, in seconds.
+const LONGEST_PAUSE: i64 = 300;
+
+pub(super) struct Turn<'t> {
+    pub(super) certifier: &'t mut Certifier,
+    pub(super) secret: &'t Key,
+    pub(super) want: &'t Want,
+    pub(super) answers: &'t dyn Answers,
+    pub(super) now: i64,
+    pub(super) events: &'t mut Vec<(Key, String)>,
+}
+
+/// What a Secret holds, judged: whether key and chain belong together and can be read.
+pub(super) async fn hold(store: &dyn Store, secret: &Key) -> Result<Holding> {
+    let pair = match store.read(secret).await {
+        Ok(pair) => pair,
+        Err(Error { problem: Problem::Rejected(why), .. }) => return Ok(Holding::Unusable(why)),
+        Err(error) => return Err(error),
+    };
+    Ok(pair.map_or(Holding::Nothing, |pair| judge(&pair)))
+}
+
+fn judge(pair: &Pair) -> Holding {
+    let chain = match Chain::read(&pair.chain) {
+        Ok(chain) => chain,
+        Err(why) => return Holding::Unusable(why),
+    };
+    match PrivateKey::from_pem(&pair.secret_key) {
+        Ok(key) if chain.is_for(&key) => Holding::Pair(chain.leaf),
+        Ok(_) => Holding::Unusable("its key is not the one of its certificate".to_owned()),
+        Err(_) => Holding::Unusable("its private key cannot be read".to_owned()),
+    }
+}
+
+impl Turn<'_> {
+    /// Takes the order of the Secret as far as it goes.
+    pub(super) async fn run(&mut self) -> Result<State> {
+        let mut held = self.hold().await?;
+        self.settle(&held).await?;
+        for _ in 0..MOST_STEPS {
+            if !self.step(&mut held).await? {
+                break;
+            }
+        }
+        Ok(self.certifier.state(self.secret, self.want, &held, self.now))
+    }
+
+    /// What the Secret holds. Where that cannot be seen, nothing is ordered: the result could not be kept either.
+    async fn hold(&self) -> Result<Holding> {
+        hold(&*self.certifier.store, self.secret).await
+    }
+
+    /// Notes what is wanted since when, and when the issuer would have the certificate renewed.
+    async fn settle(&mut self, held: &Holding) -> Result<()> {
+        let names: Vec<String> = self.want.names.iter().map(|name| name.to_string()).collect();
+        let (key, now) = (self.key(), self.now);
+        let known = self.certifier.book.ledger.wanted.get(&key).cloned();
+        self.certifier.book.ledger.settle(&key, &names, now);
+        let is_new = self.certifier.book.ledger.wanted.get(&key) != known.as_ref();
+        let is_asked = self.ask_window(held).await;
+        if is_new || is_asked { self.write().await } else { Ok(()) }
+    }
+
+    /// Asks the issuer when it would have the certificate renewed, where that is due.
+    async fn ask_window(&mut self, held: &Holding) -> bool {
+        let Holding::Pair(leaf) = held else { return false };
+        let Some(id) = leaf.renewal_id.as_deref().filter(|_| leaf.not_after > self.now) else { return false };
+        let ledger = &self.certifier.book.ledger;
+        let known = ledger.windows.get(&self.key()).filter(|window| window.id == id);
+        let is_fresh = known.is_some_and(|window| window.again > self.now && window.again <= self.now + 2 * DAY);
+        if is_fresh || ledger.pause.as_ref().is_some_and(|pause| pause.rests(self.now)) {
+            return false;
+        }
+        let old = known.and_then(|window| window.window);
+        let (window, again) = match self.certifier.issuer.suggestion(leaf, self.now).await {
+            Ok(Some(suggestion)) => (suggestion.window, suggestion.again),
+            Ok(None) => (None, self.now + DAY),
+            Err(_) => (old, self.now + 6 * HOUR),
+        };
+        let key = self.key();
+        self.certifier.book.ledger.windows.insert(key, Window { id: id.to_owned(), window, again });
+        true
+    }
+
+    /// Takes one step; says whether another may follow.
+    async fn step(&mut self, held: &mut Holding) -> Result<bool> {
+        let (key, book) = (self.key(), &self.certifier.book);
+        let open = book.orders.get(&key);
+        match decide(self.secret, self.want, held, open, &book.ledger, &self.certifier.rules, self.now) {
+            Decision::Keep { .. } | Decision::Wait { .. } => Ok(false),
+            Decision::Abandon { because } => {
+                self.certifier.book.close(&key);
+                self.tell(format!("let its order go: {because}"));
+                self.write().await?;
+                Ok(true)
+            }
+            Decision::Order { request, because } => self.begin(&request, &because).await,
+            Decision::Continue => {
+                let is_stored = self.go_on().await?;
+                if is_stored.is_some() {
+                    *held = self.hold().await?;
+                }
+                Ok(is_stored.is_some() || self.is_awake())
+            }
+        }
+    }
+
+    /// Whether the open order may go on at once.
+    fn is_awake(&self) -> bool {
+        self.certifier.book.orders.get(&self.key()).is_none_or(|order| order.wake <= self.now)
+    }
+
+    async fn begin(&mut self, request: &Request, because: &str) -> Result<bool> {
+        let key = match PrivateKey::generate(self.want.algorithm) {
+            Ok(key) => key,
+            Err(error) => return self.fail(&Failed::default(), &error).await.map(|()| false),
+        };
+        let order = Order::new(self.secret, request, &key, self.now);
+        let names = request.names.join(", ");
+        let secret = self.key();
+        self.certifier.book.orders.insert(secret, order);
+        self.tell(format!("ordered for {names}: {because}"));
+        self.write().await?;
+        Ok(true)
+    }
+
+    /// Moves the open order one step; says something where a certificate was stored.
+    async fn go_on(&mut self) -> Result<Option<()>> {
+        let key = self.key();
+        let Some(mut order) = self.certifier.book.orders.get(&key).cloned() else { return Ok(None) };
+        if order.wake > self.now && order.wake <= self.now + LONGEST {
+            return Ok(None);
+        }
+        if order.step == Step::Issued {
+            return self.store(order).await;
+        }
+        let published = self.published(&mut order).await;
+        let was_placed = order.url.is_some();
+        let issuer = self.certifier.issuer.clone();
+        let progress = issuer.advance(&mut order, published, self.now).await;
+        if !was_placed && order.url.is_some() {
+            self.certifier.book.ledger.orders.push(self.now);
+        }
+        match progress {
+            Ok(progress) => self.note(order, progress, published).await.map(|()| None),
+            Err(error) => self.stumble(order, error).await.map(|()| None),
+        }
+    }
+
+    /// Whether all values of an order are answered; otherwise the order says which is not.
+    async fn published(&self, order: &mut Order) -> bool {
+        if order.step != Step::Publishing {
+            return false;
+        }
+        for record in crate::order::records(&order.challenges) {
+            if let Err(why) = self.answers.answers(&record.name, &record.targets).await {
+                order.trouble = Some(format!("`{}` is not answered everywhere: {why}", record.name));
+                return false;
+            }
+        }
+        order.trouble = None;
+        true
+    }
+
+    async fn note(&mut self, mut order: Order, progress: Progress, published: bool) -> Result<()> {
+        let is_same_step = self.certifier.book.orders.get(&self.key()).is_some_and(|old| old.step == order.step);
+        if !matches!(progress, Progress::Publish) {
+            order.trouble = None;
+        }
+        match progress {
+            Progress::Again | Progress::Issued => (order.wake, order.stumbles) = (self.now, 0),
+            Progress::Wait(wait) => {
+                order.wake = self.now + seconds(wait).max(1);
+                order.stumbles = 0;
+            }
+            Progress::Publish if is_same_step && !published => {
+                order.stumbles = order.stumbles.saturating_add(1);
+                order.wake = self.now + pause(order.stumbles);
+            }
+            Progress::Publish => {
+                order.stumbles = 0;
+                order.wake = self.now + 1;
+            }
+            Progress::Failed(failed) => {
+                let error = Error::new(Problem::Refused {
+                    kind: "order".to_owned(),
+                    detail: failed.why.clone(),
+                    names: Vec::new(),
+                });
+                return self.fail(&failed, &error).await;
+            }
+        }
+        let key = self.key();
+        self.certifier.book.orders.insert(key, order);
+        self.write().await
+    }
+
+    /// A step that failed: the order rests, or is given up.
+    async fn stumble(&mut self, mut order: Order, error: Error) -> Result<()> {
+        if matches!(error.problem, Problem::Gone(_)) || !error.is_transient() {
+            return self.fail(&Failed { names: Vec::new(), why: error.to_string() }, &error).await;
+        }
+        let asked = error.retry_after.map(seconds);
+        if matches!(error.problem, Problem::RateLimited(_)) {
+            let (last, why) = (self.certifier.book.ledger.pause.clone(), error.to_string());
+            let roll = spread(&self.key());
+            let failure = Failure::after(last.as_ref(), why, error.reason().name(), asked, roll, self.now);
+            order.wake = failure.until;
+            self.certifier.book.ledger.pause = Some(failure);
+        } else {
+            order.stumbles = order.stumbles.saturating_add(1);
+            order.wake = self.now + pause(order.stumbles).max(asked.unwrap_or(0)).min(DAY);
+        }
+        if order.trouble.as_deref() != Some(&error.to_string()) {
+            self.tell(error.to_string());
+        }
+        order.trouble = Some(error.to_string());
+        let key = self.key();
+        self.certifier.book.orders.insert(key, order);
+        self.write().await
+    }
+
+    /// Ends an order without a certificate, and remembers why.
+    async fn fail(&mut self, failed: &Failed, error: &Error) -> Result<()> {
+        let (key, now) = (self.key(), self.now);
+        self.certifier.book.close(&key);
+        let ledger = &mut self.certifier.book.ledger;
+        for (name, why) in &failed.names {
+            let roll = spread(name);
+            let last = ledger.names.get(&**name).cloned();
+            let reason = reason::CERTIFICATE_ORDER_FAILED.name();
+            let failure = Failure::after(last.as_ref(), why.clone(), reason, None, roll, now);
+            ledger.names.insert(name.to_string(), failure);
+        }
+        let why = if failed.why.is_empty() { error.to_string() } else { failed.why.clone() };
+        let asked = error.retry_after.map(seconds);
+        let last = ledger.failures.get(&key).cloned();
+        let mut failure = Failure::after(last.as_ref(), why.clone(), error.reason().name(), asked, spread(&key), now);
+        if !failed.names.is_empty() && failure.count < QUICK_TRIES {
+            failure.until = now;
+        }
+        ledger.failures.insert(key, failure);
+        self.tell(format!("its order failed: {why}"));
+        self.write().await
+    }
+
+    /// Judges the chain of an order and stores it; what serves stays until then.
+    async fn store(&mut self, mut order: Order) -> Result<Option<()>> {
+        let names = order.dns_names();
+        let pair = match self.accept(&order, &names) {
+            Ok(pair) => pair,
+            Err(error) => {
+                self.count(&order);
+                return self.fail(&Failed::default(), &error).await.map(|()| None);
+            }
+        };
+        if let Err(error) = self.certifier.store.write(self.secret, &pair).await {
+            order.stumbles = order.stumbles.saturating_add(1);
+            order.wake = self.now + pause(order.stumbles);
+            order.trouble = Some(error.to_string());
+            self.tell(error.to_string());
+            let key = self.key();
+            self.certifier.book.orders.insert(key, order);
+            return self.write().await.map(|()| None);
+        }
+        self.count(&order);
+        self.finish(&names).await.map(Some)
+    }
+
+    fn accept(&self, order: &Order, names: &[Str]) -> Result<Pair> {
+        let chain = Chain::read(order.chain.as_deref().unwrap_or_default()).map_err(Error::rejected)?;
+        let key = order.key()?;
+        chain.verify(&key, names, self.now)?;
+        Ok(Pair { chain: chain.pem, secret_key: key.to_secret_pem() })
+    }
+
+    /// Notes that the issuer made a certificate.
+    fn count(&mut self, order: &Order) {
+        let issue = Issue { at: self.now, names: order.names.clone(), replaces: order.replaces.is_some() };
+        self.certifier.book.ledger.issued.push(issue);
+    }
+
+    async fn finish(&mut self, names: &[Str]) -> Result<()> {
+        let key = self.key();
+        self.certifier.book.close(&key);
+        let ledger = &mut self.certifier.book.ledger;
+        ledger.failures.remove(&key);
+        for name in names {
+            ledger.names.remove(&**name);
+        }
+        self.tell(format!("has its certificate for {}", names.join(", ")));
+        self.write().await
+    }
+
+    async fn write(&mut self) -> Result<()> {
+        let notebook = self.certifier.notebook.clone();
+        self.certifier.book.write(&*notebook).await
+    }
+
+    fn tell(&mut self, sentence: String) {
+        self.events.push((self.secret.clone(), sentence));
+    }
+
+    fn key(&self) -> String {
+        self.secret.to_string()
+    }
+}
+
+fn seconds(wait: Duration) -> i64 {
+    i64::try_from(wait.as_secs()).unwrap_or(DAY)
+}
+
+/// How long to wait after so many disappointments in a row.
+fn pause(stumbles: u32) -> i64 {
+    (1_i64 << stumbles.min(10)).min(LONGEST_PAUSE)
+}

@@ -1,0 +1,272 @@
+//! What is to be done about the certificate of one Secret: nothing, wait, order, go on, or let an order go.
+//!
+//! Pure: everything that is known comes in, with the time; one value comes out, with its reason. What serves is never given up
+//! for less: a name that fails is left out of an order only if the certificate that serves does not hold it, or will soon
+//! end anyway.
+
+use std::collections::BTreeSet;
+
+use gatepost_core::model::{Key, Str};
+use gatepost_core::reason::{self, Reason};
+
+use crate::budget::Limits;
+use crate::chain::Leaf;
+use crate::key::Algorithm;
+use crate::ledger::{DAY, Failure, HOUR, Ledger};
+use crate::order::{Order, Request};
+use crate::renewal;
+
+/// What a Secret is to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Want {
+    /// The names, sorted.
+    pub names: Vec<Str>,
+    /// Names that stay if they are there, because it is not known that they ought to be gone.
+    pub kept: Vec<Str>,
+    /// Seconds before the end at which it is renewed, where a policy says so.
+    pub renew_before: Option<u64>,
+    /// Lifetime in seconds, where a policy says so.
+    pub duration: Option<u64>,
+    /// Which key it is to have.
+    pub algorithm: Algorithm,
+}
+
+/// What a Secret holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Holding {
+    /// Nothing.
+    Nothing,
+    /// Something that cannot serve, and why.
+    Unusable(String),
+    /// A key pair.
+    Pair(Leaf),
+}
+
+/// What holds for all Secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// What the issuer allows.
+    pub limits: Limits,
+    /// How long names must be wanted before a certificate grows, in seconds.
+    pub settle: i64,
+    /// How long names must be gone before a certificate shrinks.
+    pub grace: i64,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// Nothing, until then.
+    Keep {
+        /// When it is to be renewed.
+        until: i64,
+    },
+    /// Nothing yet.
+    Wait {
+        /// Until when.
+        until: i64,
+        /// Why.
+        reason: Reason,
+        /// The same in words.
+        why: String,
+    },
+    /// A new order.
+    Order {
+        /// For what.
+        request: Request,
+        /// Why.
+        because: String,
+    },
+    /// The open order goes on.
+    Continue,
+    /// The open order is let go.
+    Abandon {
+        /// Why.
+        because: String,
+    },
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Rules { limits: Limits::default(), settle: 30, grace: HOUR }
+    }
+}
+
+/// What is to be done about one Secret. `open` is its order, if there is one.
+pub fn decide(
+    secret: &Key,
+    want: &Want,
+    held: &Holding,
+    open: Option<&Order>,
+    ledger: &Ledger,
+    rules: &Rules,
+    now: i64,
+) -> Decision {
+    let case = Case::new(secret, want, held, ledger, rules, now);
+    match open {
+        Some(order) => case.open(order),
+        None => case.closed(),
+    }
+}
+
+struct Case<'a> {
+    secret: String,
+    want: &'a Want,
+    /// What serves now.
+    serving: Option<&'a Leaf>,
+    held: &'a Holding,
+    /// What the certificate is to have: what is wanted, and what is kept.
+    target: BTreeSet<Str>,
+    ledger: &'a Ledger,
+    rules: &'a Rules,
+    now: i64,
+}
+
+impl<'a> Case<'a> {
+    fn new(
+        secret: &Key,
+        want: &'a Want,
+        held: &'a Holding,
+        ledger: &'a Ledger,
+        rules: &'a Rules,
+        now: i64,
+    ) -> Case<'a> {
+        let leaf = match held {
+            Holding::Pair(leaf) => Some(leaf),
+            _ => None,
+        };
+        let kept = want.kept.iter().filter(|name| leaf.is_some_and(|leaf| leaf.names.contains(name)));
+        let target = want.names.iter().chain(kept).cloned().collect();
+        let serving = leaf.filter(|leaf| leaf.not_after > now);
+        Case { secret: secret.to_string(), want, serving, held, target, ledger, rules, now }
+    }
+
+    /// An order goes on as long as all its names are wanted; what came since is for the next one.
+    fn open(&self, order: &Order) -> Decision {
+        let gone = order.names.iter().find(|name| !self.target.contains(name.as_str()));
+        match gone {
+            Some(name) => Decision::Abandon { because: format!("`{name}` is no longer wanted") },
+            None => Decision::Continue,
+        }
+    }
+
+    fn closed(&self) -> Decision {
+        let due = self.due();
+        let missing = self.missing();
+        let extra = self.extra();
+        let is_due = due.is_none_or(|due| due <= self.now);
+        if self.target.is_empty() || (!is_due && missing.is_empty() && extra.is_empty()) {
+            return Decision::Keep { until: due.unwrap_or(self.now + DAY) };
+        }
+        let wait = self.unsettled(is_due, !missing.is_empty()).or_else(|| self.resting());
+        if let Some(wait) = wait.or_else(|| self.too_soon(&missing, &extra)) {
+            return wait;
+        }
+        self.order(is_due, &missing, &extra)
+    }
+
+    /// When what serves is to be renewed; nothing where nothing serves.
+    fn due(&self) -> Option<i64> {
+        let leaf = self.serving?;
+        let window = self.ledger.windows.get(&self.secret);
+        let window = window.filter(|window| Some(window.id.as_str()) == leaf.renewal_id.as_deref());
+        Some(renewal::due(leaf, window.and_then(|window| window.window), self.want.renew_before))
+    }
+
+    fn missing(&self) -> Vec<Str> {
+        let is_missing = |name: &&Str| self.serving.is_none_or(|leaf| !leaf.covers(name));
+        self.target.iter().filter(is_missing).cloned().collect()
+    }
+
+    fn extra(&self) -> Vec<Str> {
+        let held = self.serving.into_iter().flat_map(|leaf| &leaf.names);
+        held.filter(|name| !self.target.contains(*name)).cloned().collect()
+    }
+
+    /// Names that come and go are waited for, as long as something serves.
+    fn unsettled(&self, is_due: bool, grows: bool) -> Option<Decision> {
+        if is_due {
+            return None;
+        }
+        let since = self.ledger.wanted.get(&self.secret)?.at;
+        let until = since + if grows { self.rules.settle } else { self.rules.grace };
+        let why = if grows { "the names changed a moment ago" } else { "names went a moment ago" };
+        let reason = reason::CERTIFICATE_PENDING;
+        (until > self.now && since <= self.now).then(|| Decision::Wait { until, reason, why: why.to_owned() })
+    }
+
+    /// What failed rests, and an issuer that asked to be left alone is.
+    fn resting(&self) -> Option<Decision> {
+        let failures = [self.ledger.pause.as_ref(), self.ledger.failures.get(&self.secret)];
+        let failure = failures.into_iter().flatten().filter(|failure| failure.rests(self.now));
+        failure.max_by_key(|failure| failure.until).map(wait_for)
+    }
+
+    /// What was made a moment ago and is to be renewed already is a sign of a clock that is off: no second one follows at once.
+    fn too_soon(&self, missing: &[Str], extra: &[Str]) -> Option<Decision> {
+        let leaf = self.serving.filter(|_| missing.is_empty() && extra.is_empty())?;
+        let is_it = |names: &[String]| names.iter().map(String::as_str).eq(leaf.names.iter().map(|name| &**name));
+        let made = self.ledger.issued.iter().filter(|issue| is_it(&issue.names)).map(|issue| issue.at).max()?;
+        let until = made + DAY.min(leaf.lifetime() / 10);
+        let why = "it was made a moment ago and is to be renewed already; is the clock of this machine right?";
+        let reason = reason::CERTIFICATE_PENDING;
+        (made <= self.now && until > self.now).then(|| Decision::Wait { until, reason, why: why.to_owned() })
+    }
+
+    fn order(&self, is_due: bool, missing: &[Str], extra: &[Str]) -> Decision {
+        let failing: Vec<(&Str, &Failure)> = self.target.iter().filter_map(|name| self.failing(name)).collect();
+        let is_last_call = self.serving.is_none_or(|leaf| renewal::last_call(leaf) <= self.now);
+        let guarded = failing.iter().find(|(name, _)| !is_last_call && !missing.contains(name));
+        let left_out: BTreeSet<&Str> = failing.iter().map(|(name, _)| *name).collect();
+        let names: Vec<Str> = self.target.iter().filter(|name| !left_out.contains(name)).cloned().collect();
+        let is_worth = is_due || !extra.is_empty() || missing.iter().any(|name| !left_out.contains(name));
+        if let Some((_, failure)) = guarded {
+            return wait_for(failure);
+        }
+        if let Some((_, failure)) = failing.iter().min_by_key(|(_, failure)| failure.until)
+            && (names.is_empty() || !is_worth)
+        {
+            return wait_for(failure);
+        }
+        self.within_budget(names, is_due, missing)
+    }
+
+    fn failing(&self, name: &'a Str) -> Option<(&'a Str, &'a Failure)>
+    where
+        Self: 'a,
+    {
+        let failure = self.ledger.names.get(&**name).filter(|failure| failure.rests(self.now))?;
+        Some((name, failure))
+    }
+
+    fn within_budget(&self, names: Vec<Str>, is_due: bool, missing: &[Str]) -> Decision {
+        let shares = |leaf: &&Leaf| leaf.names.iter().any(|name| names.contains(name));
+        let replaces = self.serving.filter(shares).and_then(|leaf| leaf.renewal_id.clone());
+        let left = self.rules.limits.left(self.ledger, &names, replaces.is_some(), self.now);
+        if let Some((0, who)) = left {
+            let why = format!("no order is left this week for {who}");
+            return Decision::Wait { until: self.now + HOUR, reason: reason::ISSUER_RATE_LIMITED, why };
+        }
+        let request = Request { names, replaces, duration: self.want.duration };
+        Decision::Order { request, because: self.because(is_due, missing) }
+    }
+
+    fn because(&self, is_due: bool, missing: &[Str]) -> String {
+        match (self.held, self.serving, missing.first()) {
+            (Holding::Nothing, ..) => "there is none".to_owned(),
+            (Holding::Unusable(why), ..) => format!("what is there cannot serve: {why}"),
+            (Holding::Pair(_), None, _) => "what is there has expired".to_owned(),
+            (_, _, Some(name)) => format!("`{name}` is not in it"),
+            _ if is_due => "it is to be renewed".to_owned(),
+            _ => "names in it are no longer wanted".to_owned(),
+        }
+    }
+}
+
+fn wait_for(failure: &Failure) -> Decision {
+    let reason = Reason::find(&failure.reason).unwrap_or(reason::CERTIFICATE_ORDER_FAILED);
+    Decision::Wait { until: failure.until, reason, why: failure.why.clone() }
+}
+
+#[cfg(test)]
+mod tests;

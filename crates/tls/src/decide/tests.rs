@@ -1,0 +1,194 @@
+use super::*;
+use crate::key::PrivateKey;
+use crate::ledger::{MINUTE, Since, Window};
+
+const NOW: i64 = 1_800_000_000;
+
+fn names(text: &str) -> Vec<Str> {
+    text.split_whitespace().map(Str::from).collect()
+}
+
+fn leaf(text: &str, age: i64) -> Leaf {
+    Leaf {
+        names: names(text),
+        not_before: NOW - age * DAY,
+        not_after: NOW + (90 - age) * DAY,
+        serial: "07".into(),
+        renewal_id: Some("id".into()),
+        ..Leaf::default()
+    }
+}
+
+struct Bed {
+    want: Want,
+    held: Holding,
+    open: Option<Order>,
+    ledger: Ledger,
+    rules: Rules,
+}
+
+impl Bed {
+    fn new(wanted: &str, held: Holding) -> Bed {
+        let want = Want { names: names(wanted), ..Want::default() };
+        let mut ledger = Ledger::default();
+        ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW - DAY });
+        Bed { want, held, open: None, ledger, rules: Rules::default() }
+    }
+
+    fn fails(mut self, name: &str, rest: i64) -> Bed {
+        let failure = Failure {
+            count: 1,
+            at: NOW,
+            until: NOW + rest,
+            why: format!("{name} fails"),
+            reason: "certificate-order-failed".to_owned(),
+        };
+        self.ledger.names.insert(name.to_owned(), failure);
+        self
+    }
+
+    fn decide(&self) -> String {
+        let secret = Key::new("a", "s");
+        match decide(&secret, &self.want, &self.held, self.open.as_ref(), &self.ledger, &self.rules, NOW) {
+            Decision::Keep { until } => format!("keep {}", (until - NOW) / DAY),
+            Decision::Wait { until, reason, why } => format!("wait {} {}: {why}", until - NOW, reason.name()),
+            Decision::Order { request, because } => {
+                let replaces = if request.replaces.is_some() { " replacing" } else { "" };
+                format!("order {}{replaces}: {because}", request.names.join(" "))
+            }
+            Decision::Continue => "continue".to_owned(),
+            Decision::Abandon { because } => format!("abandon: {because}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_not_there_is_ordered_at_once() {
+    assert_eq!(Bed::new("x.test", Holding::Nothing).decide(), "order x.test: there is none");
+    let hostile = Holding::Unusable("no certificate".to_owned());
+    assert_eq!(Bed::new("x.test", hostile).decide(), "order x.test: what is there cannot serve: no certificate");
+    let expired = Holding::Pair(leaf("x.test", 91));
+    assert_eq!(Bed::new("x.test", expired).decide(), "order x.test: what is there has expired");
+    assert_eq!(Bed::new("", Holding::Nothing).decide(), "keep 1");
+}
+
+#[test]
+fn what_serves_is_kept_until_a_third_is_left() {
+    let keep = Bed::new("x.test", Holding::Pair(leaf("x.test", 10))).decide();
+    assert!(["keep 48", "keep 49", "keep 50"].contains(&&*keep), "{keep}");
+    assert_eq!(
+        Bed::new("x.test", Holding::Pair(leaf("x.test", 61))).decide(),
+        "order x.test replacing: it is to be renewed"
+    );
+}
+
+#[test]
+fn the_window_of_the_issuer_counts_for_its_certificate_alone() {
+    let mut bed = Bed::new("x.test", Holding::Pair(leaf("x.test", 10)));
+    let window = |id: &str| Window { id: id.to_owned(), window: Some((NOW - DAY, NOW - HOUR)), again: NOW + DAY };
+    bed.ledger.windows.insert("a/s".to_owned(), window("another"));
+    assert!(bed.decide().starts_with("keep"));
+    bed.ledger.windows.insert("a/s".to_owned(), window("id"));
+    assert_eq!(bed.decide(), "order x.test replacing: it is to be renewed");
+}
+
+#[test]
+fn names_that_come_and_go_are_waited_for() {
+    let mut bed = Bed::new("x.test y.test", Holding::Pair(leaf("x.test", 10)));
+    assert_eq!(bed.decide(), "order x.test y.test replacing: `y.test` is not in it");
+    bed.ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW - 5 });
+    assert_eq!(bed.decide(), "wait 25 certificate-pending: the names changed a moment ago");
+    bed.want.names = names("");
+    bed.want.names = names("x.test");
+    bed.held = Holding::Pair(leaf("x.test y.test", 10));
+    assert_eq!(bed.decide(), "wait 3595 certificate-pending: names went a moment ago");
+    bed.ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW - HOUR });
+    assert_eq!(bed.decide(), "order x.test replacing: names in it are no longer wanted");
+    bed.held = Holding::Nothing;
+    bed.ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW });
+    assert_eq!(bed.decide(), "order x.test: there is none", "nobody is served, so nothing is waited for");
+}
+
+#[test]
+fn names_of_which_nothing_is_known_stay() {
+    let mut bed = Bed::new("x.test", Holding::Pair(leaf("x.test y.test", 10)));
+    bed.want.kept = names("y.test z.test");
+    assert!(bed.decide().starts_with("keep"), "{}", bed.decide());
+    bed.held = Holding::Pair(leaf("x.test y.test", 61));
+    assert_eq!(bed.decide(), "order x.test y.test replacing: it is to be renewed");
+}
+
+#[test]
+fn a_wildcard_that_covers_a_name_is_enough_but_goes_when_it_is_not_wanted() {
+    let bed = Bed::new("*.test", Holding::Pair(leaf("*.test", 10)));
+    assert!(bed.decide().starts_with("keep"));
+    let bed = Bed::new("x.test", Holding::Pair(leaf("*.test", 10)));
+    assert_eq!(bed.decide(), "order x.test: names in it are no longer wanted");
+}
+
+#[test]
+fn a_new_name_that_fails_does_not_stop_the_others() {
+    let bed = Bed::new("x.test y.test z.test", Holding::Nothing).fails("y.test", HOUR);
+    assert_eq!(bed.decide(), "order x.test z.test: there is none");
+    let bed = Bed::new("x.test y.test", Holding::Pair(leaf("x.test", 10))).fails("y.test", HOUR);
+    assert_eq!(bed.decide(), "wait 3600 certificate-order-failed: y.test fails");
+    let bed = Bed::new("y.test", Holding::Nothing).fails("y.test", HOUR);
+    assert_eq!(bed.decide(), "wait 3600 certificate-order-failed: y.test fails");
+    let bed = Bed::new("y.test", Holding::Nothing).fails("y.test", 0);
+    assert_eq!(bed.decide(), "order y.test: there is none", "it has rested");
+}
+
+#[test]
+fn a_name_that_serves_is_given_up_only_when_it_ends_anyway() {
+    let bed = Bed::new("x.test y.test", Holding::Pair(leaf("x.test y.test", 61))).fails("y.test", HOUR);
+    assert_eq!(bed.decide(), "wait 3600 certificate-order-failed: y.test fails");
+    let bed = Bed::new("x.test y.test", Holding::Pair(leaf("x.test y.test", 80))).fails("y.test", HOUR);
+    assert_eq!(bed.decide(), "order x.test replacing: it is to be renewed");
+}
+
+#[test]
+fn what_failed_rests_and_so_does_an_issuer_that_asks_for_it() {
+    let failure = |rest| Failure {
+        count: 1,
+        at: NOW,
+        until: NOW + rest,
+        why: "no".to_owned(),
+        reason: "issuer-rate-limited".to_owned(),
+    };
+    let mut bed = Bed::new("x.test", Holding::Nothing);
+    bed.ledger.failures.insert("a/s".to_owned(), failure(MINUTE));
+    assert_eq!(bed.decide(), "wait 60 issuer-rate-limited: no");
+    bed.ledger.pause = Some(failure(HOUR));
+    assert_eq!(bed.decide(), "wait 3600 issuer-rate-limited: no");
+    bed.ledger.failures.insert("a/t".to_owned(), failure(DAY));
+    assert_eq!(bed.decide(), "wait 3600 issuer-rate-limited: no", "another Secret's failure is its own");
+}
+
+#[test]
+fn no_order_is_placed_that_the_issuer_would_refuse() {
+    let mut bed = Bed::new("x.example.com", Holding::Nothing);
+    bed.rules.limits = Limits { per_domain: Some(0), ..Limits::default() };
+    assert_eq!(bed.decide(), "wait 3600 issuer-rate-limited: no order is left this week for example.com");
+    bed.held = Holding::Pair(leaf("x.example.com", 61));
+    assert_eq!(bed.decide(), "order x.example.com replacing: it is to be renewed", "a replacement does not count");
+}
+
+#[test]
+fn what_was_made_a_moment_ago_is_not_made_again() {
+    let mut bed = Bed::new("x.test", Holding::Pair(leaf("x.test", 80)));
+    bed.ledger.issued.push(crate::ledger::Issue { at: NOW - HOUR, names: vec!["x.test".to_owned()], replaces: false });
+    assert!(bed.decide().starts_with("wait 82800 certificate-pending: it was made a moment ago"), "{}", bed.decide());
+    bed.want.names = names("x.test y.test");
+    assert!(bed.decide().starts_with("order x.test y.test"), "another name is another matter");
+}
+
+#[test]
+fn an_open_order_goes_on_unless_a_name_of_it_goes() {
+    let key = PrivateKey::generate(Algorithm::P256).unwrap();
+    let request = Request { names: names("x.test y.test"), ..Request::default() };
+    let mut bed = Bed::new("x.test y.test z.test", Holding::Nothing);
+    bed.open = Some(Order::new(&Key::new("a", "s"), &request, &key, NOW));
+    assert_eq!(bed.decide(), "continue", "what came since is for the next one");
+    bed.want.names = names("x.test z.test");
+    assert_eq!(bed.decide(), "abandon: `y.test` is no longer wanted");
+}

@@ -1,0 +1,131 @@
+//! How issuing fails: who was asked, what came back, which names are to blame, and whether to try again.
+
+use std::fmt;
+use std::time::Duration;
+
+use gatepost_core::model::Str;
+use gatepost_core::reason::{self, Reason};
+
+/// What a call gives.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A failure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Error {
+    /// Who was asked: the host of a directory, or a path.
+    pub place: Option<Box<str>>,
+    /// What went wrong.
+    pub problem: Problem,
+    /// How long the issuer asks to be left alone.
+    pub retry_after: Option<Duration>,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// The settings cannot be used.
+    #[error("{0}")]
+    Settings(String),
+    /// No answer came.
+    #[error("cannot be reached: {0}")]
+    Unreachable(String),
+    /// The answer is not what the protocol allows.
+    #[error("the answer is not understood: {0}")]
+    Protocol(String),
+    /// The issuer asks for fewer orders.
+    #[error("asks to wait: {0}")]
+    RateLimited(String),
+    /// The issuer is there and cannot do its work now.
+    #[error("cannot answer now: {0}")]
+    Busy(String),
+    /// The issuer says no.
+    #[error("refuses ({kind}): {detail}")]
+    Refused {
+        /// The last part of the problem's type: `unauthorized`.
+        kind: String,
+        /// The same in words.
+        detail: String,
+        /// The names that are to blame, each with what is wrong with it.
+        names: Vec<(Str, String)>,
+    },
+    /// The order is gone on the issuer's side, so that a new one is needed.
+    #[error("the order is gone: {0}")]
+    Gone(String),
+    /// What was issued is not what was ordered.
+    #[error("the certificate is not taken: {0}")]
+    Rejected(String),
+    /// A file or Secret could not be read or written.
+    #[error("cannot {verb}: {cause}")]
+    Storage {
+        /// What was to be done.
+        verb: &'static str,
+        /// Why it was not.
+        cause: String,
+    },
+}
+
+impl Error {
+    /// A failure at nobody's place.
+    pub fn new(problem: Problem) -> Self {
+        Error { place: None, problem, retry_after: None }
+    }
+
+    /// Settings that cannot be used.
+    pub fn settings(why: impl Into<String>) -> Self {
+        Error::new(Problem::Settings(why.into()))
+    }
+
+    /// An answer that makes no sense.
+    pub fn protocol(why: impl Into<String>) -> Self {
+        Error::new(Problem::Protocol(why.into()))
+    }
+
+    /// A certificate that is not what was ordered.
+    pub fn rejected(why: impl Into<String>) -> Self {
+        Error::new(Problem::Rejected(why.into()))
+    }
+
+    /// A file or Secret that could not be read or written.
+    pub fn storage(verb: &'static str, place: impl fmt::Display, cause: impl fmt::Display) -> Self {
+        Error::new(Problem::Storage { verb, cause: cause.to_string() }).at(place)
+    }
+
+    /// The same, with who was asked.
+    pub fn at(self, place: impl fmt::Display) -> Self {
+        Error { place: Some(place.to_string().into()), ..self }
+    }
+
+    /// Whether the same may go well later, without anybody changing anything.
+    pub fn is_transient(&self) -> bool {
+        match &self.problem {
+            Problem::Unreachable(_) | Problem::RateLimited(_) | Problem::Busy(_) | Problem::Gone(_) => true,
+            Problem::Storage { .. } | Problem::Protocol(_) => true,
+            Problem::Settings(_) | Problem::Refused { .. } | Problem::Rejected(_) => false,
+        }
+    }
+
+    /// The row of the catalog that it is told under.
+    pub fn reason(&self) -> Reason {
+        match &self.problem {
+            Problem::Settings(_) => reason::ISSUER_UNUSABLE,
+            Problem::Unreachable(_) | Problem::Busy(_) => reason::ISSUER_UNREACHABLE,
+            Problem::RateLimited(_) => reason::ISSUER_RATE_LIMITED,
+            Problem::Refused { .. } | Problem::Gone(_) | Problem::Protocol(_) => reason::CERTIFICATE_ORDER_FAILED,
+            Problem::Rejected(_) => reason::CERTIFICATE_REJECTED,
+            Problem::Storage { .. } => reason::CERTIFICATE_NOT_STORED,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place} ")?;
+        }
+        write!(f, "{}", self.problem)?;
+        match self.retry_after {
+            Some(wait) => write!(f, " (again in {} s)", wait.as_secs()),
+            None => Ok(()),
+        }
+    }
+}

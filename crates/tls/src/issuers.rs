@@ -1,0 +1,33 @@
+//! The issuers there are: one row each.
+
+pub mod acme;
+pub mod cert_manager;
+pub mod embedded_ca;
+
+/// An issuer by its name on the command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// `--issuer NAME`.
+    pub name: &'static str,
+    /// What it does, in one line.
+    pub summary: &'static str,
+    /// Whether it makes key pairs itself; otherwise somebody else does, for objects that we write.
+    pub makes_pairs: bool,
+}
+
+/// Every issuer, sorted by name.
+pub const ISSUERS: &[Row] = &[
+    Row { name: "acme", summary: "a server that speaks ACME, such as Let's Encrypt", makes_pairs: true },
+    Row { name: "cert-manager", summary: "cert-manager, through its Certificate objects", makes_pairs: false },
+    Row { name: "embedded", summary: "an authority of this program's own", makes_pairs: true },
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted() {
+        assert!(ISSUERS.is_sorted_by(|a, b| a.name < b.name));
+    }
+}

@@ -1,0 +1,1 @@
+//! `cert-manager`: Certificate objects that cert-manager turns into Secrets.

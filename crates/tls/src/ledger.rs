@@ -1,0 +1,192 @@
+//! What is remembered across restarts: what was issued, what failed and until when it rests, and whom to leave alone.
+//!
+//! Values with the time as a parameter. A clock that jumped must not silence anybody for ever: what rests longer than any
+//! rule would have it counts as rested.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// What is remembered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Ledger {
+    /// Certificates of the last week.
+    pub issued: Vec<Issue>,
+    /// When orders were placed, in the last week.
+    pub orders: Vec<i64>,
+    /// What failed, by Secret.
+    pub failures: BTreeMap<String, Failure>,
+    /// What failed, by name.
+    pub names: BTreeMap<String, Failure>,
+    /// Until when the issuer asks to be left alone.
+    pub pause: Option<Failure>,
+    /// Which names a Secret was last to have, and since when.
+    pub wanted: BTreeMap<String, Since>,
+    /// When the issuer would have certificates renewed, by Secret.
+    pub windows: BTreeMap<String, Window>,
+}
+
+/// One certificate.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    /// When.
+    pub at: i64,
+    /// For which names, sorted.
+    pub names: Vec<String>,
+    /// Whether it replaced another in the eyes of the issuer, and so does not count.
+    pub replaces: bool,
+}
+
+/// A failure, and how long it rests.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// How often in a row.
+    pub count: u32,
+    /// When last.
+    pub at: i64,
+    /// Until when it rests.
+    pub until: i64,
+    /// What was said.
+    pub why: String,
+    /// The row of the catalog.
+    pub reason: String,
+}
+
+/// Names, and since when they are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Since {
+    /// The names, sorted.
+    pub names: Vec<String>,
+    /// Since when.
+    pub at: i64,
+}
+
+/// When the issuer would have a certificate renewed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// Which certificate, as the issuer calls it.
+    pub id: String,
+    /// Begin and end of the window; nothing where the issuer has no opinion.
+    pub window: Option<(i64, i64)>,
+    /// When to ask again.
+    pub again: i64,
+}
+
+/// Seconds.
+pub const MINUTE: i64 = 60;
+/// Seconds.
+pub const HOUR: i64 = 3600;
+/// Seconds.
+pub const DAY: i64 = 86_400;
+
+/// Pauses after the first, second, third and every further failure.
+const PAUSES: [i64; 4] = [MINUTE, 10 * MINUTE, 100 * MINUTE, DAY];
+/// Nothing rests longer, whatever an issuer asks for or a clock did.
+pub const LONGEST: i64 = 7 * DAY;
+/// More entries are not kept.
+const MOST: usize = 10_000;
+
+impl Failure {
+    /// One failure more, which rests longer than the last. `asked` is what the issuer asks for; `roll` spreads the rest of many.
+    pub fn after(
+        last: Option<&Failure>,
+        why: String,
+        reason: &str,
+        asked: Option<i64>,
+        roll: f64,
+        now: i64,
+    ) -> Failure {
+        let count = last.map_or(0, |last| last.count).saturating_add(1);
+        let pause = PAUSES[(count as usize - 1).min(PAUSES.len() - 1)];
+        let pause = pause + (pause as f64 * 0.2 * roll.clamp(0.0, 1.0)) as i64;
+        let until = now.saturating_add(pause.max(asked.unwrap_or(0)).min(LONGEST));
+        Failure { count, at: now, until, why, reason: reason.to_owned() }
+    }
+
+    /// Whether it still rests. A clock that went back does not make it rest longer than the rules would.
+    pub fn rests(&self, now: i64) -> bool {
+        self.until > now && self.at <= now + HOUR && self.until - now <= LONGEST
+    }
+}
+
+impl Ledger {
+    /// Forgets what is too old to matter, and Secrets that nobody wants any more.
+    pub fn tidy(&mut self, now: i64, is_wanted: impl Fn(&str) -> bool) {
+        let week = |at: &i64| *at > now - 7 * DAY && *at <= now + DAY;
+        self.issued.retain(|issue| week(&issue.at));
+        self.orders.retain(week);
+        let (issued, orders) = (self.issued.len().saturating_sub(MOST), self.orders.len().saturating_sub(MOST));
+        self.issued.drain(..issued);
+        self.orders.drain(..orders);
+        self.names.retain(|_, failure| failure.rests(now) || failure.at > now - 2 * DAY);
+        self.failures.retain(|secret, _| is_wanted(secret));
+        self.wanted.retain(|secret, _| is_wanted(secret));
+        self.windows.retain(|secret, _| is_wanted(secret));
+        self.pause = self.pause.take().filter(|pause| pause.rests(now));
+    }
+
+    /// Notes which names a Secret is to have; says since when.
+    pub fn settle(&mut self, secret: &str, names: &[String], now: i64) -> i64 {
+        let since = self.wanted.entry(secret.to_owned()).or_insert_with(|| Since { names: names.to_vec(), at: now });
+        if since.names != names || since.at > now {
+            *since = Since { names: names.to_vec(), at: now };
+        }
+        since.at
+    }
+}
+
+/// A fraction between 0 and 1 that hangs on a text alone: the same after a restart, spread over many texts.
+pub fn spread(text: &str) -> f64 {
+    let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+    let head: [u8; 4] = digest.as_ref()[..4].try_into().unwrap_or_default();
+    f64::from(u32::from_be_bytes(head)) / f64::from(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_rest_longer_and_longer_and_no_longer_than_a_week() {
+        let mut last = None;
+        let mut pauses = Vec::new();
+        for _ in 0..6 {
+            let next = Failure::after(last.as_ref(), "no".to_owned(), "r", None, 0.0, 1000);
+            pauses.push(next.until - 1000);
+            last = Some(next);
+        }
+        assert_eq!(pauses, [60, 600, 6000, DAY, DAY, DAY]);
+        let asked = |asked| Failure::after(None, String::new(), "r", Some(asked), 0.0, 0).until;
+        assert_eq!((asked(10), asked(HOUR), asked(i64::MAX)), (60, HOUR, LONGEST));
+        assert_eq!(Failure::after(None, String::new(), "r", None, 1.0, 0).until, 72);
+    }
+
+    #[test]
+    fn a_clock_that_jumps_silences_nobody_for_ever() {
+        let failure = Failure::after(None, String::new(), "r", None, 0.0, 1_000_000_000);
+        assert!(failure.rests(1_000_000_030) && !failure.rests(1_000_000_060));
+        assert!(!failure.rests(1_000_000_000 - 30 * DAY), "the clock went back by a month");
+        let mut ledger = Ledger { orders: vec![5, 100 * DAY, 400 * DAY], pause: Some(failure), ..Ledger::default() };
+        ledger.tidy(100 * DAY, |_| true);
+        assert_eq!(ledger.orders, [100 * DAY], "neither the distant past nor a future that never was");
+        assert_eq!(ledger.pause, None);
+    }
+
+    #[test]
+    fn a_changed_wish_begins_anew() {
+        let mut ledger = Ledger::default();
+        let names = |text: &str| vec![text.to_owned()];
+        assert_eq!(ledger.settle("a/b", &names("x"), 10), 10);
+        assert_eq!(ledger.settle("a/b", &names("x"), 20), 10);
+        assert_eq!(ledger.settle("a/b", &names("y"), 30), 30);
+        assert_eq!(ledger.settle("a/b", &names("y"), 5), 5, "the clock went back");
+    }
+
+    #[test]
+    fn spread_is_stable_and_wide() {
+        assert_eq!(spread("a"), spread("a"));
+        let all: Vec<f64> = (0..200).map(|i| spread(&i.to_string())).collect();
+        assert!(all.iter().any(|x| *x < 0.1) && all.iter().any(|x| *x > 0.9));
+    }
+}

@@ -1,0 +1,177 @@
+//! What the tests share: Pebble, BIND, and a loop that does what the program does between them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use gatepost_core::desired::Record;
+use gatepost_core::model::{Key, Str};
+use gatepost_testkit::Failed;
+use gatepost_testkit::servers::pebble::{Pebble, Setup};
+use gatepost_testkit::servers::{Kind, Primary, Scratch, Server};
+use gatepost_tls::certifier::{Answers, Certifier, Round};
+use gatepost_tls::chain::{Chain, Leaf};
+use gatepost_tls::decide::{Rules, Want};
+use gatepost_tls::issuer::Issuer;
+use gatepost_tls::issuers::acme::{Acme, Settings};
+use gatepost_tls::key::PrivateKey;
+use gatepost_tls::store::{FileNotebook, FileStore, Notebook, Pair, Store};
+use gatepost_tls::{Call, Error};
+
+pub(crate) type Outcome = Result<(), Failed>;
+pub(crate) type Test = fn() -> Outcome;
+
+/// The zone that all names are in.
+pub(crate) const ZONE: &str = "dyn.test";
+const TEXT: &str =
+    "$TTL 60\n@ IN SOA ns1.dyn.test. root.dyn.test. 1 60 60 60 1\n@ IN NS ns1.dyn.test.\nns1 IN A 127.0.0.1\n";
+
+/// Real servers, and a place for what is kept.
+pub(crate) struct Bed {
+    pub(crate) pebble: Pebble,
+    pub(crate) bind: Server,
+    pub(crate) scratch: Scratch,
+    /// What is published, so that only differences are written.
+    published: Mutex<BTreeMap<Str, BTreeSet<Str>>>,
+    /// Names whose values are kept back, while it is claimed that they are answered.
+    pub(crate) withheld: Vec<String>,
+}
+
+impl Bed {
+    pub(crate) fn new(setup: Setup) -> Result<Bed, Failed> {
+        let bind =
+            Kind::Bind.start(&Primary { zones: vec![(ZONE.to_owned(), TEXT.to_owned())], ..Primary::default() })?;
+        let pebble = Pebble::start(Setup { dns: Some(bind.address), ..setup })?;
+        Ok(Bed { pebble, bind, scratch: Scratch::new("acme")?, published: Mutex::default(), withheld: Vec::new() })
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        // Asked for no profile in particular, this server picks one by chance.
+        let profile = Some("default".to_owned());
+        Settings { authority: Some(self.pebble.root().to_owned()), profile, ..Settings::new(self.pebble.directory()) }
+    }
+
+    pub(crate) fn notebook(&self) -> Arc<dyn Notebook> {
+        Arc::new(FileNotebook::new(self.scratch.path().join("state")))
+    }
+
+    pub(crate) fn store(&self) -> Arc<FileStore> {
+        Arc::new(FileStore::new(self.scratch.path().join("certs")))
+    }
+
+    pub(crate) async fn open(&self, settings: Settings) -> Result<Certifier, Error> {
+        let issuer: Arc<dyn Issuer> = Arc::new(Acme::new(settings, self.notebook())?);
+        let rules = Rules { limits: issuer.limits(), settle: 0, grace: 0 };
+        Certifier::open(issuer, self.store(), self.notebook(), rules).await
+    }
+
+    /// Publishes and advances until nothing is to be done within the next seconds.
+    pub(crate) async fn work(&self, certifier: &mut Certifier, wants: &BTreeMap<Key, Want>) -> Result<Round, Failed> {
+        self.work_at(certifier, wants, 0).await
+    }
+
+    /// The same with a clock that is ahead.
+    pub(crate) async fn work_at(
+        &self,
+        certifier: &mut Certifier,
+        wants: &BTreeMap<Key, Want>,
+        ahead: i64,
+    ) -> Result<Round, Failed> {
+        for _ in 0..200 {
+            let round = certifier.advance(wants, self, now() + ahead).await?;
+            self.publish(certifier).await?;
+            match round.wake {
+                Some(wake) if wake > now() + ahead + 20 => return Ok(round),
+                None => return Ok(round),
+                Some(_) => tokio::time::sleep(Duration::from_millis(200)).await,
+            }
+        }
+        Err("it does not come to an end".into())
+    }
+
+    /// Brings the zone in line with what the orders need, as the plan would.
+    pub(crate) async fn publish(&self, certifier: &mut Certifier) -> Result<(), Failed> {
+        self.write(certifier.challenges().iter().map(entry).collect())?;
+        Ok(certifier.forget_retired().await?)
+    }
+
+    fn write(&self, wanted: BTreeMap<Str, BTreeSet<Str>>) -> Outcome {
+        let mut published = self.published.lock().map_err(|error| error.to_string())?;
+        let owners: BTreeSet<Str> = wanted.keys().chain(published.keys()).cloned().collect();
+        let mut lines = Vec::new();
+        for owner in owners.into_iter().filter(|owner| wanted.get(owner) != published.get(owner)) {
+            lines.push(format!("update delete {owner}. TXT"));
+            let kept = self.withheld.iter().any(|name| *owner == format!("_acme-challenge.{name}"));
+            for value in wanted.get(&owner).into_iter().flatten().filter(|_| !kept) {
+                lines.push(format!("update add {owner}. 60 TXT \"{value}\""));
+            }
+        }
+        if !lines.is_empty() {
+            self.bind.edit(ZONE, &lines.iter().map(String::as_str).collect::<Vec<_>>())?;
+        }
+        *published = wanted;
+        Ok(())
+    }
+
+    /// The TXT records of challenges that are in the zone.
+    pub(crate) fn leftovers(&self) -> Result<Vec<String>, Failed> {
+        Ok(self.bind.dump(ZONE)?.into_iter().filter(|line| line.contains("_acme-challenge")).collect())
+    }
+
+    pub(crate) async fn pair(&self) -> Result<Pair, Failed> {
+        self.store().read(&secret()).await?.ok_or_else(|| "there is no pair".into())
+    }
+
+    /// What is stored, which must be whole.
+    pub(crate) async fn leaf(&self) -> Result<Leaf, Failed> {
+        let pair = self.pair().await?;
+        let chain = Chain::read(&pair.chain)?;
+        chain.verify(&PrivateKey::from_pem(&pair.secret_key)?, &chain.leaf.names, now())?;
+        Ok(chain.leaf)
+    }
+}
+
+impl Answers for Bed {
+    fn answers<'a>(&'a self, owner: &'a str, values: &'a [Str]) -> Call<'a, Result<(), String>> {
+        Box::pin(async move {
+            if self.withheld.iter().any(|name| owner == format!("_acme-challenge.{name}")) {
+                return Ok(());
+            }
+            let zone = self.bind.dump(ZONE).map_err(|error| error.to_string())?;
+            let is_there = |value: &Str| zone.iter().any(|line| line.starts_with(owner) && line.contains(&**value));
+            if values.iter().all(is_there) { Ok(()) } else { Err("the zone has no such value".to_owned()) }
+        })
+    }
+}
+
+fn entry(record: &Record) -> (Str, BTreeSet<Str>) {
+    (record.name.clone(), record.targets.iter().cloned().collect())
+}
+
+pub(crate) fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+}
+
+pub(crate) fn secret() -> Key {
+    Key::new("infra", "edge-tls")
+}
+
+pub(crate) fn names(text: &str) -> Vec<Str> {
+    let mut names: Vec<Str> = text.split_whitespace().map(|name| Str::from(format!("{name}.{ZONE}"))).collect();
+    names.sort();
+    names
+}
+
+pub(crate) fn wants(text: &str) -> BTreeMap<Key, Want> {
+    BTreeMap::from([(secret(), Want { names: names(text), ..Want::default() })])
+}
+
+/// Runs a test to its end on a runtime of its own.
+pub(crate) fn block<F: Future<Output = Outcome>>(test: F) -> Outcome {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(test)
+}
+
+/// A claim that may fail.
+pub(crate) fn ensure(holds: bool, why: impl std::fmt::Display) -> Outcome {
+    if holds { Ok(()) } else { Err(why.to_string().into()) }
+}

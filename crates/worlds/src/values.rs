@@ -1,0 +1,42 @@
+//! Worlds and streams as values of core, read by the border that reads everything else.
+
+use gatepost_core::snapshot::{Change, Object, Snapshot};
+use gatepost_objects::{Settings, read};
+
+use crate::stream::Told;
+use crate::world::{Document, Style, World};
+
+/// How many bytes are read at once.
+const CHUNK: usize = 1 << 20;
+
+/// Every object of a world.
+pub fn snapshot(world: &World) -> Snapshot {
+    let mut snapshot = Snapshot::new();
+    let mut text = String::new();
+    for document in world.documents(Style::JsonLines) {
+        text.push_str(&document.text);
+        if text.len() > CHUNK {
+            objects(&text).for_each(|object| snapshot.apply(Change::Upsert(object)));
+            text.clear();
+        }
+    }
+    objects(&text).for_each(|object| snapshot.apply(Change::Upsert(object)));
+    snapshot
+}
+
+/// One object. A document that the border refuses gives none; a test holds that there is no such document.
+pub fn object(document: &Document) -> Option<Object> {
+    objects(&document.text).next()
+}
+
+/// One change of a stream.
+pub fn change(told: &Told) -> Option<Change> {
+    match told {
+        Told::Upsert(document) => object(document).map(Change::Upsert),
+        Told::Delete(object) => Some(Change::Delete(object.clone())),
+    }
+}
+
+fn objects(text: &str) -> impl Iterator<Item = Object> + use<> {
+    read("world", text.as_bytes(), &Settings::default()).objects.into_iter().map(|read| read.object)
+}
