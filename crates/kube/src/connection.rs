@@ -68,6 +68,11 @@ impl Connection {
         self.call(Method::GET, path, None).await
     }
 
+    /// Asks whether these credentials have a right.
+    pub async fn review(&self, question: &Value) -> Result<Value> {
+        self.send(Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", question).await
+    }
+
     /// Creates an object in a collection; one of that name must not be there.
     pub async fn create(&self, folder: &str, body: &Value) -> Result<()> {
         self.send(Method::POST, folder, body).await.map(drop)

@@ -128,8 +128,8 @@ impl Stored {
     }
 }
 
-/// Tells a note on an object. `identity` is who tells it; the object must be there.
-pub async fn tell(connection: &Connection, object: &Served, note: &Note, identity: &str) -> Result<()> {
+/// Tells a note on an object, for the `times`-th time. `identity` is who tells it; the object must be there.
+pub async fn tell(connection: &Connection, object: &Served, note: &Note, identity: &str, times: u64) -> Result<()> {
     let uid = read(connection, object).await?.pointer("/metadata/uid").cloned().unwrap_or_default();
     let Key { namespace, name } = &object.object.key;
     let home = if namespace.is_empty() { "default" } else { &**namespace };
@@ -148,17 +148,13 @@ pub async fn tell(connection: &Connection, object: &Served, note: &Note, identit
     });
     let folder = format!("/apis/events.k8s.io/v1/namespaces/{home}/events");
     match connection.send(Method::POST, &folder, &body).await {
-        Err(error) if error.is_conflict() => again(connection, &format!("{folder}/{event}")).await,
+        // It was told before, by us or by another replica: it is counted up.
+        Err(error) if error.is_conflict() => {
+            let series = json!({"series": {"count": times.max(2), "lastObservedTime": moment()}});
+            connection.merge(&format!("{folder}/{event}"), &series).await.map(drop)
+        }
         done => done.map(drop),
     }
-}
-
-/// Counts an Event up that was told before.
-async fn again(connection: &Connection, path: &str) -> Result<()> {
-    let known = connection.get(path).await?;
-    let count = known.pointer("/series/count").and_then(Value::as_u64).unwrap_or(1) + 1;
-    let series = json!({"series": {"count": count, "lastObservedTime": moment()}});
-    connection.merge(path, &series).await.map(drop)
 }
 
 fn event_name(object: &ObjectRef, note: &Note) -> String {

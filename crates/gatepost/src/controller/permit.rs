@@ -128,7 +128,7 @@ impl Guarded {
         };
         // The permit is asked again: reading may have taken long.
         if let Some(why) = self.permit.refusal() {
-            return Err(Error::new(Problem::NotTried(why)).zone(zone));
+            return Err(not_permitted(why).zone(zone));
         }
         self.inner.write(zone, &[step]).await.into_iter().collect::<Result<()>>()?;
         self.raised().insert(zone.into(), value.clone());
@@ -192,7 +192,12 @@ impl Provider for Nowhere {
 }
 
 fn refused(steps: &[Step], zone: &str, why: &str) -> Vec<Result<()>> {
-    steps.iter().map(|_| Err(Error::new(Problem::NotTried(why.to_owned())).zone(zone))).collect()
+    steps.iter().map(|_| Err(not_permitted(why.to_owned()).zone(zone))).collect()
+}
+
+/// Nothing was sent, and trying again at once would not help.
+fn not_permitted(why: String) -> Error {
+    Error::new(Problem::Refused { code: "not permitted".to_owned(), meaning: why })
 }
 
 /// The first label of a fence: readable, and different for different owner ids.

@@ -10,7 +10,7 @@ use gatepost_core::model::{self, Kind, ObjectRef, Str};
 use gatepost_core::plan::Verb;
 use gatepost_core::policy::{self, HostnameReport, HostnameState, PolicyReport};
 use gatepost_core::reason::{Reason, Severity};
-use gatepost_kube::objects::{self, Note, Served};
+use gatepost_kube::objects::{self, Note};
 use gatepost_kube::{Connection, Error};
 use gatepost_objects::crds;
 use serde_json::{Value, json};
@@ -33,11 +33,13 @@ pub(super) struct Reporter {
     /// What was last written on each policy, without times.
     written: BTreeMap<ObjectRef, Value>,
     told: BTreeSet<(ObjectRef, String, String)>,
+    /// How often each was told.
+    times: BTreeMap<(ObjectRef, String, String), u64>,
 }
 
 impl Reporter {
     pub(super) fn new(connection: Connection, identity: String) -> Reporter {
-        Reporter { connection, identity, written: BTreeMap::new(), told: BTreeSet::new() }
+        Reporter { connection, identity, written: BTreeMap::new(), told: BTreeSet::new(), times: BTreeMap::new() }
     }
 
     /// Writes what a pass came to, as long as the permit lasts; gives back what failed.
@@ -79,23 +81,25 @@ impl Reporter {
         let notes = notes(pass);
         let key = |(object, note): &(ObjectRef, Note)| (object.clone(), note.reason.clone(), note.text.clone());
         let current: BTreeSet<_> = notes.iter().map(key).collect();
-        // What is no longer so may be told again when it is so again; what was done stays told.
-        self.told.retain(|told| current.contains(told) || told.1 == PUBLISHED);
+        // What is no longer so may be told again when it is so again.
+        self.told.retain(|told| current.contains(told));
+        self.times.retain(|told, _| self.told.contains(told) || view.knows(&told.0));
         let mut troubles = Vec::new();
         let new: Vec<_> = notes.into_iter().filter(|note| !self.told.contains(&key(note))).collect();
         for (object, note) in new.into_iter().take(MOST_EVENTS) {
             let Some(served) = view.served(&object).filter(|_| permit.refusal().is_none()) else { continue };
-            match self.tell(&served, &note).await {
-                Ok(()) => _ = self.told.insert((object, note.reason, note.text)),
+            let key = (object, note.reason.clone(), note.text.clone());
+            let times = self.times.get(&key).copied().unwrap_or_default() + 1;
+            match objects::tell(&self.connection, &served, &note, &self.identity, times).await {
+                Ok(()) => {
+                    self.times.insert(key.clone(), times);
+                    self.told.insert(key);
+                }
                 Err(error) if error.is_not_found() => {}
                 Err(error) => troubles.push(error),
             }
         }
         troubles
-    }
-
-    async fn tell(&self, served: &Served, note: &Note) -> Result<(), Error> {
-        objects::tell(&self.connection, served, note, &self.identity).await
     }
 }
 

@@ -28,6 +28,7 @@ pub(super) struct Log {
     frozen: Option<String>,
     withheld: BTreeSet<String>,
     held: BTreeSet<String>,
+    unwritten: BTreeSet<String>,
     unread: Vec<String>,
     failed: Option<String>,
     reports: Vec<String>,
@@ -96,6 +97,7 @@ impl Log {
         self.numbers.take(pass);
         self.unread = pass.unread.clone();
         self.failed = pass.outcome.failed.values().next().map(|error| error.to_string());
+        let mut unwritten = BTreeSet::new();
         for (i, step) in pass.plan.steps.iter().enumerate() {
             let (zone, name, because) = (&*step.zone, &*step.name, &*step.because);
             let verb = word(step.verb);
@@ -105,10 +107,16 @@ impl Log {
                 _ if pass.outcome.written.contains(&i) => info!(zone, name, verb, changes, because, "written"),
                 Some(error) => error!(zone, name, verb, changes, because, error = %error, "failed"),
                 None => {
-                    info!(zone, name, verb, changes, because, why = refusal.unwrap_or("observe mode"), "not written")
+                    let line = format!("{zone} {name} {changes}");
+                    if !self.unwritten.contains(&line) {
+                        let why = refusal.unwrap_or("observe mode");
+                        info!(zone, name, verb, changes, because, why, "not written");
+                    }
+                    unwritten.insert(line);
                 }
             }
         }
+        self.unwritten = unwritten;
         self.withholding(pass);
     }
 

@@ -96,6 +96,16 @@ impl View {
         self.problems.values().flatten().cloned().collect()
     }
 
+    /// Whether an object is there, as far as is known.
+    pub fn knows(&self, object: &ObjectRef) -> bool {
+        match object.kind {
+            Kind::Gateway => self.snapshot.gateways.contains_key(&object.key),
+            Kind::ListenerSet | Kind::XListenerSet => self.snapshot.listener_sets.contains_key(object),
+            kind if kind.is_route() => self.snapshot.routes.contains_key(object),
+            _ => false,
+        }
+    }
+
     /// An object with the version in which it is served.
     pub fn served(&self, object: &ObjectRef) -> Option<Served> {
         let version = self.versions.get(&object.kind)?;

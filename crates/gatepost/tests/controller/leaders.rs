@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use gatepost_testkit::servers::kube::Setup;
+use gatepost_testkit::servers::kube::proxy::{Fault, Proxy};
 use gatepost_testkit::{Failed, Trial};
 
 use super::bed::{Controller, addresses, bind, cluster, route, trial, until, zone_comes_to, zone_stays};
@@ -15,7 +16,9 @@ pub(crate) fn trials() -> Vec<Trial> {
             "scenario 43: a right that is missing is named in /readyz, and what it would tell is held",
             right_missing,
         ),
+        trial("scenario 45: a slow API server keeps the Lease, and the zone follows", slow_server),
         trial("scenario 47: what a paused leader sends late is refused by the zone itself", paused_leader),
+        trial("scenario 48: times that another clock wrote into the Lease mean nothing", other_clocks),
         trial("scenario 50: nothing is left to wait for when the controller is gone", uninstalled),
         trial("scenario 52: a route that flips is written at most once a second", flipping),
         trial("scenario 93: a freeze by file or by annotation stops every write", frozen),
@@ -89,6 +92,10 @@ fn right_missing() -> Result<(), Failed> {
         "--policy",
         "sync",
     ];
+    let pre =
+        ["check", "--pre", "--kubeconfig", &cluster.kubeconfig("limited").display().to_string()].map(str::to_owned);
+    let answer = program.run(&pre, "")?;
+    assert_eq!(answer.exit, 0, "{}{}", answer.output, answer.errors);
     let controller = Controller::start(&cluster.kubeconfig("limited"), &words);
     zone_comes_to(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
     assert!(!controller.log().contains("forbidden"), "the roles of `gatepost rbac` are enough: {}", controller.log());
@@ -100,6 +107,10 @@ fn right_missing() -> Result<(), Failed> {
     assert!(kept.len() < rules.len());
     let patch = serde_json::json!({"rules": kept}).to_string();
     cluster.kubectl(&["patch", "clusterrole", "gatepost", "--type=merge", "-p", &patch])?;
+    let answer = program.run(&pre, "")?;
+    assert_eq!(answer.exit, 1, "{}{}", answer.output, answer.errors);
+    let named = "may not list listenersets of gateway.networking.k8s.io: hostnames on ListenerSets are held";
+    assert!(answer.output.contains(named), "{}", answer.output);
     let controller = Controller::start(&cluster.kubeconfig("limited"), &words);
     controller.says("cannot list resource");
     until("it is named", || controller.get("/readyz").contains("\"listenersets\""), || controller.get("/readyz"));
@@ -129,6 +140,57 @@ fn paused_leader() -> Result<(), Failed> {
         old.signal("CONT");
         zone_stays(&zone, &all, Duration::from_secs(4));
     }
+    Ok(())
+}
+
+fn slow_server() -> Result<(), Failed> {
+    let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
+    route(&cluster, "a", "a.example.org")?;
+    let proxy = Proxy::start(&cluster)?;
+    proxy.judge(|_| Fault::Late(Duration::from_secs(1)));
+    let (host, port) = (zone.address.ip().to_string(), zone.address.port().to_string());
+    let words = [
+        "--provider",
+        "rfc2136",
+        "--rfc2136-host",
+        &host,
+        "--rfc2136-port",
+        &port,
+        "--rfc2136-zone",
+        "example.org",
+        "--rfc2136-tsig-keyname",
+        gatepost_testkit::servers::KEY_NAME,
+        "--rfc2136-tsig-secret",
+        gatepost_testkit::servers::KEY_SECRET,
+        "--policy",
+        "sync",
+    ];
+    let controller = Controller::start(&proxy.kubeconfig(), &words);
+    zone_comes_to(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
+    route(&cluster, "b", "b.example.org")?;
+    zone_comes_to(&zone, &["a.example.org 192.0.2.1", "b.example.org 192.0.2.1"], &[&controller]);
+    assert_eq!(controller.log().matches("\"message\":\"leading\"").count(), 1, "{}", controller.log());
+    Ok(())
+}
+
+fn other_clocks() -> Result<(), Failed> {
+    let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
+    let words = ["--policy", "sync", "--lease-duration", "4s"];
+    let first = Controller::on_bind(&cluster, &zone, &[&words[..], &["--identity", "first"]].concat());
+    first.says("\"message\":\"leading\"");
+    let second = Controller::on_bind(&cluster, &zone, &[&words[..], &["--identity", "second"]].concat());
+    // Somebody's clock is years behind, then years ahead: who renews keeps the Lease all the same.
+    for time in ["2020-01-01T00:00:00.000000Z", "2040-01-01T00:00:00.000000Z"] {
+        let patch = format!("{{\"spec\":{{\"renewTime\":\"{time}\",\"acquireTime\":\"{time}\"}}}}");
+        for _ in 0..4 {
+            cluster.kubectl(&["patch", "lease", "gatepost", "-n", "gatepost", "--type=merge", "-p", &patch])?;
+            std::thread::sleep(Duration::from_millis(1500));
+        }
+    }
+    assert!(!second.log().contains("\"message\":\"leading\""), "{}", second.log());
+    // A time in the future does not keep the Lease for who is gone.
+    first.kill();
+    second.says("\"message\":\"leading\"");
     Ok(())
 }
 

@@ -16,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("scenario 3: a list that is suddenly empty is doubted", suddenly_empty),
         trial("scenario 4: a page that fails discards the whole list", page_fails),
+        trial("scenario 41: a server that lags takes nothing back", lagging),
         trial("scenario 44: events that are garbled, errors without a version and silence are gone around", garbled),
         trial("scenario 46: a server that asks for a pause gets it", pauses),
     ]
@@ -52,6 +53,27 @@ fn suddenly_empty() -> Result<(), Failed> {
     proxy.judge(|_| Fault::Pass);
     follower.until("all is well again", |f| f.sees(Kind::HttpRoute));
     assert!(!follower.lost("one"));
+    Ok(())
+}
+
+fn lagging() -> Result<(), Failed> {
+    let settings = Settings { idle: Duration::from_secs(2), ..impatient(&[Kind::HttpRoute]) };
+    let (proxy, mut follower) = followed("lag", settings)?;
+    let path = "/apis/gateway.networking.k8s.io/v1/namespaces/lag/httproutes";
+    let old = Cluster::shared().kubectl(&["get", "--raw", &format!("{path}?limit=500")])?;
+    Cluster::shared().apply(&route("lag", "two", "two.example.org"))?;
+    follower.until("the second route is there", |f| f.has_route("lag", "two"));
+    // From here on another server answers, which stands still where the first one was.
+    proxy.judge(move |path| match path {
+        path if is_watch(path) => Fault::Refuse(410, None),
+        path if path.contains("/httproutes?") => Fault::Say(old.clone()),
+        _ => Fault::Pass,
+    });
+    follower.until("it is doubted", |f| f.hidden(Kind::HttpRoute).contains("lags"));
+    assert!(follower.has_route("lag", "two") && !follower.lost("two"));
+    proxy.judge(|_| Fault::Pass);
+    follower.until("the server has caught up", |f| f.sees(Kind::HttpRoute));
+    assert!(!follower.lost("two"));
     Ok(())
 }
 

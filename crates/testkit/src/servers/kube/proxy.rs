@@ -10,6 +10,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -29,6 +30,8 @@ pub enum Fault {
     Cut(usize),
     /// These bytes come instead of the answer's body, and the connection ends.
     Say(String),
+    /// It goes through after a while.
+    Late(Duration),
     /// Nothing comes, and the connection stays.
     Hang,
 }
@@ -140,6 +143,7 @@ fn serve(
             return write!(client, "HTTP/1.0 {code} Refused\r\n{pause}Content-Type: application/json\r\n\r\n{body}");
         }
         Fault::Say(text) => return write!(client, "{ok}{text}"),
+        Fault::Late(time) => thread::sleep(time),
         Fault::Pass | Fault::Empty | Fault::Cut(_) => {}
     }
     let mut server = TcpStream::connect(upstream)?;
