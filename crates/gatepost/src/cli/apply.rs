@@ -103,7 +103,7 @@ impl Apply {
     ) -> Result<(Pass, Vec<String>), Failure> {
         let end = Instant::now() + self.issuing.patience();
         loop {
-            let again = match session.certify(objects, &mut pass).await {
+            let again = match session.certify(objects.snapshot(), &mut pass).await {
                 Ok(again) => again,
                 Err(error) => return Ok((pass, vec![format!("certificates: {error}")])),
             };

@@ -172,7 +172,7 @@ async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure>
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
         let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
         pass.notes.extend(unkept);
-        let again = session.certify(objects, &mut pass).await;
+        let again = session.certify(objects.snapshot(), &mut pass).await;
         if let Err(error) = &again {
             pass.notes.push(format!("certificates: {error}"));
         }

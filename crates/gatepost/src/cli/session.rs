@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use gatepost_core::desired::Desired;
 use gatepost_core::model::Str;
+use gatepost_core::snapshot::Snapshot;
 use gatepost_dns::embedded::Server;
 use gatepost_dns::provider::{Provider, Shared};
 use gatepost_dns::providers::embedded::Embedded;
@@ -143,12 +144,11 @@ impl Session {
 
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
     /// once, because other TXT values are wanted now.
-    pub(super) async fn certify(&mut self, objects: &Objects, pass: &mut Pass) -> Result<bool, String> {
+    pub(super) async fn certify(&mut self, snapshot: &Snapshot, pass: &mut Pass) -> Result<bool, String> {
         let Some(certificates) = &mut self.certificates else { return Ok(false) };
         if self.line.mode == Mode::Observe {
             return Ok(false);
         }
-        let snapshot = objects.snapshot();
         if pass.unread.is_empty() && pass.outcome.is_complete() {
             certificates.forget_retired().await.map_err(|error| error.to_string())?;
         }

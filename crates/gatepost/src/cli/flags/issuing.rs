@@ -101,14 +101,19 @@ impl IssuingFlags {
     pub(in crate::cli) async fn open(&self, places: Places<'_>) -> Result<Option<Certificates>, Failure> {
         self.check()?;
         let (Some(kind), Some(directory)) = (self.issuer, &self.cert_dir) else { return Ok(None) };
-        let lock = lock(directory)?;
         let notebook = notebook(directory);
-        let issuer: Arc<dyn Issuer> = match kind {
-            IssuerFlag::Embedded => Arc::new(EmbeddedCa::open(&*notebook, now()).await.map_err(unusable)?),
-            IssuerFlag::Acme => Arc::new(Acme::new(self.acme()?, notebook.clone()).map_err(unusable)?),
+        // What cannot work is told before anything is made or kept from others.
+        let acme = match kind {
+            IssuerFlag::Acme => Some(Acme::new(self.acme()?, notebook.clone()).map_err(unusable)?),
+            IssuerFlag::Embedded => None,
             IssuerFlag::CertManager => {
                 return Err(Failure::usage("--issuer cert-manager needs a cluster: use `gatepost controller`"));
             }
+        };
+        let lock = lock(directory)?;
+        let issuer: Arc<dyn Issuer> = match acme {
+            Some(acme) => Arc::new(acme),
+            None => Arc::new(EmbeddedCa::open(&*notebook, now()).await.map_err(unusable)?),
         };
         if let Some(root) = issuer.root() {
             export(&directory.join("ca.crt"), root)?;
