@@ -7,27 +7,27 @@ use crate::stream::Told;
 use crate::world::{Document, Style, World};
 
 /// How many bytes are read at once.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 16;
 
 /// Every object of a world.
 pub fn snapshot(world: &World) -> Snapshot {
-    let mut snapshot = Snapshot::new();
+    Snapshot::of(objects(world))
+}
+
+/// The objects of a world one after the other; equal parts of them are shared, as a source would.
+pub fn objects(world: &World) -> impl Iterator<Item = Object> + '_ {
+    let mut documents = world.documents(Style::JsonLines);
     let mut pool = Pool::new();
-    let mut text = String::new();
-    for document in world.documents(Style::JsonLines) {
-        text.push_str(&document.text);
-        if text.len() > CHUNK {
-            objects(&text, &mut pool).for_each(|object| snapshot.apply(Change::Upsert(object)));
-            text.clear();
-        }
-    }
-    objects(&text, &mut pool).for_each(|object| snapshot.apply(Change::Upsert(object)));
-    snapshot
+    let chunks = std::iter::from_fn(move || {
+        let text = chunk(&mut documents);
+        (!text.is_empty()).then(|| read_all(&text, &mut pool))
+    });
+    chunks.flatten()
 }
 
 /// One object. A document that the border refuses gives none; a test holds that there is no such document.
 pub fn object(document: &Document) -> Option<Object> {
-    objects(&document.text, &mut Pool::new()).next()
+    read_all(&document.text, &mut Pool::new()).next()
 }
 
 /// One change of a stream.
@@ -38,6 +38,17 @@ pub fn change(told: &Told) -> Option<Change> {
     }
 }
 
-fn objects(text: &str, pool: &mut Pool) -> impl Iterator<Item = Object> + use<> {
+fn chunk(documents: &mut impl Iterator<Item = Document>) -> String {
+    let mut text = String::new();
+    for document in documents {
+        text.push_str(&document.text);
+        if text.len() > CHUNK {
+            break;
+        }
+    }
+    text
+}
+
+fn read_all(text: &str, pool: &mut Pool) -> impl Iterator<Item = Object> + use<> {
     read_with("world", text.as_bytes(), &Settings::default(), pool).objects.into_iter().map(|read| read.object)
 }
