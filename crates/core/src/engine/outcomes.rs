@@ -67,7 +67,8 @@ impl Engine {
         if !is_same {
             due.changed_secrets.insert(secret.clone());
         }
-        let told = |decision: &Option<Arc<SecretDecision>>| decision.as_ref().map(|d| d.told.clone()).unwrap_or_default();
+        let told =
+            |decision: &Option<Arc<SecretDecision>>| decision.as_ref().map(|d| d.told.clone()).unwrap_or_default();
         let (old, new) = (told(&before), told(&after));
         // The notes of a policy follow its wishes, and those are told.
         let noted = before.iter().chain(&after).flat_map(|decision| &decision.notes);
