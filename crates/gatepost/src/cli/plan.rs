@@ -137,7 +137,11 @@ impl Plan {
         let desired = told(objects, desired);
         let change = match &self.diff {
             Some(path) => {
-                let old = Objects::read(&Input { files: vec![path.clone()] })?;
+                let old = Objects::read(&Input {
+                    files: vec![path.clone()],
+                    as_cluster: self.input.as_cluster,
+                    cluster: Default::default(),
+                })?;
                 Some(Change::between(&self.desired(&old, settings), &desired))
             }
             None => None,

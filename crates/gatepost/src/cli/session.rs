@@ -6,7 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use gatepost_core::desired::Desired;
+use gatepost_core::engine::Engine;
 use gatepost_core::model::Str;
+use gatepost_core::snapshot::Change;
 use gatepost_dns::embedded::Server;
 use gatepost_dns::provider::{Provider, Shared};
 use gatepost_dns::providers::embedded::Embedded;
@@ -18,7 +20,7 @@ use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlag, ProviderFlags};
 use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
-use crate::run::{Beside, Decision, Line, Pass, derived_zones};
+use crate::run::{Beside, Decision, Line, Pass, Seen, derived_zones};
 use crate::source::Objects;
 use crate::state::State;
 
@@ -36,6 +38,8 @@ pub(super) struct Session {
     pub(super) local: Option<Local>,
     /// The certificates, where somebody issues them.
     pub(super) certificates: Option<Certificates>,
+    /// What was decided so far, for who follows changes.
+    engine: Option<Box<Engine>>,
 }
 
 /// The embedded server.
@@ -76,32 +80,67 @@ impl Session {
 
     /// Opens a provider; the embedded one answers at an address. Who `writes` keeps what was done.
     pub(super) fn with(flags: Flags<'_>, listen: Option<SocketAddr>, writes: bool) -> Result<Session, Failure> {
-        let Some(kind) = flags.provider.provider() else {
+        if flags.provider.provider().is_none() {
             return Err(Failure::usage("no provider is named: add --provider rfc2136, webhook or embedded"));
-        };
+        }
+        Session::of(flags, listen, writes, State::open(flags.provider.state_dir(), writes)?, None)
+    }
+
+    /// The same with what is remembered; `instead` stands for a provider where none is named.
+    pub(super) fn of(
+        flags: Flags<'_>,
+        listen: Option<SocketAddr>,
+        writes: bool,
+        state: State,
+        instead: Option<Shared>,
+    ) -> Result<Session, Failure> {
+        let kind = flags.provider.provider().unwrap_or(ProviderFlag::Rfc2136);
         let publishing = flags.publishing.settings()?;
         let resolver = flags.publishing.resolver()?;
         flags.provider.check()?;
-        let state = State::open(flags.provider.state_dir(), writes)?;
         let planning = flags.planning.settings(kind, state.instance().clone())?;
         let local = match listen {
             Some(listen) => Some(Local::start(flags.provider, listen, writes)?),
             None => None,
         };
-        let provider = match &local {
-            Some(local) => local.embedded.clone() as Shared,
-            None => flags.provider.open(flags.publishing.domains())?,
+        let provider = match (&local, instead) {
+            (Some(local), _) => local.embedded.clone() as Shared,
+            (None, Some(instead)) => instead,
+            (None, None) => flags.provider.open(flags.publishing.domains())?,
         };
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
-        Ok(Session { line, provider, state, beside: Beside::default(), local, certificates: None })
+        let beside = Beside::default();
+        Ok(Session { line, provider, state, beside, local, certificates: None, engine: None })
     }
 
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
         let topology = objects.topology(&self.line.scope);
-        let seen = objects.seen(&topology);
+        self.decide_on(objects.seen(&topology)).await
+    }
+
+    /// The same on what was seen, however that came about.
+    pub(super) async fn decide_on(&self, seen: Seen<'_>) -> Result<Decision, Failure> {
         let desired = self.line.desired(seen, &self.beside);
+        self.compare(seen, desired).await
+    }
+
+    /// The same for who follows changes: only what differs from the last time is decided again.
+    pub(super) async fn follow(&mut self, objects: &Objects) -> Result<Decision, Failure> {
+        let line = &self.line;
+        let engine = self.engine.get_or_insert_with(|| {
+            Box::new(Engine::new(line.publishing.clone(), line.scope.clone(), objects.snapshot().origin))
+        });
+        let changes = Change::between(engine.world().snapshot(), objects.snapshot());
+        engine.apply(changes);
+        let world = engine.world();
+        let desired = line.desired_in(&world, &self.beside);
+        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems: objects.problems() };
+        self.compare(seen, desired).await
+    }
+
+    async fn compare(&self, seen: Seen<'_>, desired: Desired) -> Result<Decision, Failure> {
         if let Some(local) = &self.local {
             local.prepare(&desired).await?;
         }
