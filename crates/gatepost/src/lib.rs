@@ -4,7 +4,9 @@
 //! It decides nothing: the rules are in `gatepost-core`, the wire shapes in `gatepost-objects`.
 
 pub mod apply;
+pub mod certificates;
 pub mod cli;
+pub mod controller;
 pub mod render;
 pub mod rights;
 pub mod run;

@@ -7,6 +7,7 @@
 use gatepost_core::desired::settings::Profile;
 use gatepost_core::desired::{self, Desired, Record, RecordType, external_dns};
 use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{self, Intent, Observed, Plan, Sight};
 use gatepost_core::snapshot::Snapshot;
@@ -82,13 +83,47 @@ pub struct Pass {
     pub unread: Vec<String>,
     /// What somebody may want to know beside it.
     pub notes: Vec<String>,
+    /// What is known of the certificates that are issued here.
+    pub issuing: Vec<gatepost_tls::certifier::State>,
+}
+
+impl Pass {
+    /// This pass and the one that came right behind it, told as one.
+    pub fn followed_by(self, next: Pass) -> Pass {
+        let (mut plan, mut outcome, mut notes) = (self.plan, self.outcome, self.notes);
+        let shift = plan.steps.len();
+        let groups = plan.steps.iter().map(|step| step.group + 1).max().unwrap_or(0);
+        plan.steps.extend(next.plan.steps.into_iter().map(|mut step| {
+            step.group += groups;
+            step.after.iter_mut().for_each(|earlier| *earlier += shift);
+            step
+        }));
+        outcome.written.extend(next.outcome.written.into_iter().map(|i| i + shift));
+        outcome.failed.extend(next.outcome.failed.into_iter().map(|(i, error)| (i + shift, error)));
+        outcome.skipped.extend(next.outcome.skipped.into_iter().map(|i| i + shift));
+        notes.extend(next.notes);
+        let plan = Plan { steps: plan.steps, ..next.plan };
+        Pass { desired: next.desired, plan, outcome, unread: next.unread, notes, issuing: next.issuing }
+    }
 }
 
 impl Line {
     /// What ought to exist.
     pub fn desired(&self, seen: Seen<'_>, beside: &Beside) -> Desired {
         let others: Vec<Str> = beside.challenges.iter().map(|record| record.name.clone()).collect();
-        let mut desired = desired::build_beside(seen.snapshot, seen.topology, &self.publishing, &others);
+        self.contended(desired::build_beside(seen.snapshot, seen.topology, &self.publishing, &others))
+    }
+
+    /// The same, where the engine has it already. What exists for other reasons is only known to the whole line.
+    pub fn desired_in(&self, world: &World, beside: &Beside) -> Desired {
+        if beside.challenges.is_empty() {
+            return self.contended(world.desired());
+        }
+        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems: &[] };
+        self.desired(seen, beside)
+    }
+
+    fn contended(&self, mut desired: Desired) -> Desired {
         if self.publishing.profile == Profile::ExternalDns {
             desired.records = contenders(std::mem::take(&mut desired.records));
         }
@@ -129,7 +164,7 @@ impl Line {
     pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
         let Decision { desired, plan, unread, notes, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
-        Pass { desired, plan, outcome, unread, notes }
+        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new() }
     }
 }
 

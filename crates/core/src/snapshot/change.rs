@@ -11,6 +11,7 @@ use crate::table::Table;
 
 /// One fact of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "nearly all of them are upserts")]
 pub enum Change {
     /// The object is there, in this shape.
     Upsert(Object),

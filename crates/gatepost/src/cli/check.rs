@@ -7,11 +7,15 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::reason::Severity;
 use serde::Serialize;
 
+use super::rbac::Features;
 use super::{Ending, Failure, Input};
+
 use crate::render::{Colour, github, sarif, snippet};
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
 use crate::view::write_json;
+
+mod pre;
 
 /// Check objects and attachment: what is wrong, where, and what to change
 ///
@@ -27,6 +31,11 @@ pub(super) struct Check {
     /// Warnings lead to exit status 1, too
     #[arg(long, env = "GATEPOST_STRICT")]
     strict: bool,
+    /// Instead ask a cluster whether these credentials have every right that a controller needs; exit status 1 if one is missing
+    #[arg(long, conflicts_with = "files")]
+    pre: bool,
+    #[command(flatten)]
+    features: Features,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
@@ -54,6 +63,9 @@ struct CheckView {
 
 impl Check {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        if self.pre {
+            return pre::run(&self.input.cluster, &self.features, matches!(self.output, Format::Json), out);
+        }
         let objects = Objects::read(&self.input)?;
         let topology = objects.topology(&Default::default());
         let diagnostics = objects.diagnostics(&topology);

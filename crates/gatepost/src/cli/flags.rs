@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use gatepost_core::desired::domains::DomainFilter;
 use gatepost_core::desired::settings::{self, Profile, Publish, Settings, StatusMode};
 use gatepost_core::desired::template::Template;
-use gatepost_core::model::{Key, RouteKind, Str};
+use gatepost_core::model::{Key, Kind, RouteKind, Str};
 use gatepost_core::names::PreciseHostname;
 use gatepost_core::selector::Selector;
 use gatepost_core::topology::Scope;
@@ -17,6 +17,7 @@ use gatepost_dns::resolve::{self, Resolver};
 
 use super::Failure;
 
+pub(super) mod issuing;
 pub(super) mod planning;
 pub(super) mod provider;
 
@@ -185,6 +186,13 @@ impl Publishing {
     /// The domains of `--domain-filter`.
     pub(super) fn domains(&self) -> &[String] {
         &self.domain_filter
+    }
+
+    /// The kinds of routes that are read.
+    pub(super) fn kinds(&self) -> Vec<Kind> {
+        let all = RouteKind::ALL.to_vec();
+        let kinds = if self.source.is_empty() { &all } else { &self.source };
+        kinds.iter().map(|kind| kind.kind()).collect()
     }
 
     /// Whose Gateways are looked at.

@@ -6,17 +6,21 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use gatepost_core::desired::Desired;
+use gatepost_core::engine::Engine;
 use gatepost_core::model::Str;
+use gatepost_core::snapshot::Change;
 use gatepost_dns::embedded::Server;
 use gatepost_dns::provider::{Provider, Shared};
 use gatepost_dns::providers::embedded::Embedded;
 
 use super::Failure;
 use super::flags::Publishing;
+use super::flags::issuing::{IssuingFlags, Places};
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlag, ProviderFlags};
 use crate::apply::{Mode, Progress};
-use crate::run::{Beside, Decision, Line, Pass, derived_zones};
+use crate::certificates::{self, Certificates};
+use crate::run::{Beside, Decision, Line, Pass, Seen, derived_zones};
 use crate::source::Objects;
 use crate::state::State;
 
@@ -32,6 +36,10 @@ pub(super) struct Session {
     pub(super) beside: Beside,
     /// The embedded server, where that is the provider.
     pub(super) local: Option<Local>,
+    /// The certificates, where somebody issues them.
+    pub(super) certificates: Option<Certificates>,
+    /// What was decided so far, for who follows changes.
+    engine: Option<Box<Engine>>,
 }
 
 /// The embedded server.
@@ -72,36 +80,109 @@ impl Session {
 
     /// Opens a provider; the embedded one answers at an address. Who `writes` keeps what was done.
     pub(super) fn with(flags: Flags<'_>, listen: Option<SocketAddr>, writes: bool) -> Result<Session, Failure> {
-        let Some(kind) = flags.provider.provider() else {
+        if flags.provider.provider().is_none() {
             return Err(Failure::usage("no provider is named: add --provider rfc2136, webhook or embedded"));
-        };
+        }
+        Session::of(flags, listen, writes, State::open(flags.provider.state_dir(), writes)?, None)
+    }
+
+    /// The same with what is remembered; `instead` stands for a provider where none is named.
+    pub(super) fn of(
+        flags: Flags<'_>,
+        listen: Option<SocketAddr>,
+        writes: bool,
+        state: State,
+        instead: Option<Shared>,
+    ) -> Result<Session, Failure> {
+        let kind = flags.provider.provider().unwrap_or(ProviderFlag::Rfc2136);
         let publishing = flags.publishing.settings()?;
         let resolver = flags.publishing.resolver()?;
         flags.provider.check()?;
-        let state = State::open(flags.provider.state_dir(), writes)?;
         let planning = flags.planning.settings(kind, state.instance().clone())?;
         let local = match listen {
             Some(listen) => Some(Local::start(flags.provider, listen, writes)?),
             None => None,
         };
-        let provider = match &local {
-            Some(local) => local.embedded.clone() as Shared,
-            None => flags.provider.open(flags.publishing.domains())?,
+        let provider = match (&local, instead) {
+            (Some(local), _) => local.embedded.clone() as Shared,
+            (None, Some(instead)) => instead,
+            (None, None) => flags.provider.open(flags.publishing.domains())?,
         };
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
-        Ok(Session { line, provider, state, beside: Beside::default(), local })
+        let beside = Beside::default();
+        Ok(Session { line, provider, state, beside, local, certificates: None, engine: None })
     }
 
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
         let topology = objects.topology(&self.line.scope);
-        let seen = objects.seen(&topology);
+        self.decide_on(objects.seen(&topology)).await
+    }
+
+    /// The same on what was seen, however that came about.
+    pub(super) async fn decide_on(&self, seen: Seen<'_>) -> Result<Decision, Failure> {
         let desired = self.line.desired(seen, &self.beside);
+        self.compare(seen, desired).await
+    }
+
+    /// The same for who follows changes: only what differs from the last time is decided again.
+    pub(super) async fn follow(&mut self, objects: &Objects) -> Result<Decision, Failure> {
+        let line = &self.line;
+        let engine = self.engine.get_or_insert_with(|| {
+            Box::new(Engine::new(line.publishing.clone(), line.scope.clone(), objects.snapshot().origin))
+        });
+        let changes = Change::between(engine.world().snapshot(), objects.snapshot());
+        engine.apply(changes);
+        let world = engine.world();
+        let desired = line.desired_in(&world, &self.beside);
+        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems: objects.problems() };
+        self.compare(seen, desired).await
+    }
+
+    async fn compare(&self, seen: Seen<'_>, desired: Desired) -> Result<Decision, Failure> {
         if let Some(local) = &self.local {
             local.prepare(&desired).await?;
         }
         Ok(self.line.decide(seen, desired, &self.beside, self.state.memory(), &*self.provider).await)
+    }
+
+    /// Opens the issuer that is named. Challenges are to be answered by the embedded server, or by those that the provider names.
+    pub(super) async fn issue(&mut self, issuing: &IssuingFlags, flags: Flags<'_>) -> Result<(), Failure> {
+        if let Some(most) = issuing.most_names() {
+            self.line.publishing.certificate_names = most;
+        }
+        let servers = match &self.local {
+            Some(local) => vec![local.server.address().to_string()],
+            None => flags.provider.servers(),
+        };
+        let resolvers = flags.publishing.resolvers();
+        let places =
+            Places { servers, zones: flags.provider.rfc2136_zones(), is_alone: self.local.is_some(), resolvers };
+        self.certificates = issuing.open(places).await?;
+        self.beside = self.certificates.as_ref().map(Certificates::beside).unwrap_or_default();
+        Ok(())
+    }
+
+    /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
+    /// once, because other TXT values are wanted now.
+    pub(super) async fn certify(&mut self, objects: &Objects, pass: &mut Pass) -> Result<bool, String> {
+        let Some(certificates) = &mut self.certificates else { return Ok(false) };
+        if self.line.mode == Mode::Observe {
+            return Ok(false);
+        }
+        let snapshot = objects.snapshot();
+        if pass.unread.is_empty() && pass.outcome.is_complete() {
+            certificates.forget_retired().await.map_err(|error| error.to_string())?;
+        }
+        let advanced = certificates.advance(&pass.desired, snapshot, certificates::now()).await;
+        self.beside = certificates.beside();
+        advanced.map_err(|error| error.to_string())?;
+        let round = certificates.round();
+        certificates::reflect(&mut pass.desired, snapshot, &round.states);
+        pass.issuing = round.states.clone();
+        pass.notes.extend(round.events.iter().map(|(secret, text)| format!("certificate {secret}: {text}")));
+        Ok(round.needs_publishing)
     }
 
     /// Writes what was decided, and remembers it; says what could not be kept.

@@ -20,6 +20,8 @@ use super::process::Process;
 use super::{Scratch, free_address, other, output};
 use crate::tree;
 
+pub mod proxy;
+
 /// Which CRDs of the Gateway API are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Channel {
@@ -95,9 +97,21 @@ impl Cluster {
         if !programs.join("kube-apiserver").is_file() {
             return Err(other(format!("{} has no kube-apiserver; run scripts/servers", programs.display())));
         }
+        // A port that was free a moment ago may be somebody else's now.
+        let mut last = other("not tried".to_owned());
+        for _ in 0..3 {
+            match Cluster::try_start(setup, &programs, &crds) {
+                Ok(cluster) => return Ok(cluster),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    fn try_start(setup: &Setup, programs: &Path, crds: &Path) -> io::Result<Cluster> {
         let cluster = Cluster {
-            programs,
-            crds,
+            programs: programs.to_owned(),
+            crds: crds.to_owned(),
             address: free_address()?,
             store: [free_address()?, free_address()?],
             users: setup.users.clone(),

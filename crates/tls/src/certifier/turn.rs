@@ -6,20 +6,24 @@ use gatepost_core::model::{Key, Str};
 use gatepost_core::reason;
 
 use super::state::State;
-use super::{Answers, Certifier};
-use crate::chain::Chain;
+use super::{Answers, Certifier, MOST_CALLS};
+use crate::chain::{Chain, Leaf};
 use crate::decide::{Decision, Holding, Want, decide};
 use crate::error::{Error, Problem, Result};
 use crate::issuer::{Failed, Progress};
 use crate::key::PrivateKey;
 use crate::ledger::{DAY, Failure, HOUR, Issue, LONGEST, Window, spread};
-use crate::order::{Order, Request, Step};
+use crate::order::{Order, Request, Step, records};
 use crate::store::{Pair, Store};
 
 /// More steps are not taken in one turn, whatever an issuer says.
 const MOST_STEPS: usize = 24;
 /// So many orders may fail by their names, one after the other, before the Secret as a whole rests.
 const QUICK_TRIES: u32 = 3;
+/// How many seconds values may take to be answered before their names are given up.
+const PUBLISHING_PATIENCE: i64 = 900;
+/// After so many seconds an issuer that did not answer somebody else is asked again.
+const AWAY: i64 = 30;
 /// The longest pause between two looks at an issuer or a zone, in seconds.
 const LONGEST_PAUSE: i64 = 300;
 
@@ -57,8 +61,12 @@ fn judge(pair: &Pair) -> Holding {
 impl Turn<'_> {
     /// Takes the order of the Secret as far as it goes.
     pub(super) async fn run(&mut self) -> Result<State> {
-        let mut held = self.hold().await?;
-        self.settle(&held).await?;
+        let mut held = match self.hold().await {
+            Ok(held) => held,
+            // Nothing is ordered while that cannot be seen: the result could not be kept either.
+            Err(error) => return Ok(self.certifier.unseen(self.secret, self.want, &error, self.now)),
+        };
+        self.settle(&held).await;
         for _ in 0..MOST_STEPS {
             if !self.step(&mut held).await? {
                 break;
@@ -67,20 +75,22 @@ impl Turn<'_> {
         Ok(self.certifier.state(self.secret, self.want, &held, self.now))
     }
 
-    /// What the Secret holds. Where that cannot be seen, nothing is ordered: the result could not be kept either.
+    /// What the Secret holds.
     async fn hold(&self) -> Result<Holding> {
         hold(&*self.certifier.store, self.secret).await
     }
 
     /// Notes what is wanted since when, and when the issuer would have the certificate renewed.
-    async fn settle(&mut self, held: &Holding) -> Result<()> {
+    ///
+    /// Both may be lost in a crash without harm, so they are written with the next step or at the end of the round.
+    async fn settle(&mut self, held: &Holding) {
         let names: Vec<String> = self.want.names.iter().map(|name| name.to_string()).collect();
         let (key, now) = (self.key(), self.now);
         let known = self.certifier.book.ledger.wanted.get(&key).cloned();
         self.certifier.book.ledger.settle(&key, &names, now);
         let is_new = self.certifier.book.ledger.wanted.get(&key) != known.as_ref();
         let is_asked = self.ask_window(held).await;
-        if is_new || is_asked { self.write().await } else { Ok(()) }
+        self.certifier.effort.is_unwritten |= is_new || is_asked;
     }
 
     /// Asks the issuer when it would have the certificate renewed, where that is due.
@@ -90,14 +100,19 @@ impl Turn<'_> {
         let ledger = &self.certifier.book.ledger;
         let known = ledger.windows.get(&self.key()).filter(|window| window.id == id);
         let is_fresh = known.is_some_and(|window| window.again > self.now && window.again <= self.now + 2 * DAY);
-        if is_fresh || ledger.pause.as_ref().is_some_and(|pause| pause.rests(self.now)) {
+        let is_resting = ledger.pause.as_ref().is_some_and(|pause| pause.rests(self.now));
+        if is_fresh || is_resting || !self.may_ask() {
             return false;
         }
         let old = known.and_then(|window| window.window);
+        self.certifier.effort.calls += 1;
         let (window, again) = match self.certifier.issuer.suggestion(leaf, self.now).await {
             Ok(Some(suggestion)) => (suggestion.window, suggestion.again),
             Ok(None) => (None, self.now + DAY),
-            Err(_) => (old, self.now + 6 * HOUR),
+            Err(error) => {
+                self.note_absence(&error);
+                (old, self.now + 6 * HOUR)
+            }
         };
         let key = self.key();
         self.certifier.book.ledger.windows.insert(key, Window { id: id.to_owned(), window, again });
@@ -119,10 +134,11 @@ impl Turn<'_> {
             Decision::Order { request, because } => self.begin(&request, &because).await,
             Decision::Continue => {
                 let is_stored = self.go_on().await?;
-                if is_stored.is_some() {
-                    *held = self.hold().await?;
+                if let Some(leaf) = is_stored {
+                    *held = Holding::Pair(leaf);
+                    return Ok(true);
                 }
-                Ok(is_stored.is_some() || self.is_awake())
+                Ok(self.is_awake())
             }
         }
     }
@@ -146,8 +162,8 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Moves the open order one step; says something where a certificate was stored.
-    async fn go_on(&mut self) -> Result<Option<()>> {
+    /// Moves the open order one step; gives back the certificate where one was stored.
+    async fn go_on(&mut self) -> Result<Option<Leaf>> {
         let key = self.key();
         let Some(mut order) = self.certifier.book.orders.get(&key).cloned() else { return Ok(None) };
         if order.wake > self.now && order.wake <= self.now + LONGEST {
@@ -156,7 +172,17 @@ impl Turn<'_> {
         if order.step == Step::Issued {
             return self.store(order).await;
         }
-        let published = self.published(&mut order).await;
+        if !self.may_ask() {
+            self.postpone(order);
+            return Ok(None);
+        }
+        self.certifier.effort.calls += 1;
+        let unanswered = self.unanswered(&order).await;
+        let published = order.step == Step::Publishing && unanswered.is_empty();
+        order.trouble = unanswered.first().map(|(owner, why)| format!("`{owner}` is not answered everywhere: {why}"));
+        if !unanswered.is_empty() && self.now - order.since > PUBLISHING_PATIENCE {
+            return self.give_up(&order, &unanswered).await.map(|()| None);
+        }
         let was_placed = order.url.is_some();
         let issuer = self.certifier.issuer.clone();
         let progress = issuer.advance(&mut order, published, self.now).await;
@@ -169,25 +195,58 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether all values of an order are answered; otherwise the order says which is not.
-    async fn published(&self, order: &mut Order) -> bool {
-        if order.step != Step::Publishing {
-            return false;
+    /// Whether the issuer may be asked once more in this round.
+    fn may_ask(&self) -> bool {
+        self.certifier.effort.away.is_none() && self.certifier.effort.calls < MOST_CALLS
+    }
+
+    /// Leaves an order for the next round, because the issuer is not asked again in this one.
+    fn postpone(&mut self, mut order: Order) {
+        order.wake = self.now + if self.certifier.effort.away.is_some() { AWAY } else { 1 };
+        order.trouble = self.certifier.effort.away.clone();
+        let key = self.key();
+        self.certifier.book.orders.insert(key, order);
+        self.certifier.effort.is_unwritten = true;
+    }
+
+    /// An issuer that does not answer is not asked again in this round: everybody else would wait for it in turn.
+    fn note_absence(&mut self, error: &Error) {
+        if matches!(error.problem, Problem::Unreachable(_) | Problem::Busy(_)) {
+            self.certifier.effort.away = Some(error.to_string());
         }
-        for record in crate::order::records(&order.challenges) {
-            if let Err(why) = self.answers.answers(&record.name, &record.targets).await {
-                order.trouble = Some(format!("`{}` is not answered everywhere: {why}", record.name));
-                return false;
+    }
+
+    /// The values of an order that are not answered everywhere, and why; where they are not needed yet or any more, none.
+    async fn unanswered(&self, order: &Order) -> Vec<(Str, String)> {
+        let mut unanswered = Vec::new();
+        if order.step == Step::Publishing {
+            for record in records(&order.challenges) {
+                if let Err(why) = self.answers.answers(&record.name, &record.targets).await {
+                    unanswered.push((record.name, why));
+                }
             }
         }
-        order.trouble = None;
-        true
+        unanswered
+    }
+
+    /// Ends an order some of whose values do not get answered: those names are to blame, unless all of them are.
+    async fn give_up(&mut self, order: &Order, unanswered: &[(Str, String)]) -> Result<()> {
+        let blamed = |name: &&String| {
+            let owner = format!("_acme-challenge.{}", name.strip_prefix("*.").unwrap_or(name));
+            unanswered.iter().any(|(unanswered, _)| **unanswered == *owner)
+        };
+        let names: Vec<&String> = order.names.iter().filter(blamed).collect();
+        let why = order.trouble.clone().unwrap_or_default();
+        let is_all = names.len() == order.names.len();
+        let names = names.into_iter().filter(|_| !is_all).map(|name| (Str::from(name.as_str()), why.clone()));
+        let failed = Failed { names: names.collect(), why: why.clone() };
+        self.fail(&failed, &Error::new(Problem::Unanswered(why))).await
     }
 
     async fn note(&mut self, mut order: Order, progress: Progress, published: bool) -> Result<()> {
         let is_same_step = self.certifier.book.orders.get(&self.key()).is_some_and(|old| old.step == order.step);
-        if !matches!(progress, Progress::Publish) {
-            order.trouble = None;
+        if !is_same_step {
+            order.since = self.now;
         }
         match progress {
             Progress::Again | Progress::Issued => (order.wake, order.stumbles) = (self.now, 0),
@@ -222,6 +281,7 @@ impl Turn<'_> {
         if matches!(error.problem, Problem::Gone(_)) || !error.is_transient() {
             return self.fail(&Failed { names: Vec::new(), why: error.to_string() }, &error).await;
         }
+        self.note_absence(&error);
         let asked = error.retry_after.map(seconds);
         if matches!(error.problem, Problem::RateLimited(_)) {
             let (last, why) = (self.certifier.book.ledger.pause.clone(), error.to_string());
@@ -267,10 +327,10 @@ impl Turn<'_> {
     }
 
     /// Judges the chain of an order and stores it; what serves stays until then.
-    async fn store(&mut self, mut order: Order) -> Result<Option<()>> {
+    async fn store(&mut self, mut order: Order) -> Result<Option<Leaf>> {
         let names = order.dns_names();
-        let pair = match self.accept(&order, &names) {
-            Ok(pair) => pair,
+        let (pair, leaf) = match self.accept(&order, &names) {
+            Ok(accepted) => accepted,
             Err(error) => {
                 self.count(&order);
                 return self.fail(&Failed::default(), &error).await.map(|()| None);
@@ -286,14 +346,14 @@ impl Turn<'_> {
             return self.write().await.map(|()| None);
         }
         self.count(&order);
-        self.finish(&names).await.map(Some)
+        self.finish(&names).await.map(|()| Some(leaf))
     }
 
-    fn accept(&self, order: &Order, names: &[Str]) -> Result<Pair> {
+    fn accept(&self, order: &Order, names: &[Str]) -> Result<(Pair, Leaf)> {
         let chain = Chain::read(order.chain.as_deref().unwrap_or_default()).map_err(Error::rejected)?;
         let key = order.key()?;
         chain.verify(&key, names, self.now)?;
-        Ok(Pair { chain: chain.pem, secret_key: key.to_secret_pem() })
+        Ok((Pair { chain: chain.pem, secret_key: key.to_secret_pem() }, chain.leaf))
     }
 
     /// Notes that the issuer made a certificate.
@@ -316,7 +376,9 @@ impl Turn<'_> {
 
     async fn write(&mut self) -> Result<()> {
         let notebook = self.certifier.notebook.clone();
-        self.certifier.book.write(&*notebook).await
+        self.certifier.book.write(&*notebook).await?;
+        self.certifier.effort.is_unwritten = false;
+        Ok(())
     }
 
     fn tell(&mut self, sentence: String) {

@@ -85,6 +85,8 @@ pub(in crate::cli) enum ProviderFlag {
     Rfc2136,
     /// Any provider that speaks the webhook protocol of external-dns
     Webhook,
+    /// DNSEndpoint objects for external-dns to carry on; only for `controller`
+    Dnsendpoint,
 }
 
 /// A text that is never shown.
@@ -119,6 +121,11 @@ impl ProviderFlags {
         self.zone.iter().map(|zone| zone.trim_end_matches('.').to_ascii_lowercase().into()).collect()
     }
 
+    /// The zones that are named for rfc2136.
+    pub(in crate::cli) fn rfc2136_zones(&self) -> Vec<Str> {
+        self.rfc2136_zone.iter().map(|zone| zone.trim_end_matches('.').to_ascii_lowercase().into()).collect()
+    }
+
     /// The servers that are named for rfc2136, with the ports where they answer questions without TLS.
     pub(in crate::cli) fn servers(&self) -> Vec<String> {
         let port = if self.rfc2136_use_tls { rfc2136::DEFAULT_PORT } else { self.port() };
@@ -149,6 +156,11 @@ impl ProviderFlags {
         let name = match self.provider {
             Some(ProviderFlag::Rfc2136) => "rfc2136",
             Some(ProviderFlag::Webhook) => "webhook",
+            Some(ProviderFlag::Dnsendpoint) => {
+                return Err(Failure::usage(
+                    "--provider dnsendpoint writes objects of a cluster: only `controller` has it",
+                ));
+            }
             Some(ProviderFlag::Embedded) | None => return Err(Failure::usage("--provider must be rfc2136 or webhook")),
         };
         let settings = providers::Settings { rfc2136: self.rfc2136()?, webhook: self.webhook(domains) };
@@ -252,6 +264,7 @@ impl ProviderFlag {
             ProviderFlag::Embedded => "embedded",
             ProviderFlag::Rfc2136 => "rfc2136",
             ProviderFlag::Webhook => "webhook",
+            ProviderFlag::Dnsendpoint => "dnsendpoint",
         }
     }
 }
