@@ -4,7 +4,7 @@
 //! memory of the process, which is why a world named alone is the one to look at for memory.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::unwrap_used)]
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gatepost_core::desired::{self, Settings};
 use gatepost_core::model::*;
@@ -49,11 +49,11 @@ fn scratch(shape: Shape) {
     let mut least = [Duration::MAX; 2];
     let mut counts = (0, 0);
     for _ in 0..5 {
-        let start = Instant::now();
+        let start = now();
         let topology = Topology::build(&snapshot, &Scope::default());
-        let judged = start.elapsed();
+        let judged = now() - start;
         let desired = desired::build(&snapshot, &topology, &settings);
-        let all = start.elapsed();
+        let all = now() - start;
         least = [least[0].min(judged), least[1].min(all)];
         counts = (desired.records.len(), desired.certificates.len());
     }
@@ -68,6 +68,12 @@ fn scratch(shape: Shape) {
         filled >> 10,
         memory("VmHWM") >> 10,
     );
+}
+
+/// The processor time of this thread, which other work on the machine disturbs least.
+fn now() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    Duration::from_nanos(text.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default())
 }
 
 fn millis(time: Duration) -> f64 {

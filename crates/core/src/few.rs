@@ -27,6 +27,15 @@ impl<T> Few<T> {
         };
     }
 
+    /// The items as a list.
+    pub fn into_vec(self) -> Vec<T> {
+        match self {
+            Few::None => Vec::new(),
+            Few::One(item) => vec![item],
+            Few::Many(items) => items,
+        }
+    }
+
     /// The items, to be changed in place.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
         match self {

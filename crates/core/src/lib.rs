@@ -6,6 +6,7 @@
 
 pub mod desired;
 pub mod diagnostic;
+pub mod engine;
 pub mod explain;
 pub mod few;
 pub mod lint;

@@ -4,6 +4,7 @@
 //! the `*` of a field that is not set. Parsing happens once, at the border; behind it a hostname cannot be wrong.
 //! Nothing here knows which object a name came from, and nothing here asks the DNS.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
@@ -92,6 +93,11 @@ impl Hostname {
         }
     }
 
+    /// Whether both stand for some common hostname.
+    pub fn overlaps(&self, other: &Hostname) -> bool {
+        self.contains(other) || other.contains(self)
+    }
+
     /// Whether every name that `other` stands for is one that this stands for.
     pub fn contains(&self, other: &Hostname) -> bool {
         if self.is_any() || self == other {
@@ -144,6 +150,12 @@ impl PreciseHostname {
 
     /// The name as text.
     pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Hostname {
+    fn borrow(&self) -> &str {
         &self.0
     }
 }

@@ -39,7 +39,7 @@ pub struct Book<P> {
 }
 
 /// A policy, judged.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyState<P> {
     /// The object.
     pub policy: Arc<P>,

@@ -191,7 +191,10 @@ impl Snapshot {
 
     /// Records whether a kind could be seen.
     pub fn set_visibility(&mut self, kind: Kind, visibility: Visibility) {
-        self.visibility.insert(kind, visibility);
+        match visibility {
+            Visibility::Complete => _ = self.visibility.remove(&kind),
+            hidden @ Visibility::NotVisible(_) => _ = self.visibility.insert(kind, hidden),
+        }
     }
 
     /// Whether a kind could be seen.

@@ -71,13 +71,21 @@ impl<K: Ord, V> Table<K, V> {
     where
         K: Borrow<Q>,
     {
+        self.get_key_value(key).map(|(_, value)| value)
+    }
+
+    /// The entry of a key, with the key as it is kept.
+    pub fn get_key_value<Q: Ord + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
+    where
+        K: Borrow<Q>,
+    {
         let mut node = self.root.as_deref()?;
         loop {
             match node {
                 Node::Branch(children) => node = &children[child_of(children, key)].1,
                 Node::Leaf(entries) => {
                     let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
-                    return Some(&entries[place].1);
+                    return Some((&entries[place].0, &entries[place].1));
                 }
             }
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use domain::base::iana::{Class, Rcode, Rtype};
 use domain::base::message::Message;
 use domain::base::name::ToName;
-use domain::rdata::{A, Aaaa, Cname, Ns};
+use domain::rdata::{A, Aaaa, Cname, Ns, Txt};
 use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
 
@@ -143,6 +143,7 @@ fn read(message: &Message<Vec<u8>>, name: &WireName, kind: Rtype) -> Result<Answ
             Rtype::AAAA => record.to_record::<Aaaa>()?.map(|record| record.data().addr().to_string()),
             Rtype::NS => record.to_record::<Ns<_>>()?.map(|record| plain(record.data().nsdname())),
             Rtype::CNAME => record.to_record::<Cname<_>>()?.map(|record| plain(record.data().cname())),
+            Rtype::TXT => record.to_record::<Txt<_>>()?.map(|record| joined(record.data())),
             _ => None,
         };
         let text = text.map(Str::from);
@@ -161,6 +162,12 @@ fn read(message: &Message<Vec<u8>>, name: &WireName, kind: Rtype) -> Result<Answ
 /// A name in lower case, without a dot at the end.
 fn plain(name: impl std::fmt::Display) -> String {
     name.to_string().trim_end_matches('.').to_ascii_lowercase()
+}
+
+/// The strings of a TXT record as one text.
+fn joined<O: AsRef<[u8]>>(text: &Txt<O>) -> String {
+    let bytes: Vec<u8> = text.iter().flatten().copied().collect();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn rtype_of(kind: RecordType) -> Rtype {

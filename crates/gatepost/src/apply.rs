@@ -174,8 +174,8 @@ fn wait<'e>(pause: Duration, errors: impl Iterator<Item = &'e Error>) -> Duratio
     least + least.mul_f64(chance())
 }
 
-/// A number from 0 to 1.
-fn chance() -> f64 {
+/// A number from 0 to 1 that nobody knows before.
+pub fn chance() -> f64 {
     (RandomState::new().hash_one(0) >> 11) as f64 / (1u64 << 53) as f64
 }
 

@@ -4,6 +4,7 @@
 //! It decides nothing: the rules are in `gatepost-core`, the wire shapes in `gatepost-objects`.
 
 pub mod apply;
+pub mod certificates;
 pub mod cli;
 pub mod controller;
 pub mod render;

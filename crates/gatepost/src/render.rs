@@ -5,6 +5,7 @@
 use std::ffi::OsStr;
 use std::io::IsTerminal;
 
+pub mod certificates;
 pub mod explanation;
 pub mod github;
 pub mod markdown;

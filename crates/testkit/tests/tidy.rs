@@ -93,7 +93,8 @@ fn modules_are_named_after_what_they_are() {
     for name in sources() {
         assert!(!name.ends_with("/mod.rs"), "{name}: write `foo.rs` beside `foo/`");
         for word in ["util", "helper", "manager", "handler"] {
-            let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            // cert-manager is somebody's name.
+            let stem = Path::new(&name).file_stem().unwrap_or_default().to_string_lossy().replace("cert_manager", "");
             assert!(!stem.contains(word), "{name}: `{word}` says nothing");
         }
     }

@@ -113,8 +113,11 @@ impl Certifier {
     pub async fn look(&self, wants: &BTreeMap<Key, Want>, now: i64) -> Result<Vec<State>> {
         let mut states = Vec::new();
         for (secret, want) in wants {
-            let held = turn::hold(&*self.store, secret).await?;
-            states.push(self.state(secret, want, &held, now));
+            let state = match turn::hold(&*self.store, secret).await {
+                Ok(held) => self.state(secret, want, &held, now),
+                Err(error) => self.unseen(secret, want, &error, now),
+            };
+            states.push(state);
         }
         Ok(states)
     }

@@ -51,6 +51,9 @@ pub enum Problem {
     /// The order is gone on the issuer's side, so that a new one is needed.
     #[error("the order is gone: {0}")]
     Gone(String),
+    /// Values that prove names are not answered by all servers of their zones.
+    #[error("{0}")]
+    Unanswered(String),
     /// What was issued is not what was ordered.
     #[error("the certificate is not taken: {0}")]
     Rejected(String),
@@ -99,7 +102,7 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match &self.problem {
             Problem::Unreachable(_) | Problem::RateLimited(_) | Problem::Busy(_) | Problem::Gone(_) => true,
-            Problem::Storage { .. } | Problem::Protocol(_) => true,
+            Problem::Storage { .. } | Problem::Protocol(_) | Problem::Unanswered(_) => true,
             Problem::Settings(_) | Problem::Refused { .. } | Problem::Rejected(_) => false,
         }
     }
@@ -112,6 +115,7 @@ impl Error {
             Problem::RateLimited(_) => reason::ISSUER_RATE_LIMITED,
             Problem::Refused { .. } | Problem::Gone(_) | Problem::Protocol(_) => reason::CERTIFICATE_ORDER_FAILED,
             Problem::Rejected(_) => reason::CERTIFICATE_REJECTED,
+            Problem::Unanswered(_) => reason::CHALLENGE_NOT_ANSWERED,
             Problem::Storage { .. } => reason::CERTIFICATE_NOT_STORED,
         }
     }

@@ -30,4 +30,13 @@ mod tests {
     fn rows_are_sorted() {
         assert!(ISSUERS.is_sorted_by(|a, b| a.name < b.name));
     }
+
+    #[test]
+    fn every_issuer_has_its_page() {
+        for row in ISSUERS {
+            let page = gatepost_testkit::tree::root().join(format!("docs/issuers/{}.md", row.name));
+            let text = std::fs::read_to_string(&page).unwrap();
+            assert!(text.starts_with(&format!("# {}\n", row.name)), "{}", page.display());
+        }
+    }
 }

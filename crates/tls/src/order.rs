@@ -38,6 +38,9 @@ pub struct Order {
     /// TXT values that must be answered before the issuer is told.
     #[serde(default)]
     pub challenges: Vec<Challenge>,
+    /// When it came to its step.
+    #[serde(default)]
+    pub since: i64,
     /// When the issuer was told that they are.
     #[serde(default)]
     pub told: i64,
@@ -108,6 +111,7 @@ impl Order {
             replaces: request.replaces.as_deref().map(str::to_owned),
             duration: request.duration,
             challenges: Vec::new(),
+            since: now,
             told: 0,
             wake: now,
             stumbles: 0,

@@ -1,32 +1,33 @@
 //! Worlds and streams as values of core, read by the border that reads everything else.
 
 use gatepost_core::snapshot::{Change, Object, Snapshot};
-use gatepost_objects::{Settings, read};
+use gatepost_objects::{Pool, Settings, read_with};
 
 use crate::stream::Told;
 use crate::world::{Document, Style, World};
 
 /// How many bytes are read at once.
-const CHUNK: usize = 1 << 20;
+const CHUNK: usize = 1 << 16;
 
 /// Every object of a world.
 pub fn snapshot(world: &World) -> Snapshot {
-    let mut snapshot = Snapshot::new();
-    let mut text = String::new();
-    for document in world.documents(Style::JsonLines) {
-        text.push_str(&document.text);
-        if text.len() > CHUNK {
-            objects(&text).for_each(|object| snapshot.apply(Change::Upsert(object)));
-            text.clear();
-        }
-    }
-    objects(&text).for_each(|object| snapshot.apply(Change::Upsert(object)));
-    snapshot
+    Snapshot::of(objects(world))
+}
+
+/// The objects of a world one after the other; equal parts of them are shared, as a source would.
+pub fn objects(world: &World) -> impl Iterator<Item = Object> + '_ {
+    let mut documents = world.documents(Style::JsonLines);
+    let mut pool = Pool::new();
+    let chunks = std::iter::from_fn(move || {
+        let text = chunk(&mut documents);
+        (!text.is_empty()).then(|| read_all(&text, &mut pool))
+    });
+    chunks.flatten()
 }
 
 /// One object. A document that the border refuses gives none; a test holds that there is no such document.
 pub fn object(document: &Document) -> Option<Object> {
-    objects(&document.text).next()
+    read_all(&document.text, &mut Pool::new()).next()
 }
 
 /// One change of a stream.
@@ -37,6 +38,17 @@ pub fn change(told: &Told) -> Option<Change> {
     }
 }
 
-fn objects(text: &str) -> impl Iterator<Item = Object> + use<> {
-    read("world", text.as_bytes(), &Settings::default()).objects.into_iter().map(|read| read.object)
+fn chunk(documents: &mut impl Iterator<Item = Document>) -> String {
+    let mut text = String::new();
+    for document in documents {
+        text.push_str(&document.text);
+        if text.len() > CHUNK {
+            break;
+        }
+    }
+    text
+}
+
+fn read_all(text: &str, pool: &mut Pool) -> impl Iterator<Item = Object> + use<> {
+    read_with("world", text.as_bytes(), &Settings::default(), pool).objects.into_iter().map(|read| read.object)
 }

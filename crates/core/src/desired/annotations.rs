@@ -40,6 +40,9 @@ pub struct Entry<'a> {
 impl<'a> Annotations<'a> {
     /// The annotations of an object.
     pub fn of(meta: &'a Meta, prefixes: &[Str]) -> Self {
+        if meta.annotations.is_empty() {
+            return Annotations::default();
+        }
         let mut found: Vec<Entry<'a>> = meta.annotations.iter().filter_map(|(k, v)| entry(k, v, prefixes)).collect();
         found.sort_by_key(|entry| (entry.name, entry.prefix));
         let mut annotations = Annotations::default();

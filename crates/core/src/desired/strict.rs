@@ -32,7 +32,7 @@ mod why;
 pub(crate) use certificates::{SecretDecision, Wish, decide as decide_secret};
 pub(crate) use claims::{Contribution, of_route};
 pub(crate) use outlets::{HallOutlets, Outlets};
-pub(crate) use records::{Bid, Decision, decide as decide_name, names_of};
+pub(crate) use records::{Bid, Decision, Rest as NameRest, decide as decide_name, names_of};
 pub(crate) use selection::Selected;
 
 /// What everybody looks at.
@@ -88,7 +88,11 @@ pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, ot
         assembly.selected(&Selected::set(set, settings));
     }
     contributions.iter().for_each(|contribution| assembly.route(contribution));
-    names.iter().for_each(|(name, decision)| assembly.name(name, decision, !covered.contains(name.as_str())));
+    let covered: BTreeSet<Str> = covered.into_iter().map(Str::from).collect();
+    assembly.desired.records.reserve(names.len());
+    for (name, decision) in names {
+        assembly.take_name(name, decision, covered.is_empty() || !covered.contains(name.as_str()));
+    }
     secrets.into_iter().for_each(|secret| assembly.secret(secret));
     assembly.finish()
 }
@@ -135,6 +139,15 @@ impl Assembly {
         if let Some(rest) = decision.rest() {
             self.desired.withheld.extend(rest.withheld.iter().cloned());
         }
+    }
+
+    /// The same, where the decision is not needed any more.
+    fn take_name(&mut self, name: &Hostname, decision: Decision, is_owner: bool) {
+        if let Some(rest) = decision.rest() {
+            self.desired.withheld.extend(rest.withheld.iter().cloned());
+        }
+        let records = if is_owner { &mut self.desired.records } else { &mut self.desired.covered };
+        decision.into_records(name, records);
     }
 
     /// Adds a certificate.
@@ -221,7 +234,10 @@ impl<'a> Ledger<'a> {
 fn decide_names(contributions: &[Contribution]) -> Vec<(&Hostname, Decision)> {
     let wanted = contributions.iter().flat_map(|c| names_of(c).map(move |name| (front(name), name, c)));
     let mut wanted: Vec<(u128, &Hostname, &Contribution)> = wanted.collect();
-    wanted.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)));
+    let place = |contribution: &Contribution| std::ptr::from_ref(contribution).addr();
+    wanted.sort_unstable_by(|a, b| {
+        a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)).then_with(|| place(a.2).cmp(&place(b.2)))
+    });
     let mut decided = Vec::with_capacity(wanted.len());
     let mut bids = Vec::new();
     for same in wanted.chunk_by(|a, b| a.0 == b.0 && a.1 == b.1) {

@@ -78,7 +78,7 @@ pub fn explicit<'a>(
 }
 
 /// The names above a name, closest first.
-fn above(name: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn above(name: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest)).skip(1)
 }
 

@@ -3,8 +3,11 @@
 //! A change is a fact of a source, never a decision. It carries the object whole, so that telling the same twice, or
 //! telling only the last of several, leads to the same snapshot.
 
+use std::sync::Arc;
+
 use super::{Object, Snapshot, Visibility};
 use crate::model::{Kind, ObjectRef};
+use crate::table::Table;
 
 /// One fact of a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +19,53 @@ pub enum Change {
     Delete(ObjectRef),
     /// All objects of the kind were told, or they cannot be told and why.
     Sight(Kind, Visibility),
+}
+
+impl Change {
+    /// What leads from one snapshot to another of the same origin.
+    pub fn between(before: &Snapshot, after: &Snapshot) -> Vec<Change> {
+        let mut all = Vec::new();
+        differences(&before.classes, &after.classes, Object::GatewayClass, &mut all);
+        differences(&before.gateways, &after.gateways, Object::Gateway, &mut all);
+        differences(&before.listener_sets, &after.listener_sets, Object::ListenerSet, &mut all);
+        differences(&before.routes, &after.routes, Object::Route, &mut all);
+        differences(&before.grants, &after.grants, Object::ReferenceGrant, &mut all);
+        differences(&before.namespaces, &after.namespaces, Object::Namespace, &mut all);
+        differences(&before.services, &after.services, Object::Service, &mut all);
+        differences(&before.secrets, &after.secrets, Object::Secret, &mut all);
+        differences(&before.config_maps, &after.config_maps, Object::ConfigMap, &mut all);
+        differences(&before.dns_policies, &after.dns_policies, Object::DnsPolicy, &mut all);
+        differences(&before.tls_policies, &after.tls_policies, Object::TlsPolicy, &mut all);
+        let kinds = Kind::ALL.into_iter().filter(|kind| before.visibility(*kind) != after.visibility(*kind));
+        all.extend(kinds.map(|kind| Change::Sight(kind, after.visibility(kind).clone())));
+        all
+    }
+}
+
+/// Walks two tables side by side.
+fn differences<K: Ord, T: Clone + Eq>(
+    before: &Table<K, Arc<T>>,
+    after: &Table<K, Arc<T>>,
+    object: impl Fn(T) -> Object,
+    into: &mut Vec<Change>,
+) {
+    let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
+    loop {
+        let order = match (old.peek(), new.peek()) {
+            (None, None) => return,
+            (Some((a, _)), Some((b, _))) => a.cmp(b),
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+        };
+        let gone = if order.is_le() { old.next() } else { None };
+        let there = if order.is_ge() { new.next() } else { None };
+        match (gone, there) {
+            (Some((_, a)), Some((_, b))) if a == b => {}
+            (_, Some((_, object_now))) => into.push(Change::Upsert(object((**object_now).clone()))),
+            (Some((_, before)), None) => into.push(Change::Delete(object((**before).clone()).object())),
+            (None, None) => return,
+        }
+    }
 }
 
 impl Snapshot {
@@ -37,6 +87,23 @@ impl Snapshot {
 mod tests {
     use super::*;
     use crate::model::{Meta, Service};
+
+    #[test]
+    fn what_lies_between_two_snapshots_leads_from_one_to_the_other() {
+        let service = |name: &str, label: &str| {
+            let mut meta = Meta::named("a", name);
+            meta.labels.insert("l".into(), label.into());
+            Object::Service(Service { meta, ports: Vec::new() })
+        };
+        let mut before = Snapshot::of([service("x", "1"), service("y", "1"), service("z", "1")]);
+        let mut after = Snapshot::of([service("w", "1"), service("y", "2"), service("z", "1")]);
+        after.set_visibility(Kind::Secret, Visibility::NotVisible("forbidden".into()));
+        let changes = Change::between(&before, &after);
+        assert_eq!(changes.len(), 4);
+        changes.into_iter().for_each(|change| before.apply(change));
+        assert_eq!(before, after);
+        assert!(Change::between(&before, &after).is_empty());
+    }
 
     #[test]
     fn changes_lead_to_the_same_snapshot_when_told_twice() {

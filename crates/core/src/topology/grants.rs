@@ -29,6 +29,17 @@ impl Grants {
         grants
     }
 
+    /// Reads the grants of one namespace again.
+    pub(crate) fn refresh(&mut self, snapshot: &Snapshot, namespace: &Str) {
+        let from = Key::new(namespace.clone(), "");
+        let here = snapshot.grants.range(from..).take_while(|(key, _)| key.namespace == *namespace);
+        let here: Vec<_> = here.map(|(_, grant)| grant.clone()).collect();
+        match here.is_empty() {
+            true => _ = self.0.remove(namespace),
+            false => _ = self.0.insert(namespace.clone(), here),
+        }
+    }
+
     /// Whether the reference stays in its namespace or a grant permits it. Whether the target exists is never looked at, so
     /// that nothing about a foreign namespace is disclosed.
     pub fn permit(&self, referrer: Referrer<'_>, target: &Reference) -> bool {

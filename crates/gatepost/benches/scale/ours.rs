@@ -2,7 +2,8 @@
 
 use gatepost_core::desired::settings::Profile;
 use gatepost_core::desired::{self, Desired, Settings};
-use gatepost_core::snapshot::{Change, Snapshot};
+use gatepost_core::engine::Engine;
+use gatepost_core::snapshot::{Change, Object, Origin, Snapshot};
 use gatepost_core::topology::{Scope, Topology};
 
 /// Everything that ought to exist, certificates included.
@@ -18,21 +19,26 @@ pub(super) fn external_dns(snapshot: &Snapshot) -> Desired {
 }
 
 /// A world that is kept up to date while changes come in.
-pub(super) struct Kept {
-    snapshot: Snapshot,
-    desired: Desired,
-}
+pub(super) struct Kept(Engine);
 
 impl Kept {
-    pub(super) fn new(snapshot: Snapshot) -> Kept {
-        let desired = strict(&snapshot);
-        Kept { snapshot, desired }
+    /// Takes all objects in at once.
+    pub(super) fn new(objects: impl IntoIterator<Item = Object>) -> Kept {
+        let mut engine = Engine::new(Settings::default(), Scope::default(), Origin::Files);
+        engine.apply(objects.into_iter().map(Change::Upsert));
+        Kept(engine)
     }
 
-    /// Takes one change in; how many records there are then.
+    /// Takes one change in, and asks for the records and certificates of whatever is different then; how many there are.
     pub(super) fn change(&mut self, change: Change) -> usize {
-        self.snapshot.apply(change);
-        self.desired = strict(&self.snapshot);
-        self.desired.records.len()
+        let delta = self.0.apply([change]);
+        let world = self.0.world();
+        let records: usize = delta.names.iter().map(|name| world.records(name).len()).sum();
+        records + delta.certificates.iter().filter(|secret| world.certificate(secret).is_some()).count()
+    }
+
+    /// Everything that ought to exist now.
+    pub(super) fn desired(&self) -> Desired {
+        self.0.world().desired()
     }
 }

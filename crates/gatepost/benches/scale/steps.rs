@@ -8,7 +8,7 @@ use super::cost::{self, number};
 use super::ours::Kept;
 use super::rows::{Row, time, times};
 use super::sizes::{self, Folder};
-use super::{Outcome, peer};
+use super::{Outcome, ours, peer};
 
 /// Changes are taken until so much time has passed, and at most so many.
 const BUDGET_MS: f64 = 4000.0;
@@ -67,8 +67,11 @@ fn measure(world: &str) -> Outcome<Value> {
 pub(super) fn child(name: &str) -> Outcome<Value> {
     let world = sizes::world(name)?;
     let empty = cost::resident();
-    let mut kept = Kept::new(values::snapshot(&world));
+    let mut kept = Kept::new(values::objects(&world));
     let steady = cost::resident() - empty;
+    if kept.desired() != ours::strict(&values::snapshot(&world)) {
+        return Err(format!("{name}: the engine and the computation from scratch disagree").into());
+    }
     let route = typical(&world, &mut kept, Event::RouteEdited);
     let listener = typical(&world, &mut kept, Event::ListenerAdded);
     let kib = steady * 1024.0 / world.size().routes.max(1) as f64;

@@ -7,6 +7,7 @@ use clap::Args;
 use gatepost_core::reason;
 
 use super::flags::Publishing;
+use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::ProviderFlags;
 use super::plan::told;
@@ -38,6 +39,8 @@ pub(super) struct Apply {
     #[command(flatten)]
     provider: ProviderFlags,
     #[command(flatten)]
+    issuing: IssuingFlags,
+    #[command(flatten)]
     planning: PlanningFlags,
     #[command(flatten)]
     publishing: Publishing,
@@ -52,6 +55,7 @@ impl Apply {
         self.publishing.refuse_idle_resolver()?;
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let mut session = Session::open(flags, self.planning.mode() == Mode::Act)?;
+        block_on(session.issue(&self.issuing, flags))?;
         let objects = Objects::read_for(&self.input, self.publishing.namespace())?;
         super::warn_unreadable(&objects);
         let decision = block_on(session.decide(&objects))?;
@@ -67,6 +71,7 @@ impl Apply {
         let (pass, kept) =
             block_on(async { Ok(session.write(decision, &mut |done, all| progress.tell(done, all)).await) })?;
         progress.end();
+        let (pass, missing) = block_on(self.certify(&mut session, &objects, pass))?;
         self.show(out, &objects, &pass)?;
         if let Err(error) = kept {
             return Err(Failure::Unreadable(anyhow::anyhow!("--state-dir: what was done could not be kept: {error}")));
@@ -80,7 +85,39 @@ impl Apply {
         if pass.plan.is_braked() {
             let _ = writeln!(std::io::stderr(), "refused: {}", inert(&refusal(&pass.plan)));
         }
-        Ok(self.ending(&pass))
+        for line in &missing {
+            let _ = writeln!(std::io::stderr(), "error: {}", inert(line));
+        }
+        Ok(match self.ending(&pass) {
+            Ending::Done if !missing.is_empty() => Ending::Incomplete,
+            ending => ending,
+        })
+    }
+
+    /// Goes on until every certificate is there or nothing more comes of waiting; says which names have none, and why.
+    async fn certify(
+        &self,
+        session: &mut Session,
+        objects: &Objects,
+        mut pass: Pass,
+    ) -> Result<(Pass, Vec<String>), Failure> {
+        let end = Instant::now() + self.issuing.patience();
+        loop {
+            let again = match session.certify(objects, &mut pass).await {
+                Ok(again) => again,
+                Err(error) => return Ok((pass, vec![format!("certificates: {error}")])),
+            };
+            let Some(certificates) = &session.certificates else { return Ok((pass, Vec::new())) };
+            let wait = certificates.pause().filter(|wait| !again && Instant::now() + *wait < end);
+            if Instant::now() > end || (!again && wait.is_none()) {
+                return Ok((pass, certificates.missing()));
+            }
+            tokio::time::sleep(wait.unwrap_or_default()).await;
+            let decision = session.decide(objects).await?;
+            let (mut next, kept) = session.write(decision, &mut |_, _| ()).await;
+            next.notes.extend(kept.err().map(|error| format!("--state-dir: what was done could not be kept: {error}")));
+            pass = pass.followed_by(next);
+        }
     }
 
     /// The plan is not the one that was asked for: it is shown, and nothing is written.

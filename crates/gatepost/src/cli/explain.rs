@@ -1,6 +1,7 @@
 //! `gatepost explain HOSTNAME`: the whole chain and its first broken link; `explain REASON`: the page of a reason.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 use gatepost_core::desired;
@@ -8,10 +9,11 @@ use gatepost_core::explain::{Explanation, Publication};
 use gatepost_core::lint::World;
 use gatepost_core::names::Hostname;
 use gatepost_core::reason::Reason;
+use gatepost_tls::certifier::State;
 
 use super::flags::Publishing;
 use super::{Ending, Failure, Format, Input};
-use crate::render::{Colour, explanation};
+use crate::render::{Colour, certificates, explanation};
 use crate::source::Objects;
 use crate::view::explain::ExplainView;
 use crate::view::write_json;
@@ -27,6 +29,9 @@ pub(super) struct Explain {
     subject: String,
     #[command(flatten)]
     input: Input,
+    /// Where `serve` and `apply` put certificates, to show what is there and how far orders are
+    #[arg(long, value_name = "DIR", env = "GATEPOST_CERT_DIR")]
+    cert_dir: Option<PathBuf>,
     #[command(flatten)]
     publishing: Publishing,
     /// Output format
@@ -49,14 +54,39 @@ impl Explain {
         let world = World { snapshot: objects.snapshot(), topology: &topology };
         let mut explained = Explanation::of(world, &hostname);
         let desired = desired::build(objects.snapshot(), &topology, &settings);
-        let published = Publication::of(world, &desired, &explained);
+        let mut published = Publication::of(world, &desired, &explained);
+        let states = self.states(&desired, &objects, &mut published)?;
         place(&objects, &mut explained);
         match self.output {
-            Format::Json => write_json(out, &ExplainView::of(&explained, &published))?,
-            Format::Text => write!(out, "{}", explanation::render(&explained, &published, Colour::detect()))?,
+            Format::Json => write_json(out, &ExplainView::of(&explained, &published).with_issuing(&states))?,
+            Format::Text => {
+                write!(out, "{}", explanation::render(&explained, &published, Colour::detect()))?;
+                for line in states.iter().flat_map(|state| certificates::walk(state, hostname.as_str())) {
+                    writeln!(out, "{line}")?;
+                }
+            }
         }
         let right = explained.works() && published.is_published();
         Ok(if right { Ending::Done } else { Ending::No })
+    }
+
+    /// What is known of the certificates that the hostname's listeners use, where a directory of certificates is named.
+    fn states(
+        &self,
+        desired: &desired::Desired,
+        objects: &Objects,
+        published: &mut Publication,
+    ) -> Result<Vec<State>, Failure> {
+        let Some(directory) = &self.cert_dir else { return Ok(Vec::new()) };
+        let states = super::session::block_on(async {
+            let mut kept = super::flags::issuing::look(directory, Default::default()).await?;
+            let states = kept.look(desired, objects.snapshot(), crate::certificates::now()).await;
+            states.map(<[State]>::to_vec).map_err(|error| Failure::usage(error.to_string()))
+        })?;
+        let is_used = |state: &State| published.certificates.iter().any(|walk| walk.secret == state.secret);
+        let states: Vec<State> = states.into_iter().filter(is_used).collect();
+        crate::certificates::overlay(published, &states, &self.subject.to_ascii_lowercase());
+        Ok(states)
     }
 
     fn reason(&self, out: &mut dyn Write, reason: Reason) -> Result<Ending, Failure> {

@@ -9,12 +9,15 @@ use gatepost_core::desired::change::Change;
 use gatepost_core::desired::{self, Desired};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::reason::Severity;
+use gatepost_tls::budget::Forecast;
 
 use super::flags::Publishing;
+use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::ProviderFlags;
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
+use crate::certificates::Certificates;
 use crate::render::{Colour, inert, markdown, plan, zonefile};
 use crate::run::Decision;
 use crate::source::Objects;
@@ -44,6 +47,8 @@ pub(super) struct Plan {
     #[command(flatten)]
     provider: ProviderFlags,
     #[command(flatten)]
+    issuing: IssuingFlags,
+    #[command(flatten)]
     planning: PlanningFlags,
     #[command(flatten)]
     publishing: Publishing,
@@ -68,12 +73,19 @@ struct Shown {
     change: Option<Change>,
     plan: Option<gatepost_core::plan::Plan>,
     unread: Vec<String>,
+    orders: Option<Forecast>,
 }
 
 impl Plan {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
-        let settings = self.publishing.settings()?;
-        let session = self.session()?;
+        let mut settings = self.publishing.settings()?;
+        let mut session = self.session()?;
+        if let Some(most) = self.issuing.most_names() {
+            settings.certificate_names = most;
+            if let Some(session) = &mut session {
+                session.line.publishing.certificate_names = most;
+            }
+        }
         if self.expect_no_changes && self.diff.is_none() && session.is_none() {
             return Err(Failure::usage(
                 "--expect-no-changes needs something to compare with: add --diff or --provider",
@@ -103,8 +115,12 @@ impl Plan {
         &self,
         objects: &Objects,
         settings: &desired::Settings,
-        session: Option<Session>,
+        mut session: Option<Session>,
     ) -> Result<Shown, Failure> {
+        let certificates = block_on(self.issuing.look())?;
+        if let (Some(session), Some(certificates)) = (&mut session, &certificates) {
+            session.beside = certificates.beside();
+        }
         let decision = match &session {
             Some(session) => Some(block_on(session.decide(objects))?),
             None => None,
@@ -130,7 +146,11 @@ impl Plan {
             }
             None => None,
         };
-        Ok(Shown { desired, change, plan, unread })
+        let orders = match &certificates {
+            Some(certificates) => Some(block_on(forecast(certificates, objects, &desired))?),
+            None => None,
+        };
+        Ok(Shown { desired, change, plan, unread, orders })
     }
 
     fn desired(&self, objects: &Objects, settings: &desired::Settings) -> Desired {
@@ -139,14 +159,18 @@ impl Plan {
     }
 
     fn write(&self, out: &mut dyn Write, objects: &Objects, shown: &Shown) -> Result<(), Failure> {
-        let Shown { desired, change, plan: decided, .. } = shown;
+        let Shown { desired, change, plan: decided, orders, .. } = shown;
         match self.output {
             Format::Json => {
                 let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
-                write_json(out, &PlanView::of(desired, change.as_ref(), diagnostics).with(decided.as_ref(), None))?;
+                let view = PlanView::of(desired, change.as_ref(), diagnostics).with(decided.as_ref(), None);
+                write_json(out, &view.with_orders(orders.as_ref()))?;
             }
             Format::Text => {
                 plan::write(out, desired, change.as_ref(), decided.as_ref(), objects, Colour::detect())?;
+                if let Some(orders) = orders.as_ref().filter(|orders| orders.orders > 0) {
+                    writeln!(out, "certificates: {}", inert(&orders.to_string()))?;
+                }
                 if let Some(decided) = decided.as_ref().filter(|decided| !decided.steps.is_empty()) {
                     writeln!(out, "write it with `gatepost apply --plan {}` and the same flags", decided.digest)?;
                 }
@@ -168,6 +192,12 @@ impl Plan {
             Ending::Done
         }
     }
+}
+
+/// What it takes to have all certificates.
+async fn forecast(certificates: &Certificates, objects: &Objects, desired: &Desired) -> Result<Forecast, Failure> {
+    let forecast = certificates.forecast(desired, objects.snapshot(), crate::certificates::now()).await;
+    forecast.map_err(|error| Failure::usage(error.to_string()))
 }
 
 /// Adds what was odd about reading the objects, worst first, with positions.

@@ -5,15 +5,17 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use gatepost_tls::certifier::State;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::flags::Publishing;
+use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
-use crate::apply::Mode;
+use crate::apply::{Mode, chance};
 use crate::render::inert;
 use crate::run::Pass;
 use crate::source::Objects;
@@ -45,16 +47,28 @@ pub(super) struct Serve {
     #[command(flatten)]
     provider: ProviderFlags,
     #[command(flatten)]
+    issuing: IssuingFlags,
+    #[command(flatten)]
     planning: PlanningFlags,
     #[command(flatten)]
     publishing: Publishing,
 }
 
+/// More passes do not follow one another at once, whatever orders need.
+const MOST_PASSES: usize = 4;
 /// No pass comes sooner after the last one than this, unless a file changed.
 const SOONEST: Duration = Duration::from_secs(1);
+/// Clocks may be set, so nobody sleeps for longer than an hour.
+const LONGEST_WAIT: u64 = 3600;
 
 /// An address that is due and could not be asked for in the last pass has to wait for this long.
 const OVERDUE: Duration = Duration::from_secs(30);
+
+/// What was not done in a pass is tried again after this long, unless the provider asks for more.
+const AGAIN: Duration = Duration::from_secs(10);
+
+/// How long a pass that is under way may go on when it is time to stop.
+const GRACE: Duration = Duration::from_secs(5);
 
 impl Serve {
     pub(super) fn run(mut self, out: &mut dyn Write) -> Result<Ending, Failure> {
@@ -73,6 +87,7 @@ impl Serve {
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
         let writes = self.planning.mode() == Mode::Act;
         let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
+        session.issue(&self.issuing, flags).await?;
         let objects = Objects::read(&self.input)?;
         let listener = TcpListener::bind(self.http_addr)
             .await
@@ -91,14 +106,25 @@ impl Serve {
         post(&board, &pass);
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
+        let mut wait = pause(&pass, is_embedded, self.interval);
+        let mut stop = std::pin::pin!(stopped());
         loop {
             let is_new = tokio::select! {
-                () = stopped() => break,
+                () = &mut stop => break,
                 Some(()) = changed.recv() => true,
-                () = due(&session, is_embedded, self.interval) => false,
+                () = due(&session, wait) => false,
             };
             while changed.try_recv().is_ok() {}
-            self.again(out, &mut session, &board, &mut screen, is_new).await?;
+            let mut work = std::pin::pin!(self.again(out, &mut session, &board, &mut screen, is_new));
+            let pass = tokio::select! {
+                pass = &mut work => pass?,
+                () = &mut stop => {
+                    // Whatever is left then was not written, and the next start begins with it.
+                    let _ = tokio::time::timeout(GRACE, work).await;
+                    break;
+                }
+            };
+            wait = pass.map_or(wait, |pass| pause(&pass, is_embedded, self.interval));
         }
         Ok(Ending::Done)
     }
@@ -111,7 +137,7 @@ impl Serve {
         board: &web::Shared,
         screen: &mut screen::Screen,
         is_new: bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<Pass>, Failure> {
         let read = Objects::read(&self.input);
         if let (Ok(objects), true) = (&read, is_new) {
             super::warn_unreadable(objects);
@@ -124,50 +150,92 @@ impl Serve {
             Ok(pass) => {
                 screen.tell(out, &pass, is_new)?;
                 post(board, &pass);
-                Ok(())
+                Ok(Some(pass))
             }
             Err(Failure::Unheard) => Err(Failure::Unheard),
             Err(Failure::Unreadable(error) | Failure::Usage(error)) => {
                 writeln!(out, "! nothing changed: {}", inert(&format!("{error:#}")))?;
                 out.flush()?;
-                Ok(())
+                Ok(None)
             }
         }
     }
 }
 
 /// One pass over the line.
+///
+/// Orders that need other TXT values than before have them published at once, by further passes.
 async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure> {
-    let decision = session.decide(objects).await?;
-    let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
-    let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
-    pass.notes.extend(unkept);
-    Ok(pass)
+    let mut last: Option<Pass> = None;
+    for _ in 0..MOST_PASSES {
+        let decision = session.decide(objects).await?;
+        let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
+        let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
+        pass.notes.extend(unkept);
+        let again = session.certify(objects, &mut pass).await;
+        if let Err(error) = &again {
+            pass.notes.push(format!("certificates: {error}"));
+        }
+        let pass = match last.take() {
+            Some(last) => last.followed_by(pass),
+            None => pass,
+        };
+        if !matches!(again, Ok(true)) {
+            return Ok(pass);
+        }
+        last = Some(pass);
+    }
+    last.ok_or_else(|| Failure::usage("no pass was made"))
 }
 
-/// Ends when the provider is to be compared again: after the interval, or when an address behind a name may have changed.
-async fn due(session: &Session, is_embedded: bool, interval: Duration) {
+/// How long to wait after a pass until the provider is compared again; for ever where nothing can have changed.
+fn pause(pass: &Pass, is_embedded: bool, interval: Duration) -> Option<Duration> {
+    let asked = pass.outcome.failed.values().filter_map(|error| error.retry_after()).max().unwrap_or_default();
+    let is_whole = pass.unread.is_empty() && pass.outcome.failed.is_empty();
+    match (is_whole, is_embedded) {
+        (true, true) => None,
+        (true, false) => Some(interval.max(SOONEST)),
+        (false, true) => Some(AGAIN.max(asked)),
+        (false, false) => Some(AGAIN.min(interval).max(SOONEST).max(asked)),
+    }
+}
+
+/// Ends when the provider is to be compared again, or when an address behind a name may have changed.
+async fn due(session: &Session, comparing: Option<Duration>) {
     let resolving = session.line.resolver.as_ref().and_then(|resolver| resolver.next_due());
     let resolving = resolving.map(|due| match due.saturating_duration_since(Instant::now()) {
         Duration::ZERO => OVERDUE,
         wait => wait.max(SOONEST),
     });
-    let comparing = (!is_embedded).then_some(interval.max(SOONEST));
-    match [resolving, comparing].into_iter().flatten().min() {
-        Some(wait) => tokio::time::sleep(wait).await,
+    let ordering = session.certificates.as_ref().and_then(|certificates| certificates.round().wake);
+    let ordering = ordering.map(|wake| {
+        let wait = u64::try_from(wake.saturating_sub(crate::certificates::now())).unwrap_or(0);
+        Duration::from_secs(wait.min(LONGEST_WAIT)).max(SOONEST)
+    });
+    match [resolving, comparing, ordering].into_iter().flatten().min() {
+        // Up to a tenth more, so that many that were started at once do not come at once for ever.
+        Some(wait) => tokio::time::sleep(wait + wait.mul_f64(chance() / 10.0)).await,
         None => std::future::pending().await,
     }
 }
 
 /// Tells over HTTP what a pass came to.
 fn post(board: &web::Shared, pass: &Pass) {
-    let view = PlanView::of(&pass.desired, None, Vec::new()).with(Some(&pass.plan), Some(&pass.outcome));
+    let view = PlanView::of(&pass.desired, None, Vec::new())
+        .with(Some(&pass.plan), Some(&pass.outcome))
+        .with_issuing(&pass.issuing);
     let plan = serde_json::to_string_pretty(&view).unwrap_or_default();
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
     let metrics = metrics(pass);
     *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) =
         web::Board { unready, plan, metrics, ..web::Board::default() };
+}
+
+/// How many names wait for a certificate.
+fn missing(pass: &Pass) -> usize {
+    let waits = |state: &State| state.wanted.iter().filter(|name| !state.serves(name)).count();
+    pass.issuing.iter().map(waits).sum()
 }
 
 fn metrics(pass: &Pass) -> String {
@@ -178,6 +246,8 @@ fn metrics(pass: &Pass) -> String {
         ("zones", pass.plan.epochs.len()),
         ("unreadable", pass.unread.len()),
         ("failed", pass.outcome.failed.len()),
+        ("certificates", pass.desired.certificates.len()),
+        ("certificate_names_missing", missing(pass)),
     ];
     let mut text = String::new();
     for (name, count) in counts {
@@ -196,5 +266,41 @@ pub(super) async fn stopped() {
     tokio::select! {
         _ = tokio::signal::ctrl_c() => {}
         _ = terminate.recv() => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gatepost_dns::provider::{Error, Problem};
+
+    fn after(failure: Option<Option<Duration>>, unread: &[&str]) -> Pass {
+        let mut pass = Pass {
+            desired: Default::default(),
+            plan: Default::default(),
+            outcome: Default::default(),
+            unread: unread.iter().map(|text| (*text).to_owned()).collect(),
+            notes: Vec::new(),
+            issuing: Vec::new(),
+        };
+        let error = |retry_after| Error { retry_after, ..Error::new(Problem::Stale("x".to_owned())) };
+        pass.outcome.failed.extend(failure.map(|wait| (0, error(wait))));
+        pass
+    }
+
+    #[test]
+    fn what_was_not_done_is_tried_again_soon_but_not_before_it_is_welcome() {
+        let (minute, second) = (Duration::from_secs(60), Duration::from_secs(1));
+        let rows = [
+            (after(None, &[]), true, minute, None),
+            (after(None, &[]), false, minute, Some(minute)),
+            (after(None, &["zone"]), false, minute, Some(AGAIN)),
+            (after(Some(None), &[]), true, minute, Some(AGAIN)),
+            (after(Some(None), &[]), false, second, Some(second)),
+            (after(Some(Some(minute * 5)), &[]), false, minute, Some(minute * 5)),
+        ];
+        for (i, (pass, is_embedded, interval, expected)) in rows.into_iter().enumerate() {
+            assert_eq!(pause(&pass, is_embedded, interval), expected, "row {i}");
+        }
     }
 }

@@ -13,9 +13,11 @@ use gatepost_dns::providers::embedded::Embedded;
 
 use super::Failure;
 use super::flags::Publishing;
+use super::flags::issuing::{IssuingFlags, Places};
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlag, ProviderFlags};
 use crate::apply::{Mode, Progress};
+use crate::certificates::{self, Certificates};
 use crate::run::{Beside, Decision, Line, Pass, Seen, derived_zones};
 use crate::source::Objects;
 use crate::state::State;
@@ -32,6 +34,8 @@ pub(super) struct Session {
     pub(super) beside: Beside,
     /// The embedded server, where that is the provider.
     pub(super) local: Option<Local>,
+    /// The certificates, where somebody issues them.
+    pub(super) certificates: Option<Certificates>,
 }
 
 /// The embedded server.
@@ -102,7 +106,7 @@ impl Session {
         };
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
-        Ok(Session { line, provider, state, beside: Beside::default(), local })
+        Ok(Session { line, provider, state, beside: Beside::default(), local, certificates: None })
     }
 
     /// What ought to exist against what does.
@@ -118,6 +122,44 @@ impl Session {
             local.prepare(&desired).await?;
         }
         Ok(self.line.decide(seen, desired, &self.beside, self.state.memory(), &*self.provider).await)
+    }
+
+    /// Opens the issuer that is named. Challenges are to be answered by the embedded server, or by those that the provider names.
+    pub(super) async fn issue(&mut self, issuing: &IssuingFlags, flags: Flags<'_>) -> Result<(), Failure> {
+        if let Some(most) = issuing.most_names() {
+            self.line.publishing.certificate_names = most;
+        }
+        let servers = match &self.local {
+            Some(local) => vec![local.server.address().to_string()],
+            None => flags.provider.servers(),
+        };
+        let resolvers = flags.publishing.resolvers();
+        let places =
+            Places { servers, zones: flags.provider.rfc2136_zones(), is_alone: self.local.is_some(), resolvers };
+        self.certificates = issuing.open(places).await?;
+        self.beside = self.certificates.as_ref().map(Certificates::beside).unwrap_or_default();
+        Ok(())
+    }
+
+    /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
+    /// once, because other TXT values are wanted now.
+    pub(super) async fn certify(&mut self, objects: &Objects, pass: &mut Pass) -> Result<bool, String> {
+        let Some(certificates) = &mut self.certificates else { return Ok(false) };
+        if self.line.mode == Mode::Observe {
+            return Ok(false);
+        }
+        let snapshot = objects.snapshot();
+        if pass.unread.is_empty() && pass.outcome.is_complete() {
+            certificates.forget_retired().await.map_err(|error| error.to_string())?;
+        }
+        let advanced = certificates.advance(&pass.desired, snapshot, certificates::now()).await;
+        self.beside = certificates.beside();
+        advanced.map_err(|error| error.to_string())?;
+        let round = certificates.round();
+        certificates::reflect(&mut pass.desired, snapshot, &round.states);
+        pass.issuing = round.states.clone();
+        pass.notes.extend(round.events.iter().map(|(secret, text)| format!("certificate {secret}: {text}")));
+        Ok(round.needs_publishing)
     }
 
     /// Writes what was decided, and remembers it; says what could not be kept.

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use gatepost_core::plan::{Held, Plan, SetChange, Step, Verb};
 use gatepost_core::reason::Reason;
+use gatepost_dns::provider::Error;
 
 use super::{Colour, inert_line};
 use crate::apply::Outcome;
@@ -124,12 +125,17 @@ fn ending(i: usize, step: &Step, outcome: Option<&Outcome>, colour: Colour) -> S
     let because = || colour.paint("2", &inert_line(&format!("because {}", step.because)));
     let Some(outcome) = outcome else { return because() };
     match outcome.failed.get(&i) {
-        Some(error) => colour.paint("31", &inert_line(&format!("FAILED: {error}"))),
+        Some(error) => colour.paint("31", &inert_line(&format!("FAILED: {error}{}", rest(error)))),
         None if outcome.skipped.contains(&i) => {
             colour.paint("33", "not tried, because a change that it waits for failed")
         }
         None => because(),
     }
+}
+
+/// How long a server asks to be left alone.
+fn rest(error: &Error) -> String {
+    error.retry_after().map(|wait| format!(" (it asks to be left alone for {} s)", wait.as_secs())).unwrap_or_default()
 }
 
 /// What is held, by reason: the brakes first, each reason with its help once.

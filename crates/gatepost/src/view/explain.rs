@@ -2,8 +2,10 @@
 
 use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Held, Link, Publication, Role};
 use gatepost_core::reason::Reason;
+use gatepost_tls::certifier::State;
 use serde::Serialize;
 
+use super::certificates::IssuingView;
 use super::diagnostic::DiagnosticView;
 
 /// What is to be said about a hostname.
@@ -16,6 +18,8 @@ pub struct ExplainView {
     records: Vec<super::plan::RecordView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     certificates: Vec<CertificateView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    issuing: Vec<IssuingView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     withheld: Vec<super::plan::WithheldView>,
     chains: Vec<ChainView>,
@@ -81,11 +85,20 @@ impl ExplainView {
             published: published.is_published(),
             records: published.records.iter().map(super::plan::record).collect(),
             certificates: published.certificates.iter().map(certificate).collect(),
+            issuing: Vec::new(),
             withheld: published.withheld.iter().map(super::plan::withheld).collect(),
             chains: explanation.chains.iter().map(chain).collect(),
             open_listeners: explanation.open_listeners.iter().map(ToString::to_string).collect(),
             similar: explanation.similar.clone(),
         }
+    }
+}
+
+impl ExplainView {
+    /// The same with what is known of the certificates that are issued here.
+    pub fn with_issuing(mut self, states: &[State]) -> Self {
+        self.issuing = states.iter().map(IssuingView::of).collect();
+        self
     }
 }
 

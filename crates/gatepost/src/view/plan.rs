@@ -6,8 +6,11 @@ use gatepost_core::model::{self, Reference};
 use gatepost_core::plan::Plan;
 use gatepost_core::policy::{HostnameReport, PolicyReport};
 use gatepost_core::reason::Reason;
+use gatepost_tls::budget::Forecast;
+use gatepost_tls::certifier::State;
 use serde::Serialize;
 
+use super::certificates::IssuingView;
 use super::diagnostic::DiagnosticView;
 use super::steps::{self, HeldView, StepView};
 use crate::apply::Outcome;
@@ -32,7 +35,20 @@ pub struct PlanView {
     digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<RefusedView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    orders: Option<OrdersView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    issuing: Vec<IssuingView>,
     diagnostics: Vec<DiagnosticView>,
+}
+
+/// What it takes to have all certificates.
+#[derive(Serialize, Debug)]
+struct OrdersView {
+    needed: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<usize>,
+    message: String,
 }
 
 /// Why nothing was done at all.
@@ -175,6 +191,8 @@ impl PlanView {
             held: None,
             digest: None,
             refused: None,
+            orders: None,
+            issuing: Vec::new(),
             diagnostics,
         }
     }
@@ -184,6 +202,20 @@ impl PlanView {
         self.steps = plan.map(|plan| steps::steps(plan, outcome));
         self.held = plan.map(steps::held);
         self.digest = plan.map(|plan| plan.digest.clone());
+        self
+    }
+
+    /// The same with what certificates take.
+    pub fn with_orders(mut self, orders: Option<&Forecast>) -> Self {
+        let view =
+            |orders: &Forecast| OrdersView { needed: orders.orders, left: orders.left, message: orders.to_string() };
+        self.orders = orders.map(view);
+        self
+    }
+
+    /// The same with what is known of the certificates that are issued here.
+    pub fn with_issuing(mut self, states: &[State]) -> Self {
+        self.issuing = states.iter().map(IssuingView::of).collect();
         self
     }
 

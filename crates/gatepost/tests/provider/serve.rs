@@ -18,7 +18,7 @@ fn files_are_followed_on_a_server_of_updates() {
     put(&bed, &["a.example.org", "b.example.org"]);
     let served = start(&bed, "");
     assert_eq!(bed.addresses("a.example.org"), ["192.0.2.10"], "it is there when it is ready");
-    assert!(served.said().contains("+ a.example.org A 192.0.2.10"), "{}", served.said());
+    comes_true("it says so", || served.said().contains("+ a.example.org A 192.0.2.10"));
     put(&bed, &["a.example.org", "c.example.org"]);
     comes_true("c is published", || bed.addresses("c.example.org") == ["192.0.2.10"]);
     comes_true("b is gone", || bed.addresses("b.example.org").is_empty());
@@ -54,4 +54,35 @@ fn a_dry_run_observes() {
     put(&bed, &["a.example.org", "b.example.org"]);
     comes_true("the change is seen", || get(served.address("http"), "/plan.json").contains("b.example.org"));
     assert_eq!((bed.zone(), bed.updates()), (before, 0));
+}
+
+/// The server is frozen, so that a pass hangs: who is told to stop stops all the same.
+#[test]
+fn a_stop_is_heard_while_a_provider_hangs() {
+    let Some(bed) = Bed::new() else { return };
+    put(&bed, &["a.example.org"]);
+    let served = start(&bed, "--interval 1s --provider-timeout 600s");
+    bed.server.signal("STOP");
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert_eq!(served.stop(), Some(0));
+    bed.server.signal("CONT");
+}
+
+#[test]
+fn the_embedded_server_answers_with_the_addresses_behind_a_name() {
+    let Some(bed) = Bed::new() else { return };
+    let objects = world("lb.example.net", &["example.org", "www.example.org"]);
+    bed.folder.file("objects/all.yaml", &objects).unwrap();
+    let folder = bed.folder.path().join("objects");
+    let served = Running::start(&format!(
+        "serve -f '{}' --dns-addr 127.0.0.1:0 --http-addr 127.0.0.1:0 --zone example.org --resolve-targets --resolver {}",
+        folder.display(),
+        bed.server.address
+    ));
+    comes_true("the top has addresses", || served.said().contains("+ example.org A 198.51.100.1"));
+    comes_true("www is a CNAME", || served.said().contains("+ www.example.org CNAME lb.example.net"));
+    let resolved = world("198.51.100.1", &["example.org"])
+        .replace("addresses: [", "addresses: [{type: IPAddress, value: \"2001:db8::51\"}, ");
+    let answer = super::bed::run(&format!("verify --server {}", served.address("dns")), &resolved);
+    assert_eq!(answer.exit, 0, "{}", answer.output);
 }

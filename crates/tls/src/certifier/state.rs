@@ -6,7 +6,11 @@ use gatepost_core::reason::{self, Reason};
 use super::Certifier;
 use crate::chain::Leaf;
 use crate::decide::{Decision, Holding, Want, decide};
+use crate::error::Error;
 use crate::order::{Challenge, Step};
+
+/// After this many seconds a Secret that could not be looked at is looked at again.
+const LOOK_AGAIN: i64 = 60;
 
 /// What is known of the certificate of one Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +97,7 @@ impl State {
     pub fn wake(&self) -> Option<i64> {
         let order = self.order.as_ref().map(|order| order.wake);
         let waiting = self.waiting.as_ref().map(|waiting| waiting.until);
-        order.or(waiting).or(self.renewal)
+        waiting.or(order).or(self.renewal)
     }
 }
 
@@ -131,6 +135,12 @@ impl Certifier {
             failing: self.failing(want, now),
             now,
         }
+    }
+
+    /// What is known of a Secret that could not be looked at.
+    pub(super) fn unseen(&self, secret: &Key, want: &Want, error: &Error, now: i64) -> State {
+        let waiting = Waiting { until: now + LOOK_AGAIN, reason: error.reason(), why: error.to_string() };
+        State { renewal: None, waiting: Some(waiting), ..self.state(secret, want, &Holding::Nothing, now) }
     }
 
     fn failing(&self, want: &Want, now: i64) -> Vec<(Str, String, i64)> {

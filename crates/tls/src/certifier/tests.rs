@@ -254,6 +254,53 @@ async fn a_name_that_fails_is_left_out_and_the_others_are_certified() {
     assert!(round.states[0].serves("b.test"));
 }
 
+/// Says that everything but one name is answered.
+struct Hole(&'static str);
+
+impl Answers for Hole {
+    fn answers<'a>(&'a self, owner: &'a str, _values: &'a [Str]) -> Call<'a, std::result::Result<(), String>> {
+        let is_hole = owner.ends_with(self.0);
+        Box::pin(async move { if is_hole { Err("nobody serves the zone".to_owned()) } else { Ok(()) } })
+    }
+}
+
+#[tokio::test]
+async fn a_name_whose_zone_nobody_serves_does_not_hold_up_the_others() {
+    let bed = Bed::new().await;
+    let mut certifier = bed.open().await;
+    let mut now = NOW;
+    let state = loop {
+        let round = certifier.advance(&wants("a.test b.elsewhere"), &Hole("b.elsewhere"), now).await.unwrap();
+        let state = round.states[0].clone();
+        if state.serves("a.test") {
+            break state;
+        }
+        now = round.wake.unwrap().max(now + 1);
+        assert!(now < NOW + HOUR, "{state:?}");
+    };
+    let (reason, why) = state.obstacle("b.elsewhere").unwrap();
+    assert_eq!(reason.name(), "certificate-order-failed");
+    assert!(why.contains("nobody serves the zone"), "{why}");
+    assert!(certifier.challenges().is_empty());
+    assert_eq!(bed.moody.placed.load(Ordering::Relaxed), 2);
+}
+
+#[tokio::test]
+async fn when_nothing_is_answered_no_name_is_to_blame() {
+    let bed = Bed::new().await;
+    let mut certifier = bed.open().await;
+    let mut now = NOW;
+    while now < NOW + 2 * HOUR {
+        let round = certifier.advance(&wants("a.test b.test"), &Zone(false), now).await.unwrap();
+        assert!(round.states[0].failing.is_empty());
+        now = round.wake.unwrap().max(now + 1);
+    }
+    let placed = bed.moody.placed.load(Ordering::Relaxed);
+    assert!((2..6).contains(&placed), "{placed} orders in two hours");
+    let round = bed.run(&wants("a.test b.test"), now, DAY).await;
+    assert!(round.states[0].serves("a.test") && round.states[0].serves("b.test"));
+}
+
 #[tokio::test]
 async fn an_issuer_that_asks_for_rest_gets_it_whatever_restarts() {
     let bed = Bed::new().await;
@@ -317,9 +364,11 @@ async fn a_store_that_cannot_be_written_keeps_the_certificate_for_later() {
     let bed = Bed::new().await;
     std::fs::write(bed.scratch.path().join("certs"), "a file where a folder should be").unwrap();
     let mut certifier = bed.open().await;
-    let failed = certifier.advance(&wants("a.test"), &Zone(true), NOW).await;
-    assert!(failed.unwrap_err().to_string().contains("certs/infra/tls"), "what cannot be seen is not ordered");
-    assert_eq!(bed.moody.placed.load(Ordering::Relaxed), 0);
+    let round = certifier.advance(&wants("a.test"), &Zone(true), NOW).await.unwrap();
+    let (reason, why) = round.states[0].obstacle("a.test").unwrap();
+    assert_eq!(reason.name(), "certificate-not-stored");
+    assert!(why.contains("certs/infra/tls") && round.wake == Some(NOW + 60), "{why}");
+    assert_eq!(bed.moody.placed.load(Ordering::Relaxed), 0, "what cannot be seen is not ordered");
 }
 
 #[tokio::test]

@@ -7,19 +7,21 @@ use gatepost_core::reason;
 
 use super::state::State;
 use super::{Answers, Certifier};
-use crate::chain::Chain;
+use crate::chain::{Chain, Leaf};
 use crate::decide::{Decision, Holding, Want, decide};
 use crate::error::{Error, Problem, Result};
 use crate::issuer::{Failed, Progress};
 use crate::key::PrivateKey;
 use crate::ledger::{DAY, Failure, HOUR, Issue, LONGEST, Window, spread};
-use crate::order::{Order, Request, Step};
+use crate::order::{Order, Request, Step, records};
 use crate::store::{Pair, Store};
 
 /// More steps are not taken in one turn, whatever an issuer says.
 const MOST_STEPS: usize = 24;
 /// So many orders may fail by their names, one after the other, before the Secret as a whole rests.
 const QUICK_TRIES: u32 = 3;
+/// How many seconds values may take to be answered before their names are given up.
+const PUBLISHING_PATIENCE: i64 = 900;
 /// The longest pause between two looks at an issuer or a zone, in seconds.
 const LONGEST_PAUSE: i64 = 300;
 
@@ -57,7 +59,11 @@ fn judge(pair: &Pair) -> Holding {
 impl Turn<'_> {
     /// Takes the order of the Secret as far as it goes.
     pub(super) async fn run(&mut self) -> Result<State> {
-        let mut held = self.hold().await?;
+        let mut held = match self.hold().await {
+            Ok(held) => held,
+            // Nothing is ordered while that cannot be seen: the result could not be kept either.
+            Err(error) => return Ok(self.certifier.unseen(self.secret, self.want, &error, self.now)),
+        };
         self.settle(&held).await?;
         for _ in 0..MOST_STEPS {
             if !self.step(&mut held).await? {
@@ -67,7 +73,7 @@ impl Turn<'_> {
         Ok(self.certifier.state(self.secret, self.want, &held, self.now))
     }
 
-    /// What the Secret holds. Where that cannot be seen, nothing is ordered: the result could not be kept either.
+    /// What the Secret holds.
     async fn hold(&self) -> Result<Holding> {
         hold(&*self.certifier.store, self.secret).await
     }
@@ -119,10 +125,11 @@ impl Turn<'_> {
             Decision::Order { request, because } => self.begin(&request, &because).await,
             Decision::Continue => {
                 let is_stored = self.go_on().await?;
-                if is_stored.is_some() {
-                    *held = self.hold().await?;
+                if let Some(leaf) = is_stored {
+                    *held = Holding::Pair(leaf);
+                    return Ok(true);
                 }
-                Ok(is_stored.is_some() || self.is_awake())
+                Ok(self.is_awake())
             }
         }
     }
@@ -146,8 +153,8 @@ impl Turn<'_> {
         Ok(true)
     }
 
-    /// Moves the open order one step; says something where a certificate was stored.
-    async fn go_on(&mut self) -> Result<Option<()>> {
+    /// Moves the open order one step; gives back the certificate where one was stored.
+    async fn go_on(&mut self) -> Result<Option<Leaf>> {
         let key = self.key();
         let Some(mut order) = self.certifier.book.orders.get(&key).cloned() else { return Ok(None) };
         if order.wake > self.now && order.wake <= self.now + LONGEST {
@@ -156,7 +163,12 @@ impl Turn<'_> {
         if order.step == Step::Issued {
             return self.store(order).await;
         }
-        let published = self.published(&mut order).await;
+        let unanswered = self.unanswered(&order).await;
+        let published = order.step == Step::Publishing && unanswered.is_empty();
+        order.trouble = unanswered.first().map(|(owner, why)| format!("`{owner}` is not answered everywhere: {why}"));
+        if !unanswered.is_empty() && self.now - order.since > PUBLISHING_PATIENCE {
+            return self.give_up(&order, &unanswered).await.map(|()| None);
+        }
         let was_placed = order.url.is_some();
         let issuer = self.certifier.issuer.clone();
         let progress = issuer.advance(&mut order, published, self.now).await;
@@ -169,25 +181,37 @@ impl Turn<'_> {
         }
     }
 
-    /// Whether all values of an order are answered; otherwise the order says which is not.
-    async fn published(&self, order: &mut Order) -> bool {
-        if order.step != Step::Publishing {
-            return false;
-        }
-        for record in crate::order::records(&order.challenges) {
-            if let Err(why) = self.answers.answers(&record.name, &record.targets).await {
-                order.trouble = Some(format!("`{}` is not answered everywhere: {why}", record.name));
-                return false;
+    /// The values of an order that are not answered everywhere, and why; where they are not needed yet or any more, none.
+    async fn unanswered(&self, order: &Order) -> Vec<(Str, String)> {
+        let mut unanswered = Vec::new();
+        if order.step == Step::Publishing {
+            for record in records(&order.challenges) {
+                if let Err(why) = self.answers.answers(&record.name, &record.targets).await {
+                    unanswered.push((record.name, why));
+                }
             }
         }
-        order.trouble = None;
-        true
+        unanswered
+    }
+
+    /// Ends an order some of whose values do not get answered: those names are to blame, unless all of them are.
+    async fn give_up(&mut self, order: &Order, unanswered: &[(Str, String)]) -> Result<()> {
+        let blamed = |name: &&String| {
+            let owner = format!("_acme-challenge.{}", name.strip_prefix("*.").unwrap_or(name));
+            unanswered.iter().any(|(unanswered, _)| **unanswered == *owner)
+        };
+        let names: Vec<&String> = order.names.iter().filter(blamed).collect();
+        let why = order.trouble.clone().unwrap_or_default();
+        let is_all = names.len() == order.names.len();
+        let names = names.into_iter().filter(|_| !is_all).map(|name| (Str::from(name.as_str()), why.clone()));
+        let failed = Failed { names: names.collect(), why: why.clone() };
+        self.fail(&failed, &Error::new(Problem::Unanswered(why))).await
     }
 
     async fn note(&mut self, mut order: Order, progress: Progress, published: bool) -> Result<()> {
         let is_same_step = self.certifier.book.orders.get(&self.key()).is_some_and(|old| old.step == order.step);
-        if !matches!(progress, Progress::Publish) {
-            order.trouble = None;
+        if !is_same_step {
+            order.since = self.now;
         }
         match progress {
             Progress::Again | Progress::Issued => (order.wake, order.stumbles) = (self.now, 0),
@@ -267,10 +291,10 @@ impl Turn<'_> {
     }
 
     /// Judges the chain of an order and stores it; what serves stays until then.
-    async fn store(&mut self, mut order: Order) -> Result<Option<()>> {
+    async fn store(&mut self, mut order: Order) -> Result<Option<Leaf>> {
         let names = order.dns_names();
-        let pair = match self.accept(&order, &names) {
-            Ok(pair) => pair,
+        let (pair, leaf) = match self.accept(&order, &names) {
+            Ok(accepted) => accepted,
             Err(error) => {
                 self.count(&order);
                 return self.fail(&Failed::default(), &error).await.map(|()| None);
@@ -286,14 +310,14 @@ impl Turn<'_> {
             return self.write().await.map(|()| None);
         }
         self.count(&order);
-        self.finish(&names).await.map(Some)
+        self.finish(&names).await.map(|()| Some(leaf))
     }
 
-    fn accept(&self, order: &Order, names: &[Str]) -> Result<Pair> {
+    fn accept(&self, order: &Order, names: &[Str]) -> Result<(Pair, Leaf)> {
         let chain = Chain::read(order.chain.as_deref().unwrap_or_default()).map_err(Error::rejected)?;
         let key = order.key()?;
         chain.verify(&key, names, self.now)?;
-        Ok(Pair { chain: chain.pem, secret_key: key.to_secret_pem() })
+        Ok((Pair { chain: chain.pem, secret_key: key.to_secret_pem() }, chain.leaf))
     }
 
     /// Notes that the issuer made a certificate.

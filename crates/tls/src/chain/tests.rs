@@ -104,3 +104,19 @@ fn leaves_say_what_they_cover_and_how_they_are_called() {
     assert_eq!(id.split('.').count(), 2);
     assert_eq!(leaf.lifetime(), 1010);
 }
+
+proptest::proptest! {
+    /// Whatever a chain is turned into, it is read or refused, and never more.
+    #[test]
+    fn mutated_chains_do_no_harm(cuts in proptest::collection::vec((0_usize..2000, 0_u8..128), 0..20), end in 0_usize..2000) {
+        let mut bytes = SAMPLE.get_or_init(|| { let bed = bed(); bed.good() + &bed.root }).clone().into_bytes();
+        for (at, byte) in cuts {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        bytes.truncate(end.max(1));
+        let _ = Chain::read(&String::from_utf8_lossy(&bytes));
+    }
+}
+
+static SAMPLE: std::sync::OnceLock<String> = std::sync::OnceLock::new();

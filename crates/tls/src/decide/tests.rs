@@ -192,3 +192,80 @@ fn an_open_order_goes_on_unless_a_name_of_it_goes() {
     bed.want.names = names("x.test z.test");
     assert_eq!(bed.decide(), "abandon: `y.test` is no longer wanted");
 }
+
+mod laws {
+    use proptest::prelude::*;
+    use proptest::sample::subsequence;
+
+    use super::*;
+    use crate::ledger::Issue;
+
+    const NAMES: [&str; 6] = ["*.w.test", "a.test", "b.test", "c.test", "d.test", "x.w.test"];
+
+    fn some() -> impl Strategy<Value = Vec<Str>> {
+        subsequence(NAMES.to_vec(), 0..=NAMES.len()).prop_map(|names| names.into_iter().map(Str::from).collect())
+    }
+
+    fn failure() -> impl Strategy<Value = Failure> {
+        (1_u32..9, -DAY..DAY, -DAY..10 * DAY).prop_map(|(count, at, until)| Failure {
+            count,
+            at: NOW + at,
+            until: NOW + until,
+            why: "no".to_owned(),
+            reason: "certificate-order-failed".to_owned(),
+        })
+    }
+
+    fn holdings() -> impl Strategy<Value = Holding> {
+        let pair = (some(), -10_i64..120).prop_map(|(names, age)| Holding::Pair(leaf(&names.join(" "), age)));
+        prop_oneof![Just(Holding::Nothing), Just(Holding::Unusable("odd".to_owned())), pair]
+    }
+
+    fn ledgers() -> impl Strategy<Value = Ledger> {
+        let failing = subsequence(NAMES.to_vec(), 0..3).prop_flat_map(|names| {
+            let count = names.len();
+            (Just(names), proptest::collection::vec(failure(), count))
+        });
+        let parts =
+            (failing, proptest::option::of(failure()), proptest::option::of(failure()), -DAY..DAY, some(), -DAY..DAY);
+        parts.prop_map(|((names, failures), pause, secret, since, issued, at)| {
+            let mut ledger = Ledger { pause, ..Ledger::default() };
+            ledger.names = names.into_iter().map(str::to_owned).zip(failures).collect();
+            ledger.failures = secret.map(|failure| ("a/s".to_owned(), failure)).into_iter().collect();
+            ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW + since });
+            let names = issued.iter().map(|name| name.to_string()).collect();
+            ledger.issued.push(Issue { at: NOW + at, names, replaces: false });
+            ledger
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn orders_are_for_what_is_wanted_and_give_up_nothing_that_serves(
+            wanted in some(), kept in some(), held in holdings(), ledger in ledgers(),
+        ) {
+            let want = Want { names: wanted.clone(), kept: kept.clone(), ..Want::default() };
+            let rules = Rules::default();
+            let decision = decide(&Key::new("a", "s"), &want, &held, None, &ledger, &rules, NOW);
+            let serving = match &held {
+                Holding::Pair(leaf) if leaf.not_after > NOW => Some(leaf),
+                _ => None,
+            };
+            match decision {
+                Decision::Order { request, .. } => {
+                    let may = |name: &Str| wanted.contains(name)
+                        || (kept.contains(name) && matches!(&held, Holding::Pair(leaf) if leaf.names.contains(name)));
+                    prop_assert!(!request.names.is_empty() && request.names.iter().all(may), "{:?}", request);
+                    prop_assert!(!ledger.pause.as_ref().is_some_and(|pause| pause.rests(NOW)));
+                    if let Some(leaf) = serving.filter(|leaf| renewal::last_call(leaf) > NOW) {
+                        let lost = wanted.iter().find(|name| leaf.covers(name) && !request.names.contains(name));
+                        prop_assert!(lost.is_none(), "{:?} is given up: {:?}", lost, request);
+                    }
+                }
+                // Nothing is to be done, and not before some time has passed.
+                Decision::Keep { until } | Decision::Wait { until, .. } => prop_assert!(until > NOW),
+                other => prop_assert!(false, "there is no order: {:?}", other),
+            }
+        }
+    }
+}

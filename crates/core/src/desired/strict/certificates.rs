@@ -371,11 +371,6 @@ impl Wish {
         let named = self.terms.secrets.iter().flatten().find(|(key, _)| key == secret);
         named.map(|(_, field)| field.clone()).unwrap_or_default()
     }
-
-    /// The order of wishes of one route: by precedence of the listener.
-    pub(crate) fn by_precedence(&self, other: &Wish) -> std::cmp::Ordering {
-        self.seat.gateway.1.cmp(&other.seat.gateway.1).then_with(|| self.seat.by_precedence(&other.seat))
-    }
 }
 
 /// Whether a wildcard in a certificate stands for another name of it.

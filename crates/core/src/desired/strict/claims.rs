@@ -124,18 +124,22 @@ impl AskedFor {
 pub(crate) fn of_route(base: Base<'_>, outlets: &Outlets, state: &RouteState) -> Contribution {
     let route = &state.route;
     let annotations = Annotations::of(&route.meta, &base.settings.annotation_prefixes);
-    let mut walker = Walker { base, outlets, state, names: Few::None, rest: Rest::default() };
+    let mut walker = Walker { base, outlets, state, names: Few::None, rest: None };
     if let Some(because) = selection::route_refusal(base.settings, route, &annotations) {
-        walker.rest.passed_over = Some(PassedOver { object: route.object(), because });
+        walker.rest().passed_over = Some(PassedOver { object: route.object(), because });
         return walker.finish(None);
     }
     let told = match annotations.entries().is_empty() {
         true => RouteAnnotations::default(),
-        false => RouteAnnotations::read(&annotations, &route.object(), &mut walker.rest.diagnostics),
+        false => RouteAnnotations::read(&annotations, &route.object(), &mut walker.rest().diagnostics),
     };
-    let asked = names::of_route(route, &told, base.settings, &mut walker.rest.diagnostics);
+    let mut diagnostics = Vec::new();
+    let asked = names::of_route(route, &told, base.settings, &mut diagnostics);
+    if !diagnostics.is_empty() {
+        walker.rest().diagnostics.append(&mut diagnostics);
+    }
     if asked.is_empty() {
-        walker.rest.withheld.push(why::nothing_asked(state));
+        walker.rest().withheld.push(why::nothing_asked(state));
     }
     walker.walk(&told, &asked);
     walker.finish(AskedFor::of(&told))
@@ -146,7 +150,7 @@ struct Walker<'a> {
     outlets: &'a Outlets,
     state: &'a RouteState,
     names: Few<NameClaims>,
-    rest: Rest,
+    rest: Option<Box<Rest>>,
 }
 
 /// A listener that the route attaches to, with each parentRef that leads there and what they have in common.
@@ -170,12 +174,17 @@ impl<'a> Walker<'a> {
         }
         for (one, _) in asked.iter().zip(&is_answered).filter(|(_, is_answered)| !**is_answered) {
             let withheld = why::unanswered(self.base, self.outlets, self.state, one);
-            self.rest.withheld.push(withheld);
+            self.rest().withheld.push(withheld);
         }
     }
 
+    /// What most routes have nothing of, once there is something.
+    fn rest(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
+    }
+
     fn finish(self, asked: Option<Box<AskedFor>>) -> Contribution {
-        let rest = (self.rest != Rest::default()).then(|| Box::new(self.rest));
+        let rest = self.rest.filter(|rest| **rest != Rest::default());
         Contribution { route: self.state.route.clone(), names: self.names, asked, rest }
     }
 
@@ -204,7 +213,7 @@ impl<'a> Walker<'a> {
         if let Some(terms) = &outlet.terms {
             let pair =
                 certificates::Pair { base: self.base, route: &self.state.route, listener, outlet, terms, common };
-            certificates::pair(&pair, added, &judgement, &mut self.rest);
+            certificates::pair(&pair, added, &judgement, self.rest());
         }
     }
 
@@ -302,7 +311,9 @@ impl<'a> Walker<'a> {
             let field = Default::default();
             return Err(Obstacle { reason: reason::LISTENER_SET_NOT_ATTACHED, message, object, field });
         };
-        self.rest.share(&resolved.diagnostics);
+        if !resolved.diagnostics.is_empty() {
+            self.rest().share(&resolved.diagnostics);
+        }
         resolved.targets.clone()
     }
 
@@ -327,8 +338,9 @@ impl<'a> Walker<'a> {
         let state = if withheld.holds() { HostnameState::Pending(reason) } else { HostnameState::Skipped(reason) };
         let hostname = withheld.hostname.clone();
         let report = HostnameReport { hostname, listener, route, state, message: withheld.message.clone() };
-        self.rest.told.extend(post.outlet.policy.as_ref().map(|policy| Told { policy: policy.object(), report }));
-        self.rest.withheld.push(withheld);
+        let rest = self.rest();
+        rest.told.extend(post.outlet.policy.as_ref().map(|policy| Told { policy: policy.object(), report }));
+        rest.withheld.push(withheld);
     }
 }
 

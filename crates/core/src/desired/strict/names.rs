@@ -7,7 +7,7 @@ use crate::desired::settings::Settings;
 use crate::desired::targets::without_dot;
 use crate::diagnostic::Diagnostic;
 use crate::few::Few;
-use crate::model::Route;
+use crate::model::{Route, WrittenHostname};
 use crate::names::{Hostname, HostnameError};
 
 /// A hostname that a route asks for, read.
@@ -15,7 +15,7 @@ pub(super) struct Asked {
     /// As written.
     pub(super) wanted: Wanted,
     /// What it stands for: every name where the listener's is to count.
-    pub(super) name: Result<Hostname, HostnameError>,
+    pub(super) name: Result<Hostname, Box<HostnameError>>,
 }
 
 /// A name at a listener.
@@ -33,6 +33,12 @@ pub(super) fn of_route(
     settings: &Settings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Few<Asked> {
+    // Most routes have hostnames and no annotations, and no template is added to them.
+    let is_plain = told.hostnames.is_none() && told.hostname_source == HostnameSource::All;
+    let is_told = settings.combine_fqdn_annotation && settings.fqdn_template.is_some();
+    if is_plain && !is_told && route.kind.has_hostnames() && !route.hostnames.is_empty() {
+        return route.hostnames.iter().enumerate().map(|(index, written)| spec_name(index, written)).collect();
+    }
     let mut wanted = Vec::new();
     if told.hostname_source != HostnameSource::AnnotationOnly && route.kind.has_hostnames() {
         wanted.extend(spec_names(route));
@@ -70,14 +76,19 @@ impl Asked {
     }
 }
 
+fn spec_name(index: usize, written: &WrittenHostname) -> Asked {
+    let wanted = Wanted { text: written.text.clone(), origin: Origin::Spec(index) };
+    Asked { wanted, name: written.name.clone() }
+}
+
 fn read(route: &Route, wanted: Wanted) -> Asked {
     let name = match wanted.origin {
         Origin::Listener => Ok(Hostname::any()),
         Origin::Spec(index) => match route.hostnames.get(index) {
-            Some(written) => written.name.clone().map_err(|error| *error),
-            None => Hostname::parse(&wanted.text),
+            Some(written) => written.name.clone(),
+            None => Hostname::parse(&wanted.text).map_err(Box::new),
         },
-        Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)),
+        Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)).map_err(Box::new),
     };
     Asked { wanted, name }
 }

@@ -94,7 +94,7 @@ impl Seat {
 
 /// The outlets of all listeners.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outlets(pub(crate) Vec<Arc<HallOutlets>>);
+pub(crate) struct Outlets(Arc<Vec<Arc<HallOutlets>>>);
 
 /// The outlets of one Gateway, or of a refused set, by slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -104,7 +104,14 @@ impl Outlets {
     /// Those of every listener.
     pub(super) fn of(context: Context<'_>) -> Self {
         let halls = context.base.topology.halls.iter();
-        Outlets(halls.map(|hall| Arc::new(HallOutlets::of(context, hall))).collect())
+        Outlets(Arc::new(halls.map(|hall| Arc::new(HallOutlets::of(context, hall))).collect()))
+    }
+
+    /// Replaces those of one hall; gives back what was there.
+    pub(crate) fn set(&mut self, hall: u32, outlets: Arc<HallOutlets>) -> Arc<HallOutlets> {
+        let halls = Arc::make_mut(&mut self.0);
+        halls.resize_with(halls.len().max(hall as usize + 1), Arc::default);
+        std::mem::replace(&mut halls[hall as usize], outlets)
     }
 
     /// That of one listener.
@@ -119,6 +126,11 @@ impl HallOutlets {
     pub(crate) fn of(context: Context<'_>, hall: &Hall) -> Self {
         let mut maker = Maker { context, gateway: None, set: None, addresses: Vec::new() };
         HallOutlets(hall.slots().map(|slot| slot.map(|listener| maker.outlet(listener))).collect())
+    }
+
+    /// How many slots there are.
+    pub(crate) fn width(&self) -> usize {
+        self.0.len()
     }
 
     /// That of one listener.

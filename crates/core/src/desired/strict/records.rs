@@ -225,6 +225,10 @@ fn record_set(set_identifier: Option<&Str>, bids: &[Bid<'_>]) -> Option<RecordSe
 
 /// The routes behind claims; those of one route stand together.
 fn routes(bids: &[Bid<'_>]) -> Few<ObjectRef> {
+    let first = bids[0].contribution;
+    if bids.iter().all(|bid| std::ptr::eq(bid.contribution, first)) {
+        return Few::One(first.route.object());
+    }
     let mut routes: Vec<&Contribution> = bids.iter().map(|bid| bid.contribution).collect();
     routes.dedup_by(|a, b| std::ptr::eq(*a, *b));
     sorted(routes.into_iter().map(|contribution| contribution.route.object()))
@@ -248,9 +252,9 @@ impl Decision {
         self.rest.as_deref()
     }
 
-    /// Whether there is nothing to say of the name, and nothing to publish.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.sets.is_empty() && self.rest.is_none()
+    /// Whether the records are the same, whatever else is told.
+    pub(crate) fn is_same_to_readers(&self, other: &Decision) -> bool {
+        self.sets == other.sets && self.source == other.source
     }
 
     /// Whether another name would be answered in the same way.
@@ -262,6 +266,15 @@ impl Decision {
             && wanted.properties == given.properties
     }
 
+    /// Its records, where the decision is not needed any more.
+    pub(crate) fn into_records(self, name: &Hostname, into: &mut Vec<Record>) {
+        let source = self.source;
+        match self.sets {
+            Few::One(set) => set.into_records(name, source, into),
+            sets => sets.iter().for_each(|set| into.extend(set.records(name, source))),
+        }
+    }
+
     /// Its records.
     pub(crate) fn records<'a>(&'a self, name: &'a Hostname) -> impl Iterator<Item = Record> + 'a {
         self.sets.iter().flat_map(move |set| set.records(name, self.source))
@@ -269,6 +282,26 @@ impl Decision {
 }
 
 impl RecordSet {
+    fn into_records(self, name: &Hostname, source: NameSource, into: &mut Vec<Record>) {
+        let mut types = self.targets.by_type();
+        let Some((kind, targets)) = types.next() else { return };
+        let others = types.count();
+        if others > 0 {
+            return into.extend(self.records(name, source));
+        }
+        into.push(Record {
+            name: name.text().clone(),
+            kind,
+            targets,
+            ttl: self.ttl,
+            set_identifier: self.set_identifier,
+            provider_specific: self.properties,
+            routes: self.routes.into_vec(),
+            listeners: self.listeners.into_vec(),
+            source,
+        });
+    }
+
     fn records<'a>(&'a self, name: &'a Hostname, source: NameSource) -> impl Iterator<Item = Record> + 'a {
         self.targets.by_type().map(move |(kind, targets)| Record {
             name: name.text().clone(),

@@ -13,30 +13,34 @@ use crate::plan::zone::Zone;
 use crate::plan::{Step, steps};
 
 /// Holds what would hide names that are not known.
-pub(super) fn hold(drafts: &mut Vec<Draft<'_>>, table: &Table<'_>, book: &mut Book) {
+pub(super) fn hold(drafts: &mut [Draft<'_>], table: &Table<'_>, book: &mut Book) {
     if table.intent.holds.is_empty() {
         return;
     }
     while let Some((at, lost)) = culprit(drafts, table) {
-        let mut draft = drafts.swap_remove(at);
-        let cause = table.protection.of(&lost);
-        let Some(cause) = cause else { return };
-        let message = format!(
-            "`{}` is not made: it would take `{lost}` away from the wildcard that answers for it, and {}",
-            draft.name, cause.why
-        );
-        let is_whole = draft.purpose == Purpose::Replacement;
-        let (stopped, rest) = draft.upserts.into_iter().partition(|edit| is_whole || edit.found.is_none());
-        draft.upserts = rest;
-        let stopped: Vec<_> = stopped;
-        let goes = if is_whole { std::mem::take(&mut draft.removals) } else { Vec::new() };
-        for edit in stopped.iter().chain(&goes) {
-            let held = edit.held(draft.zone, &draft.name, cause.reason, message.clone());
-            book.held.push(super::Held { cause: cause.cause, object: cause.object.clone().or(held.object), ..held });
-        }
-        drafts.push(draft);
+        stop(&mut drafts[at], &lost, table, book);
     }
-    drafts.sort_by(|a, b| (a.zone.name, &a.name).cmp(&(b.zone.name, &b.name)));
+}
+
+/// Takes out of a draft what it makes. What makes room for it stays, too.
+fn stop(draft: &mut Draft<'_>, lost: &str, table: &Table<'_>, book: &mut Book) {
+    let is_whole = draft.purpose == Purpose::Replacement;
+    let upserts = std::mem::take(&mut draft.upserts);
+    let (mut stopped, rest): (Vec<_>, Vec<_>) = upserts.into_iter().partition(|edit| is_whole || edit.found.is_none());
+    draft.upserts = rest;
+    if is_whole {
+        stopped.append(&mut draft.removals);
+    }
+    // Every name that is not known has a cause.
+    let Some(cause) = table.protection.of(lost) else { return };
+    let message = format!(
+        "`{}` is not made: it would take `{lost}` away from the wildcard that answers for it, and {}",
+        draft.name, cause.why
+    );
+    for edit in stopped {
+        let held = edit.held(draft.zone, &draft.name, cause.reason, message.clone());
+        book.held.push(super::Held { cause: cause.cause, object: cause.object.clone().or(held.object), ..held });
+    }
 }
 
 /// A draft that hides a name that is not known, and the name.
@@ -49,17 +53,20 @@ fn culprit(drafts: &[Draft<'_>], table: &Table<'_>) -> Option<(usize, Str)> {
 fn culprit_in(zone: &Zone<'_>, drafts: &[Draft<'_>], table: &Table<'_>) -> Option<(usize, Str)> {
     let tree = zone.tree();
     let before = Answers::of(&tree);
+    let unknown = table.intent.holds.iter().map(|hold| &hold.hostname).filter(|name| is_below(name, zone.name));
+    let unknown: Vec<&Str> = unknown.filter(|name| is_answered_by_ours(name, zone, &before, table)).collect();
+    if unknown.is_empty() {
+        return None;
+    }
     let here = drafts.iter().enumerate().filter(|(_, draft)| draft.zone.name == zone.name);
     let planned: Vec<(usize, Step)> =
         here.filter_map(|(at, draft)| Some((at, steps::build(draft, table.settings)?))).collect();
     let mut after = before.clone();
     planned.iter().flat_map(|(_, step)| step.all_changes()).for_each(|change| after.carry_out(change));
-    let unknown = table.intent.holds.iter().map(|hold| &hold.hostname).filter(|name| is_below(name, zone.name));
-    let is_lost = |name: &&Str| after.mask(name) == 0 && is_answered_by_ours(name, zone, &before, table);
-    unknown.filter(is_lost).find_map(|lost| {
-        let hides =
+    unknown.into_iter().filter(|name| after.mask(name) == 0).find_map(|lost| {
+        let is_hiding =
             |step: &Step| step.all_changes().any(|change| change.old.is_none() && hides(&change.name, lost, &before));
-        let at = planned.iter().find(|(at, step)| hides(step) && makes(&drafts[*at]))?.0;
+        let at = planned.iter().find(|(at, step)| is_hiding(step) && makes(&drafts[*at]))?.0;
         Some((at, lost.clone()))
     })
 }

@@ -121,6 +121,11 @@ impl ProviderFlags {
         self.zone.iter().map(|zone| zone.trim_end_matches('.').to_ascii_lowercase().into()).collect()
     }
 
+    /// The zones that are named for rfc2136.
+    pub(in crate::cli) fn rfc2136_zones(&self) -> Vec<Str> {
+        self.rfc2136_zone.iter().map(|zone| zone.trim_end_matches('.').to_ascii_lowercase().into()).collect()
+    }
+
     /// The servers that are named for rfc2136, with the ports where they answer questions without TLS.
     pub(in crate::cli) fn servers(&self) -> Vec<String> {
         let port = if self.rfc2136_use_tls { rfc2136::DEFAULT_PORT } else { self.port() };

@@ -1,0 +1,174 @@
+//! What a change of an object makes due. An object that is the same as before makes nothing due.
+
+use std::collections::BTreeSet;
+
+use super::due::Due;
+use super::{Engine, Links};
+use crate::model::*;
+use crate::snapshot::{Change, Object};
+use crate::topology::{backends, sets};
+
+impl Engine {
+    /// Takes one change into the snapshot, and marks what depends on it.
+    pub(super) fn take(&mut self, change: Change, due: &mut Due) {
+        match change {
+            Change::Upsert(object) => {
+                let key = object.object();
+                if self.is_known(&object) {
+                    return;
+                }
+                self.leave(&key, due);
+                self.world.snapshot.upsert(object);
+                self.enter(&key, due);
+            }
+            Change::Delete(object) => {
+                self.leave(&object, due);
+                if !self.world.snapshot.remove(&object) {
+                    return;
+                }
+                self.enter(&object, due);
+            }
+            Change::Sight(kind, visibility) => {
+                if *self.world.snapshot.visibility(kind) == visibility {
+                    return;
+                }
+                self.world.snapshot.set_visibility(kind, visibility);
+                self.mark_everything(due);
+            }
+        }
+        due.is_anything_changed = true;
+    }
+
+    fn is_known(&self, object: &Object) -> bool {
+        let snapshot = &self.world.snapshot;
+        let key = &object.meta().key;
+        match object {
+            Object::GatewayClass(o) => snapshot.classes.get(&key.name).is_some_and(|known| **known == *o),
+            Object::Gateway(o) => snapshot.gateways.get(key).is_some_and(|known| **known == *o),
+            Object::ListenerSet(o) => snapshot.listener_sets.get(&o.object()).is_some_and(|known| **known == *o),
+            Object::Route(o) => snapshot.routes.get(&o.object()).is_some_and(|known| **known == *o),
+            Object::ReferenceGrant(o) => snapshot.grants.get(key).is_some_and(|known| **known == *o),
+            Object::Namespace(o) => snapshot.namespaces.get(&key.name).is_some_and(|known| **known == *o),
+            Object::Service(o) => snapshot.services.get(key).is_some_and(|known| **known == *o),
+            Object::Secret(o) => snapshot.secrets.get(key).is_some_and(|known| **known == *o),
+            Object::ConfigMap(o) => snapshot.config_maps.get(key).is_some_and(|known| **known == *o),
+            Object::DnsPolicy(o) => snapshot.dns_policies.get(key).is_some_and(|known| **known == *o),
+            Object::TlsPolicy(o) => snapshot.tls_policies.get(key).is_some_and(|known| **known == *o),
+        }
+    }
+
+    /// Marks and unlinks what an object was, before it goes or is replaced.
+    fn leave(&mut self, object: &ObjectRef, due: &mut Due) {
+        match object.kind {
+            Kind::ListenerSet | Kind::XListenerSet => {
+                let Some(set) = self.world.snapshot.listener_sets.get(object) else { return };
+                let gateway = sets::named_gateway(set);
+                if let Some(known) = self.links.sets.get_mut(&gateway) {
+                    known.remove(object);
+                }
+                due.groups.insert(gateway);
+            }
+            _ if RouteKind::of(object.kind).is_some() => {
+                if let Some(route) = self.world.snapshot.routes.get(object).cloned() {
+                    link_route(&mut self.links, &route, false);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Marks and links what an object is now, or that it is gone.
+    fn enter(&mut self, object: &ObjectRef, due: &mut Due) {
+        let key = &object.key;
+        match object.kind {
+            Kind::GatewayClass => self.mark_class(&key.name, due),
+            Kind::Gateway => _ = due.groups.insert(key.clone()),
+            Kind::ListenerSet | Kind::XListenerSet => self.enter_set(object, due),
+            Kind::ReferenceGrant => {
+                self.grants.refresh(&self.world.snapshot, &key.namespace);
+                self.mark_granted(&key.namespace, due);
+            }
+            Kind::Namespace => self.mark_namespace(&key.name, due),
+            Kind::Service => mark_routes(&self.links, self.links.services.of(key), due),
+            Kind::Secret | Kind::ConfigMap => due.groups.extend(self.links.materials.get(key).into_iter().flatten().cloned()),
+            Kind::DnsPolicy | Kind::TlsPolicy => due.policies = true,
+            Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
+                if let Some(route) = self.world.snapshot.routes.get(object).cloned() {
+                    link_route(&mut self.links, &route, true);
+                }
+                due.routes.insert(object.clone());
+            }
+        }
+    }
+
+    fn enter_set(&mut self, object: &ObjectRef, due: &mut Due) {
+        if let Some(set) = self.world.snapshot.listener_sets.get(object) {
+            let gateway = sets::named_gateway(set);
+            self.links.sets.entry(gateway.clone()).or_default().insert(object.clone());
+            due.groups.insert(gateway);
+        } else {
+            due.gone_sets.insert(object.clone());
+        }
+    }
+
+    fn mark_class(&self, class: &Str, due: &mut Due) {
+        let of_class = self.world.snapshot.gateways.iter().filter(|(_, gateway)| gateway.class == *class);
+        due.groups.extend(of_class.map(|(key, _)| key.clone()));
+    }
+
+    /// Whoever refers into a namespace.
+    fn mark_granted(&self, namespace: &Str, due: &mut Due) {
+        let from = Key::new(namespace.clone(), "");
+        let materials = self.links.materials.range(from..).take_while(|(key, _)| key.namespace == *namespace);
+        due.groups.extend(materials.flat_map(|(_, gateways)| gateways).cloned());
+        mark_routes(&self.links, self.links.foreign.of(namespace), due);
+    }
+
+    /// Whoever lives in a namespace.
+    fn mark_namespace(&self, namespace: &Str, due: &mut Due) {
+        for kind in [Kind::ListenerSet, Kind::XListenerSet] {
+            let from = ObjectRef::new(kind, namespace.clone(), "");
+            let here = self.world.snapshot.listener_sets.range(from..);
+            let here = here.take_while(|(object, _)| object.kind == kind && object.namespace() == namespace);
+            due.groups.extend(here.map(|(_, set)| sets::named_gateway(set)));
+        }
+        for kind in RouteKind::ALL.map(RouteKind::kind) {
+            let from = ObjectRef::new(kind, namespace.clone(), "");
+            let here = self.world.snapshot.routes.range(from..).map(|(object, _)| object);
+            due.routes.extend(here.take_while(|o| o.kind == kind && o.namespace() == namespace).cloned());
+        }
+    }
+
+    fn mark_everything(&self, due: &mut Due) {
+        due.policies = true;
+        due.groups.extend(self.world.snapshot.gateways.keys().cloned());
+        due.groups.extend(self.links.sets.keys().cloned());
+        due.halls.extend(self.halls.numbers());
+        due.routes.extend(self.world.snapshot.routes.keys().cloned());
+    }
+}
+
+/// Marks routes by their numbers.
+pub(super) fn mark_routes(links: &Links, ids: impl Iterator<Item = u32>, due: &mut Due) {
+    due.routes.extend(ids.filter_map(|id| links.object(id).cloned()));
+}
+
+/// Files a route under what its spec names, or takes it out there.
+fn link_route(links: &mut Links, route: &Route, is_there: bool) {
+    let id = links.id(&route.object());
+    let own = &route.meta.key.namespace;
+    let parents: BTreeSet<&Str> = route.parents.iter().map(|parent| &parent.target.name).collect();
+    let backends = route.rules.iter().flat_map(backends::backends).map(|(_, backend)| &backend.target);
+    let keys: BTreeSet<Key> =
+        backends.map(|target| Key::new(target.namespace_or(own).clone(), target.name.clone())).collect();
+    for name in parents {
+        if is_there { links.parents.add(name, id) } else { links.parents.take(name, id) }
+    }
+    for key in &keys {
+        if is_there { links.services.add(key, id) } else { links.services.take(key, id) }
+        if key.namespace == *own {
+            continue;
+        }
+        if is_there { links.foreign.add(&key.namespace, id) } else { links.foreign.take(&key.namespace, id) }
+    }
+}

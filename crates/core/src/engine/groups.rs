@@ -1,0 +1,351 @@
+//! Gateways with the ListenerSets that name them: judged together, compared with before, and passed on to the routes that
+//! may notice.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::Engine;
+use super::changes::mark_routes;
+use super::due::Due;
+use crate::desired::strict::Selected;
+use crate::model::*;
+use crate::names::Hostname;
+use crate::reason;
+use crate::topology::listeners::Judge;
+use crate::topology::{GatewayState, Hall, ListenerId, ListenerState, SetState, sets};
+
+/// The numbers of halls: by the Gateway, or by the refused set.
+#[derive(Default)]
+pub(super) struct Halls {
+    numbers: BTreeMap<ObjectRef, u32>,
+    free: Vec<u32>,
+    /// Numbers that are free from the next application on, so that no number means two things at once.
+    freed: Vec<u32>,
+    next: u32,
+    /// Secrets and ConfigMaps that listeners around a Gateway name.
+    materials: BTreeMap<Key, BTreeSet<Key>>,
+}
+
+impl Halls {
+    /// All numbers in use.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
+        self.numbers.values().copied()
+    }
+
+    fn number(&mut self, object: &ObjectRef) -> u32 {
+        if let Some(number) = self.numbers.get(object) {
+            return *number;
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        });
+        self.numbers.insert(object.clone(), number);
+        number
+    }
+}
+
+/// A Gateway or ListenerSet as its routes see it.
+struct Parent<'a> {
+    object: ObjectRef,
+    /// What tells one target of a parentRef from another.
+    target: (bool, Option<&'a Key>),
+    listeners: &'a [ListenerId],
+}
+
+impl<'a> Parent<'a> {
+    fn gateway(state: &'a GatewayState) -> Self {
+        let object = ObjectRef { kind: Kind::Gateway, key: state.gateway.meta.key.clone() };
+        Parent { object, target: (state.is_in_scope(), None), listeners: state.doors.all() }
+    }
+
+    fn set(state: &'a SetState) -> Self {
+        let is_judged = state.gateway.is_some() || state.refused == Some(reason::LISTENER_SET_NOT_ALLOWED);
+        Parent { object: state.set.object(), target: (is_judged, state.gateway.as_ref()), listeners: &state.listeners }
+    }
+}
+
+impl Engine {
+    /// Judges every Gateway that is due.
+    pub(super) fn settle_groups(&mut self, due: &mut Due) {
+        for object in std::mem::take(&mut due.gone_sets) {
+            self.drop_set(&object, due);
+        }
+        for key in std::mem::take(&mut due.groups) {
+            self.settle_group(&key, due);
+        }
+        let freed = std::mem::take(&mut self.halls.freed);
+        self.halls.free.extend(freed);
+    }
+
+    fn settle_group(&mut self, key: &Key, due: &mut Due) {
+        let object = ObjectRef { kind: Kind::Gateway, key: key.clone() };
+        let (members, refused) = self.members(key);
+        self.link_materials(key);
+        let gateway = self.world.snapshot.gateways.get(key).cloned();
+        let number = gateway.as_ref().map(|_| self.halls.number(&object));
+        let judged = gateway.as_ref().zip(number).map(|(gateway, number)| {
+            let before = self.world.topology.halls.get(number as usize).filter(|_| self.is_judged(key)).cloned();
+            self.judge().gateway(number, before.as_deref(), gateway, members)
+        });
+        match (judged, number) {
+            (Some(judged), Some(number)) => {
+                let is_changed = self.replace_hall(number, judged.hall, due, |engine, before, due| {
+                    let is_gateway = engine.replace_gateway(key, Some(judged.gateway), before, due);
+                    let sets = judged.sets.into_iter();
+                    sets.fold(is_gateway, |any, set| engine.replace_set(set, before, due) | any)
+                });
+                if is_changed {
+                    due.halls.insert(number);
+                }
+            }
+            _ => {
+                self.replace_gateway(key, None, &Hall::default(), due);
+                self.free_hall(&object);
+            }
+        }
+        refused.into_iter().for_each(|(set, reason)| self.refuse_set(set, reason, due));
+        self.select_gateway(&object, due);
+        if due.changed_parents.contains(&object) {
+            // What is told of a set that is refused, or of its routes, may be about the Gateway.
+            let sets = self.links.sets.get(key).into_iter().flatten();
+            sets.for_each(|set| mark_routes(&self.links, self.links.unsettled.of(set.name()), due));
+        }
+    }
+
+    fn judge(&self) -> Judge<'_> {
+        Judge { snapshot: &self.world.snapshot, grants: &self.grants, scope: &self.scope }
+    }
+
+    /// Whether a Gateway was there at the last application, so that its hall is its own.
+    fn is_judged(&self, key: &Key) -> bool {
+        self.world.topology.gateways.contains_key(key)
+    }
+
+    /// The sets that name a Gateway: those it admits in order of precedence, and the others with the reason.
+    #[allow(clippy::type_complexity)]
+    fn members(&self, key: &Key) -> (Vec<Arc<ListenerSet>>, Vec<(Arc<ListenerSet>, reason::Reason)>) {
+        let objects = self.links.sets.get(key).into_iter().flatten();
+        let mut all: Vec<_> = objects.filter_map(|object| self.world.snapshot.listener_sets.get(object)).collect();
+        all.sort_by(|a, b| sets::by_precedence(a, b));
+        let (mut members, mut refused) = (Vec::new(), Vec::new());
+        for set in all {
+            match sets::admission(&self.world.snapshot, &self.scope, set) {
+                Ok(_) => members.push(set.clone()),
+                Err(reason) => refused.push((set.clone(), reason)),
+            }
+        }
+        (members, refused)
+    }
+
+    /// Puts a hall in place and has the states replaced that go with it; says whether anything differs.
+    fn replace_hall(
+        &mut self,
+        number: u32,
+        hall: Hall,
+        due: &mut Due,
+        states: impl FnOnce(&mut Engine, &Hall, &mut Due) -> bool,
+    ) -> bool {
+        let halls = Arc::make_mut(&mut self.world.topology.halls);
+        halls.resize_with(halls.len().max(number as usize + 1), Arc::default);
+        let is_same = *halls[number as usize] == hall;
+        let before = std::mem::replace(&mut halls[number as usize], Arc::new(hall));
+        let are_others = states(self, &before, due);
+        !is_same || are_others
+    }
+
+    fn free_hall(&mut self, object: &ObjectRef) {
+        let Some(number) = self.halls.numbers.remove(object) else { return };
+        if let Some(hall) = Arc::make_mut(&mut self.world.topology.halls).get_mut(number as usize) {
+            *hall = Arc::default();
+        }
+        self.world.outlets.set(number, Arc::default());
+        self.halls.freed.push(number);
+    }
+
+    fn replace_gateway(&mut self, key: &Key, state: Option<GatewayState>, before: &Hall, due: &mut Due) -> bool {
+        let state = state.map(Arc::new);
+        let old = self.world.topology.gateways.get(key).cloned();
+        if old == state {
+            return false;
+        }
+        due.changed_parents.insert(ObjectRef { kind: Kind::Gateway, key: key.clone() });
+        match &state {
+            Some(state) => _ = self.world.topology.gateways.insert(key.clone(), state.clone()),
+            None => _ = self.world.topology.gateways.remove(key),
+        }
+        self.compare(old.as_deref().map(Parent::gateway), state.as_deref().map(Parent::gateway), before, due);
+        true
+    }
+
+    fn replace_set(&mut self, state: SetState, before: &Hall, due: &mut Due) -> bool {
+        let object = state.set.object();
+        if state.gateway.is_some() {
+            self.free_hall(&object);
+        }
+        let selected = Arc::new(Selected::set(&state.set, &self.world.settings));
+        if self.world.selected.get(&object) != Some(&selected) {
+            self.world.selected.insert(object.clone(), selected);
+        }
+        let state = Arc::new(state);
+        let old = self.world.topology.sets.get(&object).cloned();
+        if old.as_ref() == Some(&state) {
+            return false;
+        }
+        due.changed_parents.insert(object.clone());
+        self.world.topology.sets.insert(object, state.clone());
+        self.compare(old.as_deref().map(Parent::set), Some(Parent::set(&state)), before, due);
+        true
+    }
+
+    fn refuse_set(&mut self, set: Arc<ListenerSet>, reason: reason::Reason, due: &mut Due) {
+        let object = set.object();
+        let is_own = self.halls.numbers.contains_key(&object);
+        let number = self.halls.number(&object);
+        let before = self.world.topology.halls.get(number as usize).filter(|_| is_own).cloned();
+        let (state, hall) = self.judge().refused_set(number, before.as_deref(), set, reason);
+        if self.replace_hall(number, hall, due, |engine, before, due| engine.replace_set(state, before, due)) {
+            due.halls.insert(number);
+        }
+    }
+
+    fn drop_set(&mut self, object: &ObjectRef, due: &mut Due) {
+        if self.world.snapshot.listener_sets.contains_key(object) {
+            return;
+        }
+        self.world.selected.remove(object);
+        self.free_hall(object);
+        if let Some(old) = self.world.topology.sets.remove(object) {
+            due.changed_parents.insert(object.clone());
+            self.compare(Some(Parent::set(&old)), None, &Hall::default(), due);
+        }
+    }
+
+    fn select_gateway(&mut self, object: &ObjectRef, due: &mut Due) {
+        let Some(gateway) = self.world.snapshot.gateways.get(&object.key) else {
+            self.world.selected.remove(object);
+            return;
+        };
+        let selected = Arc::new(Selected::gateway(gateway, &self.world.settings));
+        if self.world.selected.get(object) != Some(&selected) {
+            self.world.selected.insert(object.clone(), selected);
+            due.halls.extend(self.halls.numbers.get(object));
+        }
+    }
+
+    /// Marks the routes that may notice a difference between two states of a parent.
+    fn compare(&self, old: Option<Parent<'_>>, new: Option<Parent<'_>>, before: &Hall, due: &mut Due) {
+        let Some(either) = old.as_ref().or(new.as_ref()) else { return };
+        let name = either.object.name();
+        mark_routes(&self.links, self.links.unsettled.of(name), due);
+        match (&old, &new) {
+            (Some(old), Some(new)) if old.target == new.target => self.compare_listeners(old, new, before, due),
+            (Some(_), Some(_)) => self.mark_children(&either.object, due, |_| true),
+            _ => mark_routes(&self.links, self.links.parents.of(name), due),
+        }
+    }
+
+    /// Marks the routes of listeners that differ, and those that may attach to them now.
+    fn compare_listeners(&self, old: &Parent<'_>, new: &Parent<'_>, before: &Hall, due: &mut Due) {
+        let topology = &self.world.topology;
+        let mut opened: Vec<&Hostname> = Vec::new();
+        for id in new.listeners {
+            let now = topology.listener(*id);
+            match before.listener(id.slot).filter(|_| old.listeners.contains(id)) {
+                Some(then) if is_same_to_routes(then, now) => {}
+                _ => opened.push(&now.hostname),
+            }
+        }
+        let is_kept = |id: &&ListenerId| new.listeners.contains(id);
+        let differs = |id: &&ListenerId| {
+            let then = before.listener(id.slot);
+            !new.listeners.contains(id) || !then.is_some_and(|then| is_same_to_routes(then, topology.listener(**id)))
+        };
+        let is_reordered = {
+            let kept = old.listeners.iter().filter(is_kept);
+            !kept.eq(new.listeners.iter().filter(|id| old.listeners.contains(id)))
+        };
+        for id in old.listeners.iter().filter(|id| is_reordered || differs(id)) {
+            mark_routes(&self.links, self.links.listeners.of(id), due);
+        }
+        if !opened.is_empty() {
+            self.mark_children(&new.object, due, |route| opened.iter().any(|name| may_attach(route, name)));
+        }
+    }
+
+    /// Marks the routes that name a parent, as far as they are chosen.
+    fn mark_children(&self, parent: &ObjectRef, due: &mut Due, is_chosen: impl Fn(&Route) -> bool) {
+        for id in self.links.parents.of(parent.name()) {
+            let Some(object) = self.links.object(id) else { continue };
+            let route = self.world.snapshot.routes.get(object);
+            if route.is_some_and(|route| names_parent(route, parent) && is_chosen(route)) {
+                due.routes.insert(object.clone());
+            }
+        }
+    }
+
+    /// Files a Gateway under the Secrets and ConfigMaps that listeners around it name.
+    fn link_materials(&mut self, key: &Key) {
+        let snapshot = &self.world.snapshot;
+        let mut named = BTreeSet::new();
+        if let Some(gateway) = snapshot.gateways.get(key) {
+            named.extend(materials_of(&gateway.meta.key.namespace, &gateway.listeners));
+            named.extend(authorities_of(gateway));
+        }
+        for object in self.links.sets.get(key).into_iter().flatten() {
+            let set = snapshot.listener_sets.get(object);
+            named.extend(set.into_iter().flat_map(|set| materials_of(&set.meta.key.namespace, &set.listeners)));
+        }
+        let before = self.halls.materials.insert(key.clone(), named.clone()).unwrap_or_default();
+        for gone in before.difference(&named) {
+            if let Some(gateways) = self.links.materials.get_mut(gone) {
+                gateways.remove(key);
+                if gateways.is_empty() {
+                    self.links.materials.remove(gone);
+                }
+            }
+        }
+        for material in named {
+            self.links.materials.entry(material).or_default().insert(key.clone());
+        }
+    }
+}
+
+/// Whether two states of a listener mean the same to every route's attachment.
+fn is_same_to_routes(a: &ListenerState, b: &ListenerState) -> bool {
+    a.gateway.is_some() == b.gateway.is_some()
+        && a.refused.is_some() == b.refused.is_some()
+        && a.hostname == b.hostname
+        && a.supported_kinds == b.supported_kinds
+        && a.spec().port == b.spec().port
+        && a.spec().allowed_routes.namespaces == b.spec().allowed_routes.namespaces
+}
+
+/// Whether a route has a hostname in common with a listener.
+fn may_attach(route: &Route, listener: &Hostname) -> bool {
+    let mut names = route.hostnames.iter().filter_map(|written| written.name.as_ref().ok());
+    !route.kind.has_hostnames() || route.hostnames.is_empty() || names.any(|name| name.overlaps(listener))
+}
+
+/// Whether a route has a parentRef to an object.
+fn names_parent(route: &Route, parent: &ObjectRef) -> bool {
+    let own = &route.meta.key.namespace;
+    let is_it = |target: &Reference| {
+        target.name == parent.key.name
+            && *target.namespace_or(own) == parent.key.namespace
+            && Kind::of(&target.group, &target.kind) == Some(parent.kind)
+    };
+    route.parents.iter().any(|asked| is_it(&asked.target))
+}
+
+fn materials_of<'a>(own: &'a Str, listeners: &'a [Listener]) -> impl Iterator<Item = Key> + 'a {
+    let references = listeners.iter().filter_map(|listener| listener.tls.as_ref()).flat_map(|tls| &tls.certificates);
+    references.map(move |target| Key::new(target.namespace_or(own).clone(), target.name.clone()))
+}
+
+fn authorities_of(gateway: &Gateway) -> impl Iterator<Item = Key> {
+    let own = &gateway.meta.key.namespace;
+    let per_port = gateway.frontend.per_port.iter().filter_map(|(_, validation)| validation.as_ref());
+    let all = gateway.frontend.default.iter().chain(per_port).flat_map(|validation| &validation.ca_certificates);
+    all.map(move |target| Key::new(target.namespace_or(own).clone(), target.name.clone()))
+}

@@ -1,0 +1,140 @@
+//! Names, Secrets and policies: the last stages, where equal results are what readers see as no change.
+
+use std::sync::Arc;
+
+use super::Engine;
+use super::due::Due;
+use super::links::Teller;
+use crate::desired::strict::{Bid, Contribution, Decision, Ledger, SecretDecision, Wish, decide_name, decide_secret};
+use crate::model::{Key, Kind, ObjectRef, Route};
+use crate::names::Hostname;
+use crate::policy::PolicyReport;
+
+impl Engine {
+    /// Decides about the names that are due, and about wildcards that answer for them.
+    pub(super) fn settle_names(&mut self, due: &mut Due) {
+        for name in std::mem::take(&mut due.names) {
+            self.settle_name(name, due);
+        }
+        for name in self.coverage.settle(&self.world.names, &mut self.world.covered) {
+            due.changed_names.insert(name.text().clone());
+            let told = self.world.names.get(&name).and_then(|decision| decision.rest()).map(|rest| &rest.told[..]);
+            due.reports.extend(told.into_iter().flatten().map(|told| told.policy.clone()));
+        }
+    }
+
+    fn settle_name(&mut self, name: Hostname, due: &mut Due) {
+        let claimants: Vec<Arc<Contribution>> =
+            self.links.names.of(&name).filter_map(|id| self.links.contribution(id).cloned()).collect();
+        let mut bids = Vec::new();
+        claimants.iter().for_each(|contribution| Bid::all(contribution, &name, &mut bids));
+        let after = (!bids.is_empty()).then(|| Arc::new(decide_name(&name, &mut bids)));
+        let before = self.world.names.get(&name).cloned();
+        if before == after {
+            return;
+        }
+        if !is_same_to_readers(before.as_deref(), after.as_deref()) {
+            due.changed_names.insert(name.text().clone());
+        }
+        self.coverage.note(&name, before.as_deref(), after.as_deref());
+        let (old, new) = (before.as_deref().and_then(Decision::rest), after.as_deref().and_then(Decision::rest));
+        let withheld = old.into_iter().chain(new).flat_map(|rest| &rest.withheld);
+        due.changed_withheld.extend(withheld.map(|withheld| withheld.route.clone()));
+        let teller = Teller::Name(name.clone());
+        let told = |rest: Option<&'_ crate::desired::strict::NameRest>| rest.map(|rest| rest.told.clone());
+        let (old, new) = (told(old).unwrap_or_default(), told(new).unwrap_or_default());
+        self.retell(&teller, &old, &new, due);
+        match after {
+            Some(after) => _ = self.world.names.insert(name, after),
+            None => _ = self.world.names.remove(&name),
+        }
+    }
+
+    /// Decides about the Secrets that are due.
+    pub(super) fn settle_secrets(&mut self, due: &mut Due) {
+        for secret in std::mem::take(&mut due.secrets) {
+            self.settle_secret(secret, due);
+        }
+    }
+
+    fn settle_secret(&mut self, secret: Key, due: &mut Due) {
+        let before = self.world.secrets.get(&secret).cloned();
+        let after = self.decided_secret(&secret).map(Arc::new);
+        if before == after {
+            return;
+        }
+        let is_same = before.as_ref().map(|d| &d.certificate) == after.as_ref().map(|d| &d.certificate);
+        if !is_same {
+            due.changed_secrets.insert(secret.clone());
+        }
+        let told = |decision: &Option<Arc<SecretDecision>>| decision.as_ref().map(|d| d.told.clone()).unwrap_or_default();
+        let (old, new) = (told(&before), told(&after));
+        // The notes of a policy follow its wishes, and those are told.
+        let noted = before.iter().chain(&after).flat_map(|decision| &decision.notes);
+        due.reports.extend(noted.map(|(policy, _)| ObjectRef { kind: Kind::TlsPolicy, key: policy.clone() }));
+        self.retell(&Teller::Secret(secret.clone()), &old, &new, due);
+        match after {
+            Some(after) => _ = self.world.secrets.insert(secret, after),
+            None => _ = self.world.secrets.remove(&secret),
+        }
+    }
+
+    fn decided_secret(&self, secret: &Key) -> Option<SecretDecision> {
+        let mut claimants: Vec<&Arc<Contribution>> =
+            self.links.secrets.of(secret).filter_map(|id| self.links.contribution(id)).collect();
+        claimants.sort_by(|a, b| by_object(&a.route, &b.route));
+        let mut wishes: Vec<(&Route, &Wish)> = Vec::new();
+        for contribution in claimants {
+            let all = contribution.rest().into_iter().flat_map(|rest| &rest.wishes);
+            let about = all.filter(|wish| wish.secrets().any(|key| key == secret));
+            wishes.extend(about.map(|wish| (&*contribution.route, wish)));
+        }
+        let limit = self.world.settings.certificate_names;
+        (!wishes.is_empty()).then(|| decide_secret(limit, secret, &wishes))
+    }
+
+    /// Reports on the policies that are due.
+    pub(super) fn settle_reports(&mut self, due: &mut Due) {
+        for policy in std::mem::take(&mut due.reports) {
+            let after = self.report(&policy).map(Arc::new);
+            if self.world.reports.get(&policy) == after.as_ref() {
+                continue;
+            }
+            match after {
+                Some(after) => _ = self.world.reports.insert(policy.clone(), after),
+                None => _ = self.world.reports.remove(&policy),
+            }
+            due.changed_reports.insert(policy);
+        }
+    }
+
+    fn report(&self, policy: &ObjectRef) -> Option<PolicyReport> {
+        let (world, key) = (&self.world, &policy.key);
+        let mut ledger = Ledger::default();
+        for teller in self.links.tellers.get(policy).into_iter().flatten() {
+            match teller {
+                Teller::Route(route) => world.contributions.get(route).into_iter().for_each(|c| ledger.add_route(c)),
+                Teller::Name(name) => world.names.get(name).into_iter().for_each(|d| ledger.add_name(d)),
+                Teller::Secret(secret) => world.secrets.get(secret).into_iter().for_each(|d| ledger.add_secret(d)),
+            }
+        }
+        let is_owner = |name: &str| world.names.contains_key(name) && !world.covered.contains_key(name);
+        match policy.kind {
+            Kind::DnsPolicy => {
+                world.policies.dns.states.get(key).map(|_| ledger.dns_report(&world.policies, key, is_owner))
+            }
+            _ => world.policies.tls.states.get(key).map(|_| ledger.tls_report(&world.policies, key)),
+        }
+    }
+}
+
+fn is_same_to_readers(before: Option<&Decision>, after: Option<&Decision>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => before.is_same_to_readers(after),
+        (before, after) => before.is_none() && after.is_none(),
+    }
+}
+
+fn by_object(a: &Route, b: &Route) -> std::cmp::Ordering {
+    a.kind.kind().cmp(&b.kind.kind()).then_with(|| a.meta.key.cmp(&b.meta.key))
+}

@@ -1,0 +1,207 @@
+//! Policies, the listener's side of publishing, and routes: what is due is made again, and what differs is passed on.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::Engine;
+use super::changes::mark_routes;
+use super::due::Due;
+use super::links::{RouteId, Teller};
+use crate::desired::Withheld;
+use crate::desired::strict::{Base, Context, Contribution, HallOutlets, Told, names_of, of_route};
+use crate::model::*;
+use crate::names::Hostname;
+use crate::policy::{Book, Policies, Policy};
+use crate::topology::{ListenerId, Memo, RouteState, bindings};
+
+impl Engine {
+    /// Judges policies, where they or the listeners they are about differ.
+    pub(super) fn settle_policies(&mut self, due: &mut Due) {
+        let snapshot = &self.world.snapshot;
+        let are_any = !snapshot.dns_policies.is_empty() || !snapshot.tls_policies.is_empty();
+        let are_others = !due.halls.is_empty() || !due.changed_parents.is_empty();
+        if !due.policies && !(are_others && are_any) {
+            return;
+        }
+        let after = Arc::new(Policies::build(snapshot, &self.world.topology));
+        let before = std::mem::replace(&mut self.world.policies, after.clone());
+        compare(&before.dns, &after.dns, due);
+        compare(&before.tls, &after.tls, due);
+    }
+
+    /// Makes the outlets that are due, and marks the routes of those that differ.
+    pub(super) fn settle_outlets(&mut self, due: &mut Due) {
+        for number in std::mem::take(&mut due.halls) {
+            let Some(hall) = self.world.topology.halls.get(number as usize).cloned() else { continue };
+            let context = Context { base: self.base(), policies: &self.world.policies };
+            let after = Arc::new(HallOutlets::of(context, &hall));
+            let before = self.world.outlets.set(number, after.clone());
+            if before == after {
+                continue;
+            }
+            let slots = 0..before.width().max(after.width()) as u32;
+            for slot in slots.filter(|slot| before.at(*slot) != after.at(*slot)) {
+                mark_routes(&self.links, self.links.listeners.of(&ListenerId { hall: number, slot }), due);
+            }
+            let owners: BTreeSet<&Str> = hall.slots().flatten().map(|l| &l.owner.meta().key.name).collect();
+            for name in owners {
+                mark_routes(&self.links, self.links.unsettled.of(name), due);
+            }
+        }
+    }
+
+    /// Binds and walks the routes that are due.
+    pub(super) fn settle_routes(&mut self, due: &mut Due) {
+        let mut memo = Memo::default();
+        for object in std::mem::take(&mut due.routes) {
+            match self.world.snapshot.routes.get(&object).cloned() {
+                Some(route) => self.settle_route(object, &route, &mut memo, due),
+                None => self.drop_route(&object, due),
+            }
+        }
+    }
+
+    fn settle_route(&mut self, object: ObjectRef, route: &Arc<Route>, memo: &mut Memo, due: &mut Due) {
+        let id = self.links.id(&object);
+        let world = &self.world;
+        let state = bindings::bind(&world.snapshot, &world.topology, &self.grants, route, memo);
+        let before = world.topology.routes.get(&object).cloned();
+        let state = match before {
+            Some(before) if *before == state => before,
+            before => {
+                let state = Arc::new(state);
+                self.attach(id, before.as_deref(), Some(&state));
+                self.world.topology.routes.insert(object.clone(), state.clone());
+                due.changed_routes.insert(object.clone());
+                state
+            }
+        };
+        let contribution = of_route(self.base(), &self.world.outlets, &state);
+        let is_unsettled = contribution.is_withheld() || state.parents.iter().any(|parent| parent.attached.is_empty());
+        self.links.set_unsettled(id, is_unsettled.then_some(route));
+        self.contribute(id, &object, Some(contribution), due);
+    }
+
+    fn drop_route(&mut self, object: &ObjectRef, due: &mut Due) {
+        let Some(before) = self.world.topology.routes.remove(object) else { return };
+        let id = self.links.id(object);
+        self.attach(id, Some(&before), None);
+        self.links.set_unsettled(id, None);
+        self.contribute(id, object, None, due);
+        self.links.forget(object);
+        due.changed_routes.insert(object.clone());
+    }
+
+    pub(super) fn base(&self) -> Base<'_> {
+        Base { snapshot: &self.world.snapshot, topology: &self.world.topology, settings: &self.world.settings }
+    }
+
+    /// Counts and files a route under the listeners it attaches to.
+    fn attach(&mut self, id: RouteId, before: Option<&RouteState>, after: Option<&RouteState>) {
+        let list = |state: Option<&RouteState>| state.map(bindings::attached).unwrap_or_default();
+        let (before, after) = (list(before), list(after));
+        for listener in before.iter().filter(|listener| !after.contains(listener)) {
+            self.links.listeners.take(listener, id);
+            self.count(*listener, -1);
+        }
+        for listener in after.iter().filter(|listener| !before.contains(listener)) {
+            self.links.listeners.add(listener, id);
+            self.count(*listener, 1);
+        }
+    }
+
+    fn count(&mut self, listener: ListenerId, step: i64) {
+        let attached = &mut self.world.topology.attached;
+        let count = i64::from(attached.get(&listener).copied().unwrap_or_default()) + step;
+        match u32::try_from(count) {
+            Ok(count) if count > 0 => _ = attached.insert(listener, count),
+            _ => _ = attached.remove(&listener),
+        }
+    }
+
+    /// Replaces what a route brings in, and marks names, Secrets and policies where that differs.
+    fn contribute(&mut self, id: RouteId, object: &ObjectRef, after: Option<Contribution>, due: &mut Due) {
+        let before = self.links.contribution(id).cloned();
+        if before.as_deref() == after.as_ref() {
+            return;
+        }
+        let after = after.map(Arc::new);
+        let (old, new) = (Parts::of(before.as_deref()), Parts::of(after.as_deref()));
+        let links = &mut self.links;
+        old.names.difference(&new.names).for_each(|name| links.names.take(name, id));
+        new.names.difference(&old.names).for_each(|name| links.names.add(name, id));
+        old.secrets.difference(&new.secrets).for_each(|secret| links.secrets.take(secret, id));
+        new.secrets.difference(&old.secrets).for_each(|secret| links.secrets.add(secret, id));
+        if old.withheld != new.withheld {
+            due.changed_withheld.insert(object.clone());
+        }
+        due.names.extend(old.names.iter().chain(&new.names).map(|name| (*name).clone()));
+        due.secrets.extend(old.secrets.iter().chain(&new.secrets).map(|secret| (*secret).clone()));
+        if !(old.told.is_empty() && new.told.is_empty()) {
+            self.retell(&Teller::Route(object.clone()), old.told, new.told, due);
+        }
+        match &after {
+            Some(after) => _ = self.world.contributions.insert(object.clone(), after.clone()),
+            None => _ = self.world.contributions.remove(object),
+        }
+        self.links.set_contribution(id, after.clone());
+    }
+
+    /// Files a teller under the policies that it tells something, and marks those that are told something else.
+    pub(super) fn retell(&mut self, teller: &Teller, before: &[Told], after: &[Told], due: &mut Due) {
+        if before == after {
+            return;
+        }
+        let policies = |told: &[Told]| told.iter().map(|told| told.policy.clone()).collect::<BTreeSet<_>>();
+        let (before, after) = (policies(before), policies(after));
+        for gone in before.difference(&after) {
+            if let Some(tellers) = self.links.tellers.get_mut(gone) {
+                tellers.remove(teller);
+                if tellers.is_empty() {
+                    self.links.tellers.remove(gone);
+                }
+            }
+        }
+        for policy in after.difference(&before) {
+            self.links.tellers.entry(policy.clone()).or_default().insert(teller.clone());
+        }
+        due.reports.extend(before);
+        due.reports.extend(after);
+    }
+}
+
+/// What a contribution is filed under.
+#[derive(Default)]
+struct Parts<'a> {
+    names: BTreeSet<&'a Hostname>,
+    secrets: BTreeSet<&'a Key>,
+    withheld: &'a [Withheld],
+    told: &'a [Told],
+}
+
+impl<'a> Parts<'a> {
+    fn of(contribution: Option<&'a Contribution>) -> Self {
+        let Some(contribution) = contribution else { return Parts::default() };
+        let mut parts = Parts { names: names_of(contribution).collect(), ..Parts::default() };
+        if let Some(rest) = contribution.rest() {
+            parts.secrets = rest.wishes.iter().flat_map(|wish| wish.secrets()).collect();
+            parts.withheld = &rest.withheld;
+            parts.told = &rest.told;
+        }
+        parts
+    }
+}
+
+/// Marks policies that are judged differently, and the halls whose listeners they are about.
+fn compare<P: Policy + Eq>(before: &Book<P>, after: &Book<P>, due: &mut Due) {
+    let keys: BTreeSet<&Key> = before.states.keys().chain(after.states.keys()).collect();
+    for key in keys {
+        let (old, new) = (before.states.get(key), after.states.get(key));
+        if old == new && before.governed_by(key) == after.governed_by(key) {
+            continue;
+        }
+        due.reports.insert(ObjectRef { kind: P::KIND, key: key.clone() });
+        let listeners = old.into_iter().chain(new).flat_map(|state| &state.listeners);
+        due.halls.extend(listeners.map(|listener| listener.hall));
+    }
+}

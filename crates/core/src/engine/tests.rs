@@ -1,0 +1,5 @@
+//! The engine against scratch.
+
+mod compare;
+mod making;
+mod streams;

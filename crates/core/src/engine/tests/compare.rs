@@ -1,0 +1,144 @@
+//! Two ways to the same answer: everything that a reader can see of a world, put so that it can be compared.
+
+use std::collections::BTreeMap;
+
+use super::super::{Delta, World};
+use crate::desired::{self, Desired, Record, Settings};
+use crate::diagnostic::Diagnostic;
+use crate::lint;
+use crate::model::*;
+use crate::snapshot::Snapshot;
+use crate::topology::*;
+
+/// A listener by name, and which of its name: ids are an engine's own business.
+type Name = (ListenerKey, usize);
+
+/// A topology without ids.
+#[derive(Debug, PartialEq)]
+pub(super) struct Plain {
+    gateways: Vec<(Key, ClassState, Option<crate::reason::Reason>, Vec<Name>, usize)>,
+    sets: Vec<(ObjectRef, Option<Key>, Option<crate::reason::Reason>, Vec<Name>)>,
+    listeners: Vec<PlainListener>,
+    routes: Vec<(ObjectRef, Vec<PlainParent>, Vec<BackendProblem>)>,
+}
+
+#[derive(Debug, PartialEq)]
+struct PlainListener {
+    name: Name,
+    state: ListenerState,
+    conflict: Option<(crate::reason::Reason, Name)>,
+    overlaps: Option<Name>,
+    attached: usize,
+}
+
+type PlainParent = (ParentTarget, Vec<(Name, Vec<Intersection>)>, Option<crate::reason::Reason>);
+
+pub(super) fn plain(topology: &Topology) -> Plain {
+    let name = |id: ListenerId| (topology.listener(id).key(), topology.listener(id).index);
+    let names = |ids: &[ListenerId]| ids.iter().map(|id| name(*id)).collect::<Vec<_>>();
+    let listener = |(id, state): (ListenerId, &ListenerState)| PlainListener {
+        name: name(id),
+        conflict: state.conflict.map(|conflict| (conflict.reason, name(conflict.with))),
+        overlaps: state.overlaps.map(name),
+        attached: topology.attached_routes(id),
+        state: ListenerState { id: ListenerId { hall: 0, slot: 0 }, conflict: None, overlaps: None, ..state.clone() },
+    };
+    let parent = |parent: &ParentState| {
+        let attached = parent.attached.iter().map(|a| (name(a.listener), a.names.to_vec()));
+        (parent.target.clone(), attached.collect(), parent.refused)
+    };
+    let route = |route: &RouteState| route.parents.iter().map(parent).collect::<Vec<_>>();
+    Plain {
+        gateways: topology
+            .gateways
+            .iter()
+            .map(|(key, s)| (key.clone(), s.class.clone(), s.refused, names(&s.listeners), s.attached_sets))
+            .collect(),
+        sets: topology
+            .sets
+            .iter()
+            .map(|(object, s)| (object.clone(), s.gateway.clone(), s.refused, names(&s.listeners)))
+            .collect(),
+        listeners: topology.listener_ids().map(listener).collect(),
+        routes: topology.routes.iter().map(|(object, s)| (object.clone(), route(s), s.backends.clone())).collect(),
+    }
+}
+
+/// Everything that can be seen.
+#[derive(Debug, PartialEq)]
+pub(super) struct Seen {
+    topology: Plain,
+    pub(super) desired: Desired,
+    diagnostics: Vec<Diagnostic>,
+}
+
+pub(super) fn from_scratch(snapshot: &Snapshot, scope: &Scope, settings: &Settings) -> Seen {
+    let topology = Topology::build(snapshot, scope);
+    Seen {
+        desired: desired::build(snapshot, &topology, settings),
+        diagnostics: lint::World { snapshot, topology: &topology }.diagnostics(),
+        topology: plain(&topology),
+    }
+}
+
+pub(super) fn of_engine(world: &World) -> Seen {
+    Seen { topology: plain(world.topology()), desired: world.desired(), diagnostics: world.lint().diagnostics() }
+}
+
+/// Says what differs first, rather than everything.
+pub(super) fn assert_same(found: &Seen, expected: &Seen, context: &dyn Fn() -> String) {
+    fn first<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], expected: &[T], context: &dyn Fn() -> String) {
+        let differs = found.iter().zip(expected).find(|(a, b)| a != b);
+        if let Some((found, expected)) = differs {
+            panic!("{what}: found {found:#?}, expected {expected:#?} after {}", context());
+        }
+        let longer = if found.len() > expected.len() { found } else { expected };
+        let rest = longer.get(found.len().min(expected.len()));
+        assert!(rest.is_none(), "{what}: {} and not {}: {rest:#?} after {}", found.len(), expected.len(), context());
+    }
+    let (a, b) = (&found.topology, &expected.topology);
+    first("gateways", &a.gateways, &b.gateways, context);
+    first("sets", &a.sets, &b.sets, context);
+    first("listeners", &a.listeners, &b.listeners, context);
+    first("routes", &a.routes, &b.routes, context);
+    let (a, b) = (&found.desired, &expected.desired);
+    first("withheld", &a.withheld, &b.withheld, context);
+    first("passed over", &a.passed_over, &b.passed_over, context);
+    first("records", &a.records, &b.records, context);
+    first("covered", &a.covered, &b.covered, context);
+    first("certificates", &a.certificates, &b.certificates, context);
+    first("kept names", &a.kept_names, &b.kept_names, context);
+    first("policies", &a.policies, &b.policies, context);
+    first("diagnostics", &a.diagnostics, &b.diagnostics, context);
+    first("lint", &found.diagnostics, &expected.diagnostics, context);
+}
+
+/// Says what a delta forgot or made up.
+pub(super) fn check_delta(before: &Desired, after: &Desired, delta: &Delta) {
+    let by_name = |desired: &Desired| {
+        let mut names: BTreeMap<Str, Vec<Record>> = BTreeMap::new();
+        for record in &desired.records {
+            names.entry(record.name.clone()).or_default().push(record.clone());
+        }
+        names
+    };
+    let (old, new) = (by_name(before), by_name(after));
+    for name in old.keys().chain(new.keys()) {
+        let differs = old.get(name) != new.get(name);
+        assert!(!differs || delta.names.contains(name), "{name} is not told");
+    }
+    let secrets = |desired: &Desired| {
+        desired.certificates.iter().map(|c| (c.secret.clone(), c.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let (old, new) = (secrets(before), secrets(after));
+    for secret in old.keys().chain(new.keys()) {
+        assert_eq!(old.get(secret) != new.get(secret), delta.certificates.contains(secret), "{secret}");
+    }
+    let policies = |desired: &Desired| {
+        desired.policies.iter().map(|p| (p.policy.clone(), p.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let (old, new) = (policies(before), policies(after));
+    for policy in old.keys().chain(new.keys()) {
+        assert_eq!(old.get(policy) != new.get(policy), delta.policies.contains(policy), "{policy}");
+    }
+}

@@ -1,0 +1,101 @@
+//! After every change, in any order, one by one or in bursts: the engine says what scratch says.
+
+use super::compare::{assert_same, check_delta, from_scratch, of_engine};
+use super::making::{self, Chance};
+use crate::engine::Engine;
+use crate::snapshot::{Change, Snapshot};
+
+/// A stream of changes: `filled` objects at once, then `steps` bursts of up to `burst` changes.
+fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
+    let mut chance = Chance(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
+    let (settings, scope, origin) =
+        (making::settings(&mut chance), making::scope(&mut chance), making::origin(&mut chance));
+    let mut engine = Engine::new(settings.clone(), scope.clone(), origin);
+    let mut snapshot = Snapshot::new();
+    snapshot.origin = origin;
+    let mut before = of_engine(&engine.world());
+    for step in 0..=steps {
+        let changes: Vec<Change> = match step {
+            0 => (0..filled).map(|_| Change::Upsert(making::object(&mut chance))).collect(),
+            _ => (0..=chance.below(burst)).map(|_| making::change(&mut chance)).collect(),
+        };
+        changes.iter().for_each(|change| snapshot.apply(change.clone()));
+        let delta = engine.apply(changes.clone());
+        let world = engine.world();
+        assert_eq!(*world.snapshot(), snapshot);
+        let (found, expected) = (of_engine(&world), from_scratch(&snapshot, &scope, &settings));
+        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?}"));
+        check_delta(&before.desired, &found.desired, &delta);
+        before = found;
+    }
+}
+
+/// Ten thousand short streams, in four parts that run side by side.
+fn short_streams(part: u64) {
+    (0..2_500).for_each(|seed| stream(part * 2_500 + seed, 10, 2, 2));
+}
+
+#[test]
+fn short_streams_one() {
+    short_streams(0);
+}
+
+#[test]
+fn short_streams_two() {
+    short_streams(1);
+}
+
+#[test]
+fn short_streams_three() {
+    short_streams(2);
+}
+
+#[test]
+fn short_streams_four() {
+    short_streams(3);
+}
+
+#[test]
+fn wildcards_that_stand_for_names() {
+    for seed in 0..80 {
+        let mut chance = Chance(3_000_000 + seed);
+        let settings = crate::desired::Settings::default();
+        let mut engine = Engine::new(settings.clone(), Default::default(), Default::default());
+        engine.apply(making::wildcard_world().into_iter().map(Change::Upsert));
+        let mut before = of_engine(&engine.world());
+        for step in 0..25 {
+            let changes: Vec<Change> = (0..=chance.below(2)).map(|_| making::route_change(&mut chance)).collect();
+            let delta = engine.apply(changes.clone());
+            let world = engine.world();
+            let (found, expected) = (of_engine(&world), from_scratch(world.snapshot(), &Default::default(), &settings));
+            assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?}"));
+            check_delta(&before.desired, &found.desired, &delta);
+            before = found;
+        }
+        assert!(before.desired.covered.len() + before.desired.records.len() > 0);
+    }
+}
+
+#[test]
+fn long_streams_of_single_changes() {
+    (0..20).for_each(|seed| stream(1_000_000 + seed, 0, 120, 1));
+}
+
+#[test]
+fn large_worlds_in_bursts() {
+    (0..12).for_each(|seed| stream(2_000_000 + seed, 150, 12, 12));
+}
+
+#[test]
+fn what_a_reader_holds_stays() {
+    let mut chance = Chance(7);
+    let mut engine = Engine::new(making::settings(&mut chance), making::scope(&mut chance), making::origin(&mut chance));
+    engine.apply((0..100).map(|_| Change::Upsert(making::object(&mut chance))));
+    let world = engine.world();
+    let before = of_engine(&world);
+    for _ in 0..60 {
+        engine.apply([making::change(&mut chance)]);
+    }
+    assert_eq!(of_engine(&world), before);
+    assert_ne!(of_engine(&engine.world()), before);
+}

@@ -1,0 +1,208 @@
+//! Certificates in the loop: what is wanted of them, what their orders need of DNS, and how that shows in reports.
+//!
+//! The loop asks for the TXT values of open orders before a pass and lets the orders advance behind it. Nothing here decides about
+//! certificates, and nothing here writes DNS: values go the way of all records.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use gatepost_core::desired::{Certificate, Desired};
+use gatepost_core::explain::{Held, Publication};
+use gatepost_core::model::{Key, Kind, ObjectRef, Str};
+use gatepost_core::policy::report::enforced;
+use gatepost_core::policy::{HostnameReport, HostnameState};
+use gatepost_core::reason;
+use gatepost_core::snapshot::Snapshot;
+use gatepost_tls::Error;
+use gatepost_tls::budget::Forecast;
+use gatepost_tls::certifier::{Certifier, Round, State};
+use gatepost_tls::decide::Want;
+use gatepost_tls::key::Algorithm;
+
+use crate::run::Beside;
+
+mod asked;
+
+pub use asked::Asked;
+
+/// The certificates of a run.
+#[derive(Debug)]
+pub struct Certificates {
+    certifier: Certifier,
+    asked: Asked,
+    /// What the last round came to.
+    round: Round,
+}
+
+/// After this many seconds certificates are looked at again where that failed altogether.
+const LOOK_AGAIN: i64 = 60;
+/// The group of issuers that are this program's own; those of other groups are somebody else's.
+const OWN_GROUP: &str = "gatepost.dev";
+
+impl Certificates {
+    /// Certificates that are made here.
+    pub fn new(certifier: Certifier, asked: Asked) -> Self {
+        Certificates { certifier, asked, round: Round::default() }
+    }
+
+    /// The TXT values that orders need, and those that they needed once.
+    pub fn beside(&self) -> Beside {
+        Beside { challenges: self.certifier.challenges(), retired: self.certifier.retired() }
+    }
+
+    /// The certificate to trust, where the issuer is an authority of its own.
+    pub fn root(&self) -> Option<&str> {
+        self.certifier.issuer().root()
+    }
+
+    /// What the last round came to.
+    pub fn round(&self) -> &Round {
+        &self.round
+    }
+
+    /// How long until an open order goes on; nothing where none is open.
+    pub fn pause(&self) -> Option<Duration> {
+        let open = self.round.states.iter().filter_map(|state| state.order.as_ref());
+        let wake = open.map(|order| order.wake).min()?;
+        let seconds = u64::try_from(wake.saturating_sub(now())).unwrap_or(0);
+        Some(Duration::from_millis(200).max(Duration::from_secs(seconds)))
+    }
+
+    /// Names that have no certificate, with what is in their way, one line each.
+    pub fn missing(&self) -> Vec<String> {
+        let line = |state: &State, name: &Str| {
+            let (reason, why) = state.obstacle(name)?;
+            let row = reason.row();
+            Some(format!("certificate {} for {name}: {why} [{} {}]", state.secret, row.code, row.name))
+        };
+        let states = self.round.states.iter();
+        states.flat_map(|state| state.wanted.iter().filter_map(move |name| line(state, name))).collect()
+    }
+
+    /// Notes that values of orders that are done are gone from their zones.
+    pub async fn forget_retired(&mut self) -> Result<(), Error> {
+        self.certifier.forget_retired().await
+    }
+
+    /// Lets the orders advance.
+    pub async fn advance(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<(), Error> {
+        let wants = wants(desired, snapshot);
+        match self.certifier.advance(&wants, &self.asked, now).await {
+            Ok(round) => self.round = round,
+            Err(error) => {
+                // What stands in the way of everything is looked at again, and not at once.
+                self.round.wake = Some(now + LOOK_AGAIN);
+                self.round.needs_publishing = false;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// What is known of every certificate, without asking anybody.
+    pub async fn look(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<&[State], Error> {
+        self.round.states = self.certifier.look(&wants(desired, snapshot), now).await?;
+        Ok(&self.round.states)
+    }
+
+    /// What it would take to have all certificates.
+    pub async fn forecast(&self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<Forecast, Error> {
+        self.certifier.forecast(&wants(desired, snapshot), now).await
+    }
+}
+
+/// The seconds since 1970.
+pub fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// What each Secret is to hold, where this program makes it.
+pub fn wants(desired: &Desired, snapshot: &Snapshot) -> BTreeMap<Key, Want> {
+    let made = desired.certificates.iter().filter(|certificate| is_own(certificate));
+    made.map(|certificate| (certificate.secret.clone(), want(certificate, desired, snapshot))).collect()
+}
+
+/// Whether a certificate is made by this program: nobody else is named as its issuer.
+pub fn is_own(certificate: &Certificate) -> bool {
+    certificate.issuer.as_ref().is_none_or(|issuer| &*issuer.group == OWN_GROUP)
+}
+
+fn want(certificate: &Certificate, desired: &Desired, snapshot: &Snapshot) -> Want {
+    let policy = certificate.policy.as_ref().and_then(|key| snapshot.tls_policies.get(key));
+    let kept = desired.kept_names.iter().filter(|kept| kept.secret == certificate.secret);
+    let part = |name: &str| {
+        let parts = policy.map(|policy| &policy.private_key[..]).unwrap_or_default();
+        parts.iter().find(|(key, _)| &**key == name).map(|(_, value)| &**value)
+    };
+    Want {
+        names: certificate.dns_names.clone(),
+        kept: kept.map(|kept| kept.hostname.clone()).collect(),
+        renew_before: policy.and_then(|policy| policy.renew_before),
+        duration: policy.and_then(|policy| policy.duration),
+        // Keys of other kinds cannot be made here; the report on the policy says so.
+        algorithm: Algorithm::of(part("algorithm"), part("size")).unwrap_or_default(),
+    }
+}
+
+/// Puts what became of certificates into the reports on TLSPolicies: a hostname is served when a certificate that holds it is
+/// there, not when one is wanted.
+pub fn reflect(desired: &mut Desired, snapshot: &Snapshot, states: &[State]) {
+    let by_listener = secrets_by_listener(desired);
+    for report in desired.policies.iter_mut().filter(|report| report.policy.kind == Kind::TlsPolicy) {
+        let before = report.hostnames.clone();
+        for hostname in report.hostnames.iter_mut().filter(|hostname| hostname.state == HostnameState::Served) {
+            let secrets = by_listener.get(&hostname.listener.to_string());
+            let obstacle = secrets.into_iter().flatten().find_map(|secret| obstacle(secret, hostname, states));
+            if let Some((reason, message)) = obstacle {
+                hostname.state = HostnameState::Pending(reason);
+                hostname.message = message;
+            }
+        }
+        if before != report.hostnames {
+            let note = note(&report.policy, snapshot);
+            let enforced = enforced(&report.hostnames, &note);
+            let places = report.conditions.iter_mut().filter(|condition| condition.kind == enforced.kind);
+            places.for_each(|condition| *condition = enforced.clone());
+        }
+    }
+}
+
+/// Puts what a store holds in the place of what Secrets among the objects hold.
+pub fn overlay(published: &mut Publication, states: &[State], hostname: &str) {
+    for walk in &mut published.certificates {
+        let Some(state) = states.iter().find(|state| state.secret == walk.secret) else { continue };
+        walk.held = match (&state.held, &state.unusable) {
+            (Some(leaf), _) => Held::Certificate { covers: leaf.covers(hostname), not_after: leaf.not_after },
+            (None, Some(why)) => Held::Unusable(why.as_str().into()),
+            (None, None) => Held::Missing,
+        };
+    }
+}
+
+/// What is to be told of a policy beside its hostnames.
+fn note(policy: &ObjectRef, snapshot: &Snapshot) -> String {
+    let Some(policy) = snapshot.tls_policies.get(&policy.key) else { return String::new() };
+    let part = |name: &str| policy.private_key.iter().find(|(key, _)| &**key == name).map(|(_, value)| &**value);
+    Algorithm::of(part("algorithm"), part("size")).err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+fn obstacle(secret: &Certificate, hostname: &HostnameReport, states: &[State]) -> Option<(reason::Reason, String)> {
+    if !is_own(secret) {
+        let issuer = secret.issuer.as_ref().map(|issuer| format!("{} {}", issuer.kind, issuer.name));
+        let why = format!("{} is to issue it, which is not done from here", issuer.unwrap_or_default());
+        return Some((reason::ISSUER_UNUSABLE, why));
+    }
+    let state = states.iter().find(|state| state.secret == secret.secret)?;
+    state.obstacle(&hostname.hostname)
+}
+
+fn secrets_by_listener(desired: &Desired) -> BTreeMap<String, Vec<Certificate>> {
+    let mut all: BTreeMap<String, Vec<Certificate>> = BTreeMap::new();
+    for certificate in &desired.certificates {
+        for listener in &certificate.listeners {
+            all.entry(listener.to_string()).or_default().push(certificate.clone());
+        }
+    }
+    all
+}

@@ -1,0 +1,87 @@
+//! Certificates as JSON: what is wanted, what is held, and the order in between. Never a key.
+
+use gatepost_tls::certifier::{OpenOrder, State};
+use serde::Serialize;
+
+/// The certificate of one Secret.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct IssuingView {
+    secret: String,
+    wanted: Vec<String>,
+    held: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_after: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    issuer: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unusable: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    renewal: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    order: Option<OrderView>,
+    missing: Vec<MissingView>,
+}
+
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+struct OrderView {
+    step: &'static str,
+    names: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    url: Option<String>,
+    challenges: Vec<ChallengeView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_error: Option<String>,
+    wake: i64,
+}
+
+#[derive(Serialize, Debug)]
+struct ChallengeView {
+    name: String,
+    value: String,
+}
+
+#[derive(Serialize, Debug)]
+struct MissingView {
+    hostname: String,
+    reason: &'static str,
+    message: String,
+}
+
+impl IssuingView {
+    /// The view of a state.
+    pub fn of(state: &State) -> Self {
+        let names = |names: &[gatepost_core::model::Str]| names.iter().map(|name| name.to_string()).collect();
+        let missing = state.wanted.iter().filter_map(|name| {
+            let (reason, message) = state.obstacle(name)?;
+            Some(MissingView { hostname: name.to_string(), reason: reason.name(), message })
+        });
+        IssuingView {
+            secret: state.secret.to_string(),
+            wanted: names(&state.wanted),
+            held: state.held.as_ref().map(|leaf| names(&leaf.names)).unwrap_or_default(),
+            not_after: state.held.as_ref().map(|leaf| leaf.not_after),
+            issuer: state.held.as_ref().map(|leaf| leaf.issuer.to_string()),
+            unusable: state.unusable.clone(),
+            renewal: state.renewal.filter(|_| state.held.is_some()),
+            order: state.order.as_ref().map(order),
+            missing: missing.collect(),
+        }
+    }
+}
+
+fn order(order: &OpenOrder) -> OrderView {
+    let challenge = |challenge: &gatepost_tls::order::Challenge| ChallengeView {
+        name: challenge.owner(),
+        value: challenge.value.clone(),
+    };
+    OrderView {
+        step: order.step.as_str(),
+        names: order.names.iter().map(|name| name.to_string()).collect(),
+        url: order.url.clone(),
+        challenges: order.challenges.iter().map(challenge).collect(),
+        last_error: order.trouble.clone(),
+        wake: order.wake,
+    }
+}
