@@ -44,8 +44,7 @@ fn cases(folder: &Path, into: &mut Vec<PathBuf>) {
 
 fn settings() -> Vec<Settings> {
     let governed = Settings { publish: Publish::Governed, ..Settings::default() };
-    let external =
-        Settings { profile: Profile::ExternalDns, gateway_listener_sets: true, ..Settings::default() };
+    let external = Settings { profile: Profile::ExternalDns, gateway_listener_sets: true, ..Settings::default() };
     vec![Settings::default(), governed, external]
 }
 

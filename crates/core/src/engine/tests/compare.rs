@@ -134,9 +134,8 @@ pub(super) fn check_delta(before: &Desired, after: &Desired, delta: &Delta) {
     for secret in old.keys().chain(new.keys()) {
         assert_eq!(old.get(secret) != new.get(secret), delta.certificates.contains(secret), "{secret}");
     }
-    let policies = |desired: &Desired| {
-        desired.policies.iter().map(|p| (p.policy.clone(), p.clone())).collect::<BTreeMap<_, _>>()
-    };
+    let policies =
+        |desired: &Desired| desired.policies.iter().map(|p| (p.policy.clone(), p.clone())).collect::<BTreeMap<_, _>>();
     let (old, new) = (policies(before), policies(after));
     for policy in old.keys().chain(new.keys()) {
         assert_eq!(old.get(policy) != new.get(policy), delta.policies.contains(policy), "{policy}");
