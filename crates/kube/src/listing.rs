@@ -41,7 +41,8 @@ pub(crate) struct Listing {
     pub(crate) version: String,
 }
 
-/// Lists these kinds once. What may not be listed is not visible; a server that cannot be reached is a failure.
+/// Lists these kinds once. What may not be listed is not visible; a server that cannot be reached is a failure. Where a kind
+/// may not be listed everywhere but in `namespace`, its objects there are read, and the kind is still not visible.
 pub async fn read_once(connection: &Connection, kinds: &[Kind], namespace: Option<&str>) -> Result<Read> {
     let served = discover(connection, kinds).await?;
     let mut read = Read::default();
@@ -52,9 +53,14 @@ pub async fn read_once(connection: &Connection, kinds: &[Kind], namespace: Optio
             read.absent.push(*kind);
             continue;
         };
-        match list(connection, resource, namespace, &mut pool).await {
+        match list(connection, resource, None, &mut pool).await {
             Ok(listing) => read.take(listing),
-            Err(error) if error.is_forbidden() => read.hide(*kind, &error),
+            Err(error) if error.is_forbidden() => {
+                read.hide(*kind, &error);
+                if let Some(namespace) = namespace.filter(|_| !kind.is_cluster_scoped()) {
+                    read.take_allowed(list(connection, resource, Some(namespace), &mut pool).await)?;
+                }
+            }
             Err(error) => return Err(error),
         }
     }
@@ -69,6 +75,16 @@ impl Read {
                 self.snapshot.upsert(object);
             }
         }
+    }
+
+    /// Takes a list that may be forbidden.
+    fn take_allowed(&mut self, listing: Result<Listing>) -> Result<()> {
+        match listing {
+            Ok(listing) => self.take(listing),
+            Err(error) if error.is_forbidden() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     fn hide(&mut self, kind: Kind, error: &Error) {
