@@ -4,6 +4,7 @@
 //! certificates, and nothing here writes DNS: values go the way of all records.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gatepost_core::desired::{Certificate, Desired};
@@ -32,6 +33,8 @@ pub struct Certificates {
     asked: Asked,
     /// What the last round came to.
     round: Round,
+    /// Held for as long as nobody else may work on the same certificates.
+    lock: Option<File>,
 }
 
 /// After this many seconds certificates are looked at again where that failed altogether.
@@ -42,7 +45,12 @@ const OWN_GROUP: &str = "gatepost.dev";
 impl Certificates {
     /// Certificates that are made here.
     pub fn new(certifier: Certifier, asked: Asked) -> Self {
-        Certificates { certifier, asked, round: Round::default() }
+        Certificates { certifier, asked, round: Round::default(), lock: None }
+    }
+
+    /// The same, and nobody else may work on these certificates while the lock is held.
+    pub fn locked(self, lock: File) -> Self {
+        Certificates { lock: Some(lock), ..self }
     }
 
     /// The TXT values that orders need, and those that they needed once.

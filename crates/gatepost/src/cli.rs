@@ -14,6 +14,7 @@ mod apply;
 mod bench_data;
 mod check;
 mod completions;
+mod controller;
 mod crds;
 mod explain;
 mod flags;
@@ -54,7 +55,7 @@ pub enum Failure {
 
 /// DNS and certificates for exactly the hostnames that your Gateway API objects serve.
 ///
-/// Gatepost reads GatewayClasses, Gateways, ListenerSets and routes from files, works out which routes attach to which
+/// Gatepost reads GatewayClasses, Gateways, ListenerSets and routes from files or a cluster, works out which routes attach to which
 /// listeners under which hostnames, and says why a name does not work.
 #[derive(Parser, Debug)]
 #[command(name = "gatepost", version, max_term_width = 110, after_help = AFTER_HELP)]
@@ -84,6 +85,7 @@ enum Command {
     Apply(apply::Apply),
     Verify(verify::Verify),
     Serve(serve::Serve),
+    Controller(controller::Controller),
     WebhookServer(webhook_server::WebhookServer),
     Completions(completions::Completions),
     Man(man::Man),
@@ -109,6 +111,35 @@ pub struct Input {
     /// File, directory (read recursively: .yaml, .yml, .json) or `-` for standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH", env = "GATEPOST_FILENAME", value_delimiter = ',')]
     pub files: Vec<PathBuf>,
+    /// The files are all that a cluster holds, such as `kubectl get -o json` writes it: what is absent is absent
+    #[arg(long, requires = "files", env = "GATEPOST_AS_CLUSTER")]
+    pub as_cluster: bool,
+    /// Or which cluster.
+    #[command(flatten)]
+    pub cluster: Cluster,
+}
+
+/// Which cluster, as kubectl has it.
+#[derive(Args, Debug, Clone, Default)]
+pub struct Cluster {
+    /// Kubeconfig file of a cluster to read instead of files [default: KUBECONFIG, ~/.kube/config, or the account of the pod]
+    #[arg(long, value_name = "FILE", env = "GATEPOST_KUBECONFIG")]
+    pub kubeconfig: Option<PathBuf>,
+    /// Context in the kubeconfig [default: its current one]
+    #[arg(long, value_name = "NAME", env = "GATEPOST_CONTEXT")]
+    pub context: Option<String>,
+}
+
+impl Cluster {
+    /// Whether a cluster is named.
+    pub fn is_named(&self) -> bool {
+        self.kubeconfig.is_some() || self.context.is_some()
+    }
+
+    /// The cluster that is meant.
+    pub fn place(&self) -> gatepost_kube::Where {
+        gatepost_kube::Where { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
+    }
 }
 
 /// Runs a command line and says how it ended.
@@ -155,6 +186,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Apply(command) => command.run(out),
         Command::Verify(command) => command.run(out),
         Command::Serve(command) => command.run(out),
+        Command::Controller(command) => command.run(out),
         Command::WebhookServer(command) => command.run(),
         Command::Completions(command) => command.run(out),
         Command::Man(command) => command.run(out),

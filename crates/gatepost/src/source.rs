@@ -1,4 +1,4 @@
-//! Where objects come from. Files now; a cluster fills the same values.
+//! Where objects come from: files, or a cluster, which fills the same values.
 //!
 //! Only this module and its children read files. They never judge what they read.
 
@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::lint::World;
 use gatepost_core::policy::Policies;
-use gatepost_core::snapshot::Snapshot;
+use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_core::topology::{Scope, Topology};
 use gatepost_objects::Settings;
 
 use crate::cli::{Failure, Input};
 use crate::run::Seen;
 
+pub mod cluster;
 pub mod file;
 
 /// Texts that positions refer to.
@@ -31,13 +32,25 @@ pub struct Objects {
 impl Objects {
     /// Reads what the command line names.
     pub fn read(input: &Input) -> Result<Objects, Failure> {
+        Objects::read_for(input, None)
+    }
+
+    /// The same for somebody who asks about a namespace and may see no more than that of a cluster.
+    pub fn read_for(input: &Input, namespace: Option<&str>) -> Result<Objects, Failure> {
         if input.files.is_empty() {
+            return Ok(Objects { loaded: cluster::read(&input.cluster.place(), namespace)? });
+        }
+        if input.cluster.is_named() {
             return Err(Failure::usage(
-                "no objects given: name files or directories with -f, or `-f -` for standard input",
+                "objects come from files or from a cluster: leave out -f, or --kubeconfig and --context",
             ));
         }
         let texts = file::texts(&input.files)?.into_iter().map(|text| (text.name.into(), text.bytes));
-        Ok(Objects { loaded: gatepost_objects::collect(texts, &Settings::default()) })
+        let mut loaded = gatepost_objects::collect(texts, &Settings::default());
+        if input.as_cluster {
+            loaded.snapshot.origin = Origin::Cluster;
+        }
+        Ok(Objects { loaded })
     }
 
     /// The objects.

@@ -93,6 +93,12 @@ impl State {
         &self.instance
     }
 
+    /// The same as another instance, where something else than the directory says which.
+    pub fn of_instance(mut self, instance: Instance) -> State {
+        self.instance = instance;
+        self
+    }
+
     /// What is remembered.
     pub fn memory(&self) -> &Memory {
         &self.memory

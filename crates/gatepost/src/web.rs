@@ -19,6 +19,8 @@ use tokio::sync::Semaphore;
 pub struct Board {
     /// Whether names are answered as the objects ask; says why not.
     pub unready: Option<String>,
+    /// What is to be known though names are answered.
+    pub notes: Vec<String>,
     /// The plan as JSON.
     pub plan: String,
     /// Metrics in OpenMetrics text.
@@ -65,10 +67,11 @@ fn answer(request: &Request<Incoming>, board: &Shared) -> Response<Full<Bytes>> 
         return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
     }
     let board = board.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+    let notes: String = board.notes.iter().map(|note| format!("{note}\n")).collect();
     match (request.uri().path(), board.unready) {
         ("/healthz", _) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
-        ("/readyz", None) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
-        ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n"), "text/plain"),
+        ("/readyz", None) => text(StatusCode::OK, format!("ok\n{notes}"), "text/plain"),
+        ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n{notes}"), "text/plain"),
         ("/plan.json", _) => text(StatusCode::OK, board.plan, "application/json"),
         ("/metrics", _) => text(StatusCode::OK, board.metrics, "application/openmetrics-text; version=1.0.0"),
         _ => text(StatusCode::NOT_FOUND, "/healthz /readyz /plan.json /metrics\n".to_owned(), "text/plain"),

@@ -68,6 +68,16 @@ impl Connection {
         self.call(Method::GET, path, None).await
     }
 
+    /// Asks whether these credentials have a right.
+    pub async fn review(&self, question: &Value) -> Result<Value> {
+        self.send(Method::POST, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", question).await
+    }
+
+    /// Creates an object in a collection; one of that name must not be there.
+    pub async fn create(&self, folder: &str, body: &Value) -> Result<()> {
+        self.send(Method::POST, folder, body).await.map(drop)
+    }
+
     /// Sends a request with a JSON body, and reads the answer.
     pub async fn send(&self, method: Method, path: &str, body: &Value) -> Result<Value> {
         self.call(method, path, Some(("application/json", body))).await
@@ -77,6 +87,11 @@ impl Connection {
     pub async fn apply(&self, path: &str, manager: &str, body: &Value) -> Result<Value> {
         let path = format!("{path}?fieldManager={manager}&force=true");
         self.call(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await
+    }
+
+    /// Changes some fields and leaves the others.
+    pub(crate) async fn merge(&self, path: &str, body: &Value) -> Result<Value> {
+        self.call(Method::PATCH, path, Some(("application/merge-patch+json", body))).await
     }
 
     /// The lines of a watch, as they come.

@@ -8,7 +8,9 @@
 pub mod connection;
 pub mod discovery;
 mod error;
+pub mod lease;
 pub mod listing;
+pub mod objects;
 
 pub mod watch;
 mod wire;

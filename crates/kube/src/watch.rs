@@ -82,8 +82,9 @@ pub struct Watching {
 pub fn blank(kinds: &[Kind]) -> Snapshot {
     let mut snapshot = Snapshot::new();
     snapshot.origin = Origin::Cluster;
-    for kind in kinds {
-        snapshot.set_visibility(*kind, not_read_yet());
+    for kind in Kind::ALL {
+        let unwatched = || Visibility::NotVisible("it is not watched".into());
+        snapshot.set_visibility(kind, if kinds.contains(&kind) { not_read_yet() } else { unwatched() });
     }
     snapshot
 }
@@ -116,7 +117,7 @@ impl Watching {
 }
 
 /// Why a kind is not visible before it was read.
-pub(crate) fn not_read_yet() -> Visibility {
+pub fn not_read_yet() -> Visibility {
     Visibility::NotVisible("it has not been read yet".into())
 }
 

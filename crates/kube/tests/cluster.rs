@@ -5,12 +5,13 @@
 mod cluster {
     pub(crate) mod faults;
     pub(crate) mod follower;
+    pub(crate) mod proxied;
     pub(crate) mod versions;
     pub(crate) mod views;
 }
 
 fn main() {
-    use cluster::{faults, versions, views};
-    let all = [views::trials(), versions::trials(), faults::trials()];
+    use cluster::{faults, proxied, versions, views};
+    let all = [views::trials(), versions::trials(), faults::trials(), proxied::trials()];
     gatepost_testkit::run(all.into_iter().flatten().collect())
 }

@@ -4,7 +4,7 @@
 //! step is written down before the next one is taken. Challenges are given out as records for the ordinary plan; whether they are
 //! answered is asked through [`Answers`]. A round never sleeps: it says when the next one is due.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use gatepost_core::desired::Record;
@@ -35,7 +35,23 @@ pub struct Certifier {
     notebook: Arc<dyn Notebook>,
     rules: Rules,
     book: Book,
+    /// What holds for the round that is under way.
+    effort: Effort,
 }
+
+/// What a round has done so far.
+#[derive(Debug, Default)]
+struct Effort {
+    /// How often the issuer was asked.
+    calls: usize,
+    /// Why the issuer is not asked again in this round.
+    away: Option<String>,
+    /// Whether something is to be written down that may be lost.
+    is_unwritten: bool,
+}
+
+/// The issuer is not asked more often in one round, so that a round comes to an end.
+const MOST_CALLS: usize = 100;
 
 /// Somebody who can say whether TXT values are answered.
 pub trait Answers: Send + Sync {
@@ -65,7 +81,7 @@ impl Certifier {
         rules: Rules,
     ) -> Result<Certifier> {
         let book = Book::read(&*notebook).await?;
-        Ok(Certifier { issuer, store, notebook, rules, book })
+        Ok(Certifier { issuer, store, notebook, rules, book, effort: Effort::default() })
     }
 
     /// Who issues.
@@ -96,7 +112,9 @@ impl Certifier {
     /// Looks at every Secret and moves its order as far as it goes without waiting.
     pub async fn advance(&mut self, wants: &BTreeMap<Key, Want>, answers: &dyn Answers, now: i64) -> Result<Round> {
         let before = (self.challenges(), self.retired());
-        self.book.ledger.tidy(now, |secret| wants.keys().any(|key| key.to_string() == secret));
+        let secrets: BTreeSet<String> = wants.keys().map(Key::to_string).collect();
+        self.book.ledger.tidy(now, |secret| secrets.contains(secret));
+        self.effort = Effort::default();
         let mut round = Round::default();
         self.let_go(wants, &mut round).await?;
         for (secret, want) in wants {
@@ -104,6 +122,9 @@ impl Certifier {
             let state = turn.run().await?;
             round.wake = [round.wake, state.wake()].into_iter().flatten().min();
             round.states.push(state);
+        }
+        if self.effort.is_unwritten {
+            self.book.write(&*self.notebook).await?;
         }
         round.needs_publishing = before != (self.challenges(), self.retired());
         Ok(round)

@@ -156,7 +156,8 @@ impl<'a> Case<'a> {
         let extra = self.extra();
         let is_due = due.is_none_or(|due| due <= self.now);
         if self.target.is_empty() || (!is_due && missing.is_empty() && extra.is_empty()) {
-            return Decision::Keep { until: due.unwrap_or(self.now + DAY) };
+            let until = due.filter(|due| *due > self.now).unwrap_or(self.now + DAY);
+            return Decision::Keep { until };
         }
         let wait = self.unsettled(is_due, !missing.is_empty()).or_else(|| self.resting());
         if let Some(wait) = wait.or_else(|| self.too_soon(&missing, &extra)) {

@@ -122,6 +122,11 @@ impl Kind {
         Kind::ALL.into_iter().find(|k| k.as_str() == kind && k.group() == group)
     }
 
+    /// Whether it is a kind of route.
+    pub fn is_route(self) -> bool {
+        matches!(self, Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute)
+    }
+
     /// Whether objects of this kind live outside any namespace.
     pub fn is_cluster_scoped(self) -> bool {
         matches!(self, Kind::GatewayClass | Kind::Namespace)

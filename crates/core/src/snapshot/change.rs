@@ -13,6 +13,7 @@ use crate::table::Table;
 // Nearly all changes carry an object, so that a box would only cost.
 #[allow(clippy::large_enum_variant)]
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant, reason = "nearly all of them are upserts")]
 pub enum Change {
     /// The object is there, in this shape.
     Upsert(Object),

@@ -7,11 +7,15 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::reason::Severity;
 use serde::Serialize;
 
+use super::rbac::Features;
 use super::{Ending, Failure, Input};
+
 use crate::render::{Colour, github, sarif, snippet};
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
 use crate::view::write_json;
+
+mod pre;
 
 /// Check objects and attachment: what is wrong, where, and what to change
 ///
@@ -21,12 +25,20 @@ use crate::view::write_json;
 pub(super) struct Check {
     #[command(flatten)]
     input: Input,
+    /// Only what concerns objects of this namespace, or no object in particular
+    #[arg(short = 'n', long)]
+    namespace: Option<String>,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
     /// Warnings lead to exit status 1, too
     #[arg(long, env = "GATEPOST_STRICT")]
     strict: bool,
+    /// Instead ask a cluster whether these credentials have every right that a controller needs; exit status 1 if one is missing
+    #[arg(long, conflicts_with = "files")]
+    pre: bool,
+    #[command(flatten)]
+    features: Features,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
@@ -54,9 +66,15 @@ struct CheckView {
 
 impl Check {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
-        let objects = Objects::read(&self.input)?;
+        if self.pre {
+            return pre::run(&self.input.cluster, &self.features, matches!(self.output, Format::Json), out);
+        }
+        let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
         let topology = objects.topology(&Default::default());
-        let diagnostics = objects.diagnostics(&topology);
+        let mut diagnostics = objects.diagnostics(&topology);
+        if let Some(namespace) = &self.namespace {
+            diagnostics.retain(|d| d.object.as_ref().is_none_or(|object| **object.namespace() == **namespace));
+        }
         match self.output {
             Format::Text => write_text(out, &objects, &diagnostics)?,
             Format::Json => write_json(out, &view(&objects, &diagnostics))?,

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use gatepost_core::desired::domains::DomainFilter;
 use gatepost_core::desired::settings::{self, Profile, Publish, Settings, StatusMode};
 use gatepost_core::desired::template::Template;
-use gatepost_core::model::{Key, RouteKind, Str};
+use gatepost_core::model::{Key, Kind, RouteKind, Str};
 use gatepost_core::names::PreciseHostname;
 use gatepost_core::selector::Selector;
 use gatepost_core::topology::Scope;
@@ -35,7 +35,7 @@ pub(super) struct Publishing {
     #[arg(long, value_name = "SOURCE", value_parser = source, env = "GATEPOST_SOURCE", value_delimiter = ',')]
     source: Vec<RouteKind>,
     /// Only routes of this namespace
-    #[arg(long, env = "GATEPOST_NAMESPACE")]
+    #[arg(short = 'n', long, env = "GATEPOST_NAMESPACE")]
     namespace: Option<String>,
     /// Only routes whose labels match: a=b, a!=b, a in (b,c), a notin (b), a, !a
     #[arg(long, value_name = "SELECTOR", value_parser = selector, env = "GATEPOST_LABEL_FILTER")]
@@ -186,6 +186,18 @@ impl Publishing {
     /// The domains of `--domain-filter`.
     pub(super) fn domains(&self) -> &[String] {
         &self.domain_filter
+    }
+
+    /// The only namespace whose routes are published.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().filter(|namespace| !namespace.is_empty())
+    }
+
+    /// The kinds of routes that are read.
+    pub(super) fn kinds(&self) -> Vec<Kind> {
+        let all = RouteKind::ALL.to_vec();
+        let kinds = if self.source.is_empty() { &all } else { &self.source };
+        kinds.iter().map(|kind| kind.kind()).collect()
     }
 
     /// Whose Gateways are looked at.

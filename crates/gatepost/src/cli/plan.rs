@@ -91,7 +91,7 @@ impl Plan {
                 "--expect-no-changes needs something to compare with: add --diff or --provider",
             ));
         }
-        let objects = Objects::read(&self.input)?;
+        let objects = Objects::read_for(&self.input, self.publishing.namespace())?;
         let shown = self.look(&objects, &settings, session)?;
         self.write(out, &objects, &shown)?;
         for unread in &shown.unread {
@@ -137,7 +137,11 @@ impl Plan {
         let desired = told(objects, desired);
         let change = match &self.diff {
             Some(path) => {
-                let old = Objects::read(&Input { files: vec![path.clone()] })?;
+                let old = Objects::read(&Input {
+                    files: vec![path.clone()],
+                    as_cluster: self.input.as_cluster,
+                    cluster: Default::default(),
+                })?;
                 Some(Change::between(&self.desired(&old, settings), &desired))
             }
             None => None,

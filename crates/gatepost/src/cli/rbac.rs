@@ -21,6 +21,17 @@ pub(super) struct Rbac {
     /// Name of the roles, their bindings and the service account
     #[arg(long, default_value = "gatepost", env = "GATEPOST_RBAC_NAME")]
     name: String,
+    #[command(flatten)]
+    features: Features,
+    /// Output format
+    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
+    output: Format,
+}
+
+/// Which features of a controller are on.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What the controller is to do")]
+pub(super) struct Features {
     /// Namespace that the controller runs in
     #[arg(long, default_value = "gatepost", env = "GATEPOST_CONTROLLER_NAMESPACE")]
     controller_namespace: String,
@@ -36,9 +47,6 @@ pub(super) struct Rbac {
     /// Namespace whose Secrets may be written; may be repeated [default: all, where an issuer is set]
     #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_CERTIFICATE_NAMESPACE", value_delimiter = ',')]
     certificate_namespace: Vec<String>,
-    /// Output format
-    #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    output: Format,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,39 +86,14 @@ impl Rbac {
         Ok(Ending::Done)
     }
 
-    fn is_on(&self, feature: Feature) -> bool {
-        match feature {
-            Feature::Routes(kind) => self.source.is_empty() || self.source.contains(&kind),
-            Feature::DnsEndpoints => self.provider == Some(Provider::Dnsendpoint),
-            Feature::Secrets => matches!(self.issuer, Some(Issuer::Embedded | Issuer::Acme)),
-            Feature::CertManager => self.issuer == Some(Issuer::CertManager),
-            Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => true,
-        }
-    }
-
-    /// The rules that hold in a place, one for each right.
-    fn rules(&self, place: Place) -> Vec<Value> {
-        let features = Feature::all().into_iter().filter(|feature| self.is_on(*feature));
-        let rights = features.flat_map(Feature::rights).filter(|right| self.place(right) == place);
-        rights.map(|right| rule(&right)).collect()
-    }
-
-    /// Where a right holds here: certificates go everywhere where no namespaces are named.
-    fn place(&self, right: &Right) -> Place {
-        match right.place {
-            Place::Certificates if self.certificate_namespace.is_empty() => Place::Everywhere,
-            place => place,
-        }
-    }
-
     fn objects(&self) -> Vec<Value> {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
-            "metadata": {"name": self.name, "namespace": self.controller_namespace}});
+            "metadata": {"name": self.name, "namespace": self.features.controller_namespace}});
         let mut objects = vec![account];
-        objects.extend(self.role("", self.rules(Place::Everywhere)));
-        objects.extend(self.role(&self.controller_namespace, self.rules(Place::Own)));
-        for namespace in &self.certificate_namespace {
-            objects.extend(self.role(namespace, self.rules(Place::Certificates)));
+        objects.extend(self.role("", self.features.rules(Place::Everywhere)));
+        objects.extend(self.role(&self.features.controller_namespace, self.features.rules(Place::Own)));
+        for namespace in &self.features.certificate_namespace {
+            objects.extend(self.role(namespace, self.features.rules(Place::Certificates)));
         }
         objects
     }
@@ -136,8 +119,54 @@ impl Rbac {
         let role = json!({"apiVersion": format!("{api}/v1"), "kind": kind, "metadata": metadata, "rules": rules});
         let binding = json!({"apiVersion": format!("{api}/v1"), "kind": format!("{kind}Binding"), "metadata": metadata,
             "roleRef": {"apiGroup": api, "kind": kind, "name": name},
-            "subjects": [{"kind": "ServiceAccount", "name": self.name, "namespace": self.controller_namespace}]});
+            "subjects": [{"kind": "ServiceAccount", "name": self.name, "namespace": self.features.controller_namespace}]});
         vec![role, binding]
+    }
+}
+
+impl Features {
+    /// Every right that is needed, with the namespace it is needed in; nothing where it is needed everywhere.
+    pub(super) fn rights(&self) -> Vec<(Right, Option<&str>)> {
+        let all = [Place::Everywhere, Place::Own, Place::Certificates];
+        let placed =
+            all.into_iter().flat_map(|place| self.rights_in(place).into_iter().map(move |right| (place, right)));
+        let spread = |(place, right): (Place, Right)| -> Vec<(Right, Option<&str>)> {
+            match place {
+                Place::Everywhere => vec![(right, None)],
+                Place::Own => vec![(right, Some(self.controller_namespace.as_str()))],
+                Place::Certificates => self.certificate_namespace.iter().map(|n| (right, Some(n.as_str()))).collect(),
+            }
+        };
+        placed.flat_map(spread).collect()
+    }
+
+    fn is_on(&self, feature: Feature) -> bool {
+        match feature {
+            Feature::Routes(kind) => self.source.is_empty() || self.source.contains(&kind),
+            Feature::DnsEndpoints => self.provider == Some(Provider::Dnsendpoint),
+            Feature::Secrets => matches!(self.issuer, Some(Issuer::Embedded | Issuer::Acme)),
+            Feature::CertManager => self.issuer == Some(Issuer::CertManager),
+            Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => true,
+        }
+    }
+
+    /// The rights that hold in a place.
+    fn rights_in(&self, place: Place) -> Vec<Right> {
+        let features = Feature::all().into_iter().filter(|feature| self.is_on(*feature));
+        features.flat_map(Feature::rights).filter(|right| self.place(right) == place).collect()
+    }
+
+    /// The rules that hold in a place, one for each right.
+    fn rules(&self, place: Place) -> Vec<Value> {
+        self.rights_in(place).iter().map(rule).collect()
+    }
+
+    /// Where a right holds here: certificates go everywhere where no namespaces are named.
+    fn place(&self, right: &Right) -> Place {
+        match right.place {
+            Place::Certificates if self.certificate_namespace.is_empty() => Place::Everywhere,
+            place => place,
+        }
     }
 }
 

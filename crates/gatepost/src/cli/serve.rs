@@ -78,6 +78,11 @@ impl Serve {
     }
 
     async fn serve(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        if self.input.files.is_empty() {
+            let message =
+                "no objects given: name files or directories with -f; `gatepost controller` follows a cluster";
+            return Err(Failure::usage(message));
+        }
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
         let writes = self.planning.mode() == Mode::Act;
@@ -223,7 +228,8 @@ fn post(board: &web::Shared, pass: &Pass) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
     let metrics = metrics(pass);
-    *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) = web::Board { unready, plan, metrics };
+    *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) =
+        web::Board { unready, plan, metrics, ..web::Board::default() };
 }
 
 /// How many names wait for a certificate.

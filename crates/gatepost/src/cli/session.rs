@@ -80,21 +80,33 @@ impl Session {
 
     /// Opens a provider; the embedded one answers at an address. Who `writes` keeps what was done.
     pub(super) fn with(flags: Flags<'_>, listen: Option<SocketAddr>, writes: bool) -> Result<Session, Failure> {
-        let Some(kind) = flags.provider.provider() else {
+        if flags.provider.provider().is_none() {
             return Err(Failure::usage("no provider is named: add --provider rfc2136, webhook or embedded"));
-        };
+        }
+        Session::of(flags, listen, writes, State::open(flags.provider.state_dir(), writes)?, None)
+    }
+
+    /// The same with what is remembered; `instead` stands for a provider where none is named.
+    pub(super) fn of(
+        flags: Flags<'_>,
+        listen: Option<SocketAddr>,
+        writes: bool,
+        state: State,
+        instead: Option<Shared>,
+    ) -> Result<Session, Failure> {
+        let kind = flags.provider.provider().unwrap_or(ProviderFlag::Rfc2136);
         let publishing = flags.publishing.settings()?;
         let resolver = flags.publishing.resolver()?;
         flags.provider.check()?;
-        let state = State::open(flags.provider.state_dir(), writes)?;
         let planning = flags.planning.settings(kind, state.instance().clone())?;
         let local = match listen {
             Some(listen) => Some(Local::start(flags.provider, listen, writes)?),
             None => None,
         };
-        let provider = match &local {
-            Some(local) => local.embedded.clone() as Shared,
-            None => flags.provider.open(flags.publishing.domains())?,
+        let provider = match (&local, instead) {
+            (Some(local), _) => local.embedded.clone() as Shared,
+            (None, Some(instead)) => instead,
+            (None, None) => flags.provider.open(flags.publishing.domains())?,
         };
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
@@ -105,7 +117,11 @@ impl Session {
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
         let topology = objects.topology(&self.line.scope);
-        let seen = objects.seen(&topology);
+        self.decide_on(objects.seen(&topology)).await
+    }
+
+    /// The same on what was seen, however that came about.
+    pub(super) async fn decide_on(&self, seen: Seen<'_>) -> Result<Decision, Failure> {
         let desired = self.line.desired(seen, &self.beside);
         self.compare(seen, desired).await
     }

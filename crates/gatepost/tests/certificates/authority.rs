@@ -8,7 +8,9 @@ use crate::bed::{Bed, Test};
 use crate::running::{Running, comes_true, get};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let rows: [(&str, Test); 4] = [
+    let rows: [(&str, Test); 6] = [
+        ("plan_says_what_a_change_takes", forecast),
+        ("two_runs_do_not_share_a_directory", alone),
         ("serve_certifies_what_is_attached_and_nothing_else", serve),
         ("apply_certifies_and_a_second_run_does_nothing", apply),
         ("a_policy_is_enforced_when_its_names_are_held", policy),
@@ -87,6 +89,32 @@ fn policy() -> Result<(), Failed> {
     let plan = get(running.address("http"), "/plan.json");
     assert!(plan.contains("issuer-unusable") && plan.contains("ClusterIssuer public is to issue it"), "{plan}");
     assert!(elsewhere.leaf().is_none(), "somebody else is to issue it");
+    Ok(())
+}
+
+fn forecast() -> Result<(), Failed> {
+    let bed = Bed::new(&["www.example.org"]);
+    let line =
+        format!("plan --issuer acme --acme-directory https://acme-v02.api.letsencrypt.org/directory {}", bed.flags());
+    let answer = bed.run(&line);
+    let said = "certificates: this change needs 1 order; 5 left this week for these names";
+    assert!(answer.output.contains(said), "{} {}", answer.output, answer.errors);
+    let json: serde_json::Value = serde_json::from_str(&bed.run(&format!("{line} -o json")).output)?;
+    assert_eq!((&json["orders"]["needed"], &json["orders"]["left"]), (&1.into(), &5.into()));
+    Ok(())
+}
+
+fn alone() -> Result<(), Failed> {
+    let bed = Bed::new(&["www.example.org"]);
+    let running = Running::start(&format!("{SERVE} {}", bed.flags()));
+    let second = bed.run(&format!("{SERVE} {}", bed.flags()));
+    assert_eq!(second.exit, 2, "{}", second.output);
+    assert!(second.errors.contains("another run of gatepost works on it"), "{}", second.errors);
+    // Looking is always allowed, and a run that is killed keeps nobody out.
+    let line = format!("explain www.example.org {} --cert-dir '{}'", bed.input(), bed.certificates().display());
+    assert_eq!(bed.run(&line).exit, 0);
+    drop(running);
+    Running::start(&format!("{SERVE} {}", bed.flags()));
     Ok(())
 }
 

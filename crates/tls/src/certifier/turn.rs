@@ -6,7 +6,7 @@ use gatepost_core::model::{Key, Str};
 use gatepost_core::reason;
 
 use super::state::State;
-use super::{Answers, Certifier};
+use super::{Answers, Certifier, MOST_CALLS};
 use crate::chain::{Chain, Leaf};
 use crate::decide::{Decision, Holding, Want, decide};
 use crate::error::{Error, Problem, Result};
@@ -22,6 +22,8 @@ const MOST_STEPS: usize = 24;
 const QUICK_TRIES: u32 = 3;
 /// How many seconds values may take to be answered before their names are given up.
 const PUBLISHING_PATIENCE: i64 = 900;
+/// After so many seconds an issuer that did not answer somebody else is asked again.
+const AWAY: i64 = 30;
 /// The longest pause between two looks at an issuer or a zone, in seconds.
 const LONGEST_PAUSE: i64 = 300;
 
@@ -64,7 +66,7 @@ impl Turn<'_> {
             // Nothing is ordered while that cannot be seen: the result could not be kept either.
             Err(error) => return Ok(self.certifier.unseen(self.secret, self.want, &error, self.now)),
         };
-        self.settle(&held).await?;
+        self.settle(&held).await;
         for _ in 0..MOST_STEPS {
             if !self.step(&mut held).await? {
                 break;
@@ -79,14 +81,16 @@ impl Turn<'_> {
     }
 
     /// Notes what is wanted since when, and when the issuer would have the certificate renewed.
-    async fn settle(&mut self, held: &Holding) -> Result<()> {
+    ///
+    /// Both may be lost in a crash without harm, so they are written with the next step or at the end of the round.
+    async fn settle(&mut self, held: &Holding) {
         let names: Vec<String> = self.want.names.iter().map(|name| name.to_string()).collect();
         let (key, now) = (self.key(), self.now);
         let known = self.certifier.book.ledger.wanted.get(&key).cloned();
         self.certifier.book.ledger.settle(&key, &names, now);
         let is_new = self.certifier.book.ledger.wanted.get(&key) != known.as_ref();
         let is_asked = self.ask_window(held).await;
-        if is_new || is_asked { self.write().await } else { Ok(()) }
+        self.certifier.effort.is_unwritten |= is_new || is_asked;
     }
 
     /// Asks the issuer when it would have the certificate renewed, where that is due.
@@ -96,14 +100,19 @@ impl Turn<'_> {
         let ledger = &self.certifier.book.ledger;
         let known = ledger.windows.get(&self.key()).filter(|window| window.id == id);
         let is_fresh = known.is_some_and(|window| window.again > self.now && window.again <= self.now + 2 * DAY);
-        if is_fresh || ledger.pause.as_ref().is_some_and(|pause| pause.rests(self.now)) {
+        let is_resting = ledger.pause.as_ref().is_some_and(|pause| pause.rests(self.now));
+        if is_fresh || is_resting || !self.may_ask() {
             return false;
         }
         let old = known.and_then(|window| window.window);
+        self.certifier.effort.calls += 1;
         let (window, again) = match self.certifier.issuer.suggestion(leaf, self.now).await {
             Ok(Some(suggestion)) => (suggestion.window, suggestion.again),
             Ok(None) => (None, self.now + DAY),
-            Err(_) => (old, self.now + 6 * HOUR),
+            Err(error) => {
+                self.note_absence(&error);
+                (old, self.now + 6 * HOUR)
+            }
         };
         let key = self.key();
         self.certifier.book.ledger.windows.insert(key, Window { id: id.to_owned(), window, again });
@@ -163,6 +172,11 @@ impl Turn<'_> {
         if order.step == Step::Issued {
             return self.store(order).await;
         }
+        if !self.may_ask() {
+            self.postpone(order);
+            return Ok(None);
+        }
+        self.certifier.effort.calls += 1;
         let unanswered = self.unanswered(&order).await;
         let published = order.step == Step::Publishing && unanswered.is_empty();
         order.trouble = unanswered.first().map(|(owner, why)| format!("`{owner}` is not answered everywhere: {why}"));
@@ -178,6 +192,27 @@ impl Turn<'_> {
         match progress {
             Ok(progress) => self.note(order, progress, published).await.map(|()| None),
             Err(error) => self.stumble(order, error).await.map(|()| None),
+        }
+    }
+
+    /// Whether the issuer may be asked once more in this round.
+    fn may_ask(&self) -> bool {
+        self.certifier.effort.away.is_none() && self.certifier.effort.calls < MOST_CALLS
+    }
+
+    /// Leaves an order for the next round, because the issuer is not asked again in this one.
+    fn postpone(&mut self, mut order: Order) {
+        order.wake = self.now + if self.certifier.effort.away.is_some() { AWAY } else { 1 };
+        order.trouble = self.certifier.effort.away.clone();
+        let key = self.key();
+        self.certifier.book.orders.insert(key, order);
+        self.certifier.effort.is_unwritten = true;
+    }
+
+    /// An issuer that does not answer is not asked again in this round: everybody else would wait for it in turn.
+    fn note_absence(&mut self, error: &Error) {
+        if matches!(error.problem, Problem::Unreachable(_) | Problem::Busy(_)) {
+            self.certifier.effort.away = Some(error.to_string());
         }
     }
 
@@ -246,6 +281,7 @@ impl Turn<'_> {
         if matches!(error.problem, Problem::Gone(_)) || !error.is_transient() {
             return self.fail(&Failed { names: Vec::new(), why: error.to_string() }, &error).await;
         }
+        self.note_absence(&error);
         let asked = error.retry_after.map(seconds);
         if matches!(error.problem, Problem::RateLimited(_)) {
             let (last, why) = (self.certifier.book.ledger.pause.clone(), error.to_string());
@@ -340,7 +376,9 @@ impl Turn<'_> {
 
     async fn write(&mut self) -> Result<()> {
         let notebook = self.certifier.notebook.clone();
-        self.certifier.book.write(&*notebook).await
+        self.certifier.book.write(&*notebook).await?;
+        self.certifier.effort.is_unwritten = false;
+        Ok(())
     }
 
     fn tell(&mut self, sentence: String) {

@@ -79,7 +79,7 @@ impl Settings {
             email: None,
             profile: None,
             external: None,
-            patience: Duration::from_secs(30),
+            patience: Duration::from_secs(15),
         }
     }
 }

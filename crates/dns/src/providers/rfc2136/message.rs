@@ -75,7 +75,12 @@ pub(super) fn compose(id: u16, zone: &WireName, units: &[&Prepared<'_>]) -> Resu
     let mut builder = builder.question();
     builder.push((zone, Rtype::SOA)).map_err(too_long)?;
     let mut builder = builder.answer();
+    // Units may ask for the same thing; a server compares whole sets, in which nothing stands twice.
+    let mut asked = BTreeSet::new();
     for line in units.iter().flat_map(|unit| &unit.prerequisites) {
+        if !asked.insert((line.owner.as_slice(), line.kind.to_int(), line.class.to_int(), &line.data)) {
+            continue;
+        }
         builder.push(line.record()?).map_err(too_long)?;
     }
     let mut builder = builder.authority();

@@ -3,7 +3,9 @@
 //! Without `--issuer` nothing is issued. A wrong combination ends the program with exit status 2 before anything is asked of an
 //! issuer; a secret comes from a file and is never shown.
 
+use std::fs::{DirBuilder, File, TryLockError};
 use std::net::SocketAddr;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,6 +101,7 @@ impl IssuingFlags {
     pub(in crate::cli) async fn open(&self, places: Places<'_>) -> Result<Option<Certificates>, Failure> {
         self.check()?;
         let (Some(kind), Some(directory)) = (self.issuer, &self.cert_dir) else { return Ok(None) };
+        let lock = lock(directory)?;
         let notebook = notebook(directory);
         let issuer: Arc<dyn Issuer> = match kind {
             IssuerFlag::Embedded => Arc::new(EmbeddedCa::open(&*notebook, now()).await.map_err(unusable)?),
@@ -113,7 +116,7 @@ impl IssuingFlags {
         let rules = Rules { limits: issuer.limits(), ..Rules::default() };
         let store = Arc::new(FileStore::new(directory));
         let certifier = Certifier::open(issuer, store, notebook, rules).await.map_err(unusable)?;
-        Ok(Some(Certificates::new(certifier, self.asked(places).await?)))
+        Ok(Some(Certificates::new(certifier, self.asked(places).await?).locked(lock)))
     }
 
     /// Opens what is kept to look at it, where a directory of certificates is named; nothing is made or asked.
@@ -218,6 +221,24 @@ pub(in crate::cli) async fn look(directory: &Path, limits: Limits) -> Result<Cer
 /// What is remembered is kept beside the certificates.
 fn notebook(directory: &Path) -> Arc<dyn Notebook> {
     Arc::new(FileNotebook::new(directory.join(".gatepost")))
+}
+
+/// Keeps others out: two that work on the same certificates would order twice and forget what the other wrote down.
+fn lock(directory: &Path) -> Result<File, Failure> {
+    let folder = directory.join(".gatepost");
+    let path = folder.join("lock");
+    let failed = |error: std::io::Error| Failure::usage(format!("--cert-dir: {}: {error}", path.display()));
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    let file = made.and_then(|()| File::options().write(true).create(true).truncate(false).mode(0o600).open(&path));
+    let file = file.map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let message = format!("--cert-dir {}: another run of gatepost works on it", directory.display());
+            Err(Failure::usage(message))
+        }
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
 }
 
 /// Puts the root of our own authority where people find it; everybody may read it.

@@ -110,6 +110,16 @@ impl PlanningFlags {
         Ok(settings)
     }
 
+    /// Whether somebody said what may be written.
+    pub(in crate::cli) fn has_policy(&self) -> bool {
+        self.policy.is_some()
+    }
+
+    /// Our owner id.
+    pub(in crate::cli) fn owner(&self) -> &str {
+        &self.txt_owner_id
+    }
+
     /// Whether anything is written.
     pub(in crate::cli) fn mode(&self) -> Mode {
         if self.dry_run { Mode::Observe } else { Mode::Act }
@@ -132,7 +142,7 @@ impl PlanningFlags {
                 self.refuse_without_txt()?;
                 Ok(Registry::Noop)
             }
-            (None, ProviderFlag::Embedded) => Ok(Registry::WholeZone),
+            (None, ProviderFlag::Embedded | ProviderFlag::Dnsendpoint) => Ok(Registry::WholeZone),
             (Some(RegistryFlag::Txt) | None, _) => Ok(Registry::Txt(Box::new(TxtRegistry {
                 layout,
                 key,

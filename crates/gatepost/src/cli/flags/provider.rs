@@ -85,6 +85,8 @@ pub(in crate::cli) enum ProviderFlag {
     Rfc2136,
     /// Any provider that speaks the webhook protocol of external-dns
     Webhook,
+    /// DNSEndpoint objects for external-dns to carry on; only for `controller`
+    Dnsendpoint,
 }
 
 /// A text that is never shown.
@@ -154,6 +156,11 @@ impl ProviderFlags {
         let name = match self.provider {
             Some(ProviderFlag::Rfc2136) => "rfc2136",
             Some(ProviderFlag::Webhook) => "webhook",
+            Some(ProviderFlag::Dnsendpoint) => {
+                return Err(Failure::usage(
+                    "--provider dnsendpoint writes objects of a cluster: only `controller` has it",
+                ));
+            }
             Some(ProviderFlag::Embedded) | None => return Err(Failure::usage("--provider must be rfc2136 or webhook")),
         };
         let settings = providers::Settings { rfc2136: self.rfc2136()?, webhook: self.webhook(domains) };
@@ -257,6 +264,7 @@ impl ProviderFlag {
             ProviderFlag::Embedded => "embedded",
             ProviderFlag::Rfc2136 => "rfc2136",
             ProviderFlag::Webhook => "webhook",
+            ProviderFlag::Dnsendpoint => "dnsendpoint",
         }
     }
 }

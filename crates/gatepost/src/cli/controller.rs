@@ -1,0 +1,248 @@
+//! `gatepost controller`: the line in a cluster, on watches.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use gatepost_core::model::Kind;
+use gatepost_core::plan::Instance;
+use gatepost_core::topology::Scope;
+use gatepost_dns::provider::Shared;
+use gatepost_kube::lease::{Campaign, Candidacy};
+use gatepost_kube::objects::watched_kinds;
+use gatepost_kube::watch::{self, Watching};
+use gatepost_kube::{Connection, Error};
+use ring::rand::{SecureRandom, SystemRandom};
+use tokio::net::TcpListener;
+use tracing_subscriber::EnvFilter;
+
+use super::flags::Publishing;
+use super::flags::planning::PlanningFlags;
+use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
+use super::session::{Flags, Session, block_on};
+use super::{Cluster, Ending, Failure};
+use crate::apply::Mode;
+use crate::controller::dnsendpoint::DnsEndpoints;
+use crate::controller::permit::{Guarded, Nowhere, Permit};
+use crate::controller::{self, Passes, View};
+use crate::run::{Pass, Seen};
+use crate::source::cluster::connect;
+use crate::state::State;
+use crate::web;
+
+/// Follow a cluster and publish exactly the hostnames that its routes serve
+///
+/// Watches Gateways, ListenerSets, routes, grants, namespaces and policies, publishes every attached hostname through the
+/// provider that is named, writes the status of policies and Events on routes and Gateways. Writes nothing at all until
+/// --policy is set. Several replicas elect one writer by a Lease; the annotation gatepost.dev/freeze on that Lease, or the
+/// file of --freeze-file, stops all writes within seconds. `ready http=ADDRESS` on standard error says when it answers.
+#[derive(Args, Debug)]
+pub(super) struct Controller {
+    #[command(flatten)]
+    cluster: Cluster,
+    /// Namespace of the controller, where its Lease is
+    #[arg(long, value_name = "NAMESPACE", default_value = "gatepost", env = "GATEPOST_CONTROLLER_NAMESPACE")]
+    controller_namespace: String,
+    /// Name of the Lease; replicas of one controller have the same
+    #[arg(long, value_name = "NAME", default_value = "gatepost", env = "GATEPOST_LEASE")]
+    lease: String,
+    /// How long other replicas wait for a sign of life before one takes over
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "15s", env = "GATEPOST_LEASE_DURATION")]
+    lease_duration: Duration,
+    /// Name of this replica in the Lease and in Events [default: the host's name]
+    #[arg(long, value_name = "NAME", env = "GATEPOST_IDENTITY")]
+    identity: Option<String>,
+    /// Nothing is written while this file exists
+    #[arg(long, value_name = "FILE", env = "GATEPOST_FREEZE_FILE")]
+    freeze_file: Option<PathBuf>,
+    /// Where health, metrics and the plan are told over HTTP; port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8053", env = "GATEPOST_HTTP_ADDR")]
+    http_addr: SocketAddr,
+    /// Where DNS is answered by the embedded server, over UDP and TCP; port 0 picks a free one
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5353", env = "GATEPOST_DNS_ADDR")]
+    dns_addr: SocketAddr,
+    /// How often the provider is compared again though nothing changed
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m", env = "GATEPOST_INTERVAL")]
+    interval: Duration,
+    /// How long the API server may be silent about a kind before it counts as not visible
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "3m", env = "GATEPOST_MAX_STALENESS")]
+    max_staleness: Duration,
+    /// How long a list is doubted that is suddenly empty or older than what was seen
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m", env = "GATEPOST_DOUBT")]
+    doubt: Duration,
+    /// Which lines are logged, as JSON on standard error: error, warn, info, debug
+    #[arg(long, value_name = "LEVEL", default_value = "info", env = "GATEPOST_LOG_LEVEL")]
+    log_level: String,
+    #[command(flatten)]
+    provider: ProviderFlags,
+    #[command(flatten)]
+    planning: PlanningFlags,
+    #[command(flatten)]
+    publishing: Publishing,
+}
+
+impl Controller {
+    pub(super) fn run(self, _out: &mut dyn Write) -> Result<Ending, Failure> {
+        self.log()?;
+        block_on(self.follow())
+    }
+
+    async fn follow(self) -> Result<Ending, Failure> {
+        let connection = connect(&self.cluster.place()).await?;
+        let mode = self.mode();
+        let campaign = (mode == Mode::Act).then(|| self.candidacy().map(|c| c.start(&connection))).transpose()?;
+        let mut session = self.session(&connection, &campaign).await?;
+        session.line.mode = mode;
+        let listener = TcpListener::bind(self.http_addr)
+            .await
+            .map_err(|error| Failure::usage(format!("--http-addr {}: {error}", self.http_addr)))?;
+        let http = listener.local_addr()?;
+        let board = web::Shared::default();
+        tokio::spawn(web::serve(listener, board.clone()));
+        let dns = session.local.as_ref().map(|local| format!("dns={} ", local.server.address())).unwrap_or_default();
+        let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
+        let kinds = self.kinds();
+        let controller = controller::Controller {
+            watching: Watching::start(&connection, self.patience(&kinds)),
+            view: View::new(&kinds),
+            permit: self.permit(&campaign),
+            campaign,
+            identity: self.identity(),
+            interval: self.interval,
+            board,
+            connection,
+        };
+        tracing::info!(mode = ?mode, "begun");
+        controller.run(&mut session, super::serve::stopped()).await?;
+        tracing::info!("ended");
+        Ok(Ending::Done)
+    }
+
+    /// Nothing is written until somebody says what may be.
+    fn mode(&self) -> Mode {
+        if self.planning.has_policy() { self.planning.mode() } else { Mode::Observe }
+    }
+
+    fn log(&self) -> Result<(), Failure> {
+        let filter = EnvFilter::try_new(format!("off,gatepost={}", self.log_level))
+            .map_err(|_| Failure::usage(format!("--log-level {}: write error, warn, info or debug", self.log_level)))?;
+        let builder = tracing_subscriber::fmt().json().flatten_event(true).with_target(false).with_env_filter(filter);
+        builder.with_writer(std::io::stderr).try_init().map_err(|error| Failure::usage(error.to_string()))
+    }
+
+    /// Routes of kinds that are not asked for are not watched.
+    fn kinds(&self) -> Vec<Kind> {
+        let sources = self.publishing.kinds();
+        let is_wanted = |kind: &Kind| !Kind::is_route(*kind) || sources.contains(kind);
+        watched_kinds().into_iter().filter(is_wanted).collect()
+    }
+
+    fn patience(&self, kinds: &[Kind]) -> watch::Settings {
+        let idle = watch::Settings::new(kinds).idle.min(self.max_staleness.max(Duration::from_secs(1)));
+        watch::Settings { stale: self.max_staleness, doubt: self.doubt, idle, ..watch::Settings::new(kinds) }
+    }
+
+    fn permit(&self, campaign: &Option<Campaign>) -> Permit {
+        let standing = campaign.as_ref().map(|campaign| campaign.standing.clone());
+        Permit::new(standing, self.freeze_file.clone())
+    }
+
+    /// No two processes have the same, not even one after the other in the same pod.
+    fn candidacy(&self) -> Result<Candidacy, Failure> {
+        let mut bytes = [0; 4];
+        SystemRandom::new().fill(&mut bytes).map_err(|_| Failure::usage("the system has no random numbers"))?;
+        let identity = format!("{}_{:08x}", self.identity(), u32::from_be_bytes(bytes));
+        let mut candidacy = Candidacy::new(&self.controller_namespace, &self.lease, &identity);
+        candidacy.duration = self.lease_duration.max(Duration::from_secs(3));
+        candidacy.every = (candidacy.duration / 6).min(Duration::from_secs(2));
+        Ok(candidacy)
+    }
+
+    fn identity(&self) -> String {
+        let host = || std::fs::read_to_string("/etc/hostname").ok();
+        let name = self.identity.clone().or_else(host).unwrap_or_default();
+        let name = name.trim();
+        if name.is_empty() { "gatepost".to_owned() } else { name.to_owned() }
+    }
+
+    /// The session, with the provider behind the permit. The embedded server is every replica's own and needs no leader.
+    async fn session(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Session, Failure> {
+        let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
+        let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
+        let writes = self.mode() == Mode::Act;
+        let state = State::open(self.provider.state_dir(), writes)?.of_instance(instance(connection).await?);
+        let listen = is_embedded.then_some(self.dns_addr);
+        let mut session = Session::of(flags, listen, writes, state, self.provider_of_cluster(connection))?;
+        let permit = if is_embedded { Permit::new(None, self.freeze_file.clone()) } else { self.permit(campaign) };
+        let is_fenced = matches!(self.provider.provider(), Some(ProviderFlag::Rfc2136 | ProviderFlag::Webhook));
+        let owner = is_fenced.then(|| self.planning.owner());
+        session.provider = Arc::new(Guarded::new(session.provider.clone(), permit, owner));
+        Ok(session)
+    }
+
+    /// The providers that are no server of the network.
+    fn provider_of_cluster(&self, connection: &Connection) -> Option<Shared> {
+        match self.provider.provider() {
+            None => Some(Nowhere::shared()),
+            Some(ProviderFlag::Dnsendpoint) => {
+                let domains = self.publishing.domains();
+                Some(Arc::new(DnsEndpoints::new(connection.clone(), &self.controller_namespace, domains)))
+            }
+            Some(_) => None,
+        }
+    }
+}
+
+impl Passes for Session {
+    async fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> Result<Pass, Failure> {
+        let decision = self.decide_on(seen).await?;
+        // The embedded server is this replica's own; its provider asks for itself whether it may write.
+        let mode = self.line.mode;
+        if !may_write && self.local.is_none() {
+            self.line.mode = Mode::Observe;
+        }
+        let (pass, kept) = self.write(decision, &mut |_, _| ()).await;
+        self.line.mode = mode;
+        if let Err(error) = kept {
+            tracing::error!(error = %error, "--state-dir: what was written could not be kept");
+        }
+        Ok(pass)
+    }
+
+    fn scope(&self) -> &Scope {
+        &self.line.scope
+    }
+
+    fn mode(&self) -> Mode {
+        self.line.mode
+    }
+}
+
+/// The instance of a cluster: all replicas in it, now and after any restart, are the same one.
+async fn instance(connection: &Connection) -> Result<Instance, Failure> {
+    let path = "/api/v1/namespaces/kube-system";
+    let mut pause = Duration::from_millis(500);
+    loop {
+        match connection.get(path).await {
+            Ok(namespace) => {
+                let uid = namespace.pointer("/metadata/uid").and_then(serde_json::Value::as_str).unwrap_or_default();
+                return Ok(Instance::new(&format!("cluster {uid}")));
+            }
+            Err(error) if error.is_transient() => {
+                tracing::warn!(error = %error, "waiting for the API server");
+                tokio::time::sleep(pause).await;
+                pause = (pause * 2).min(Duration::from_secs(10));
+            }
+            Err(error) => return Err(unnamed(&error)),
+        }
+    }
+}
+
+fn unnamed(error: &Error) -> Failure {
+    Failure::Unreadable(anyhow::anyhow!(
+        "{error}; the namespace kube-system tells clusters apart that share a zone: grant `get` on namespaces"
+    ))
+}

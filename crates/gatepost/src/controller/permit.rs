@@ -1,0 +1,244 @@
+//! Whether a write may go out at this moment, asked with every single write.
+//!
+//! Three things must hold: we lead, nobody has frozen writing, and, where the provider checks preconditions, the zone still
+//! carries the words of our term. Those words are the fence: a new leader writes its own first, so that whatever an older
+//! one sends later, however long it was paused, is refused by the server itself.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use gatepost_core::desired::{Record, RecordType};
+use gatepost_core::model::Str;
+use gatepost_core::plan::{Content, Precondition, SetChange, Step, Verb, ZoneContent};
+use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result, Shared};
+use gatepost_kube::lease::Standing;
+use tokio::sync::watch;
+
+/// What may be written.
+#[derive(Clone, Debug, Default)]
+pub struct Permit {
+    standing: Option<watch::Receiver<Standing>>,
+    freeze_file: Option<PathBuf>,
+}
+
+impl Permit {
+    /// Asks the Lease, where there is one, and a file that freezes while it exists.
+    pub fn new(standing: Option<watch::Receiver<Standing>>, freeze_file: Option<PathBuf>) -> Permit {
+        Permit { standing, freeze_file }
+    }
+
+    /// Why nothing may be written; nothing where it may.
+    pub fn refusal(&self) -> Option<String> {
+        self.frozen().or_else(|| self.followed())
+    }
+
+    /// Why writing is frozen.
+    pub fn frozen(&self) -> Option<String> {
+        if let Some(path) = self.freeze_file.as_ref().filter(|path| path.exists()) {
+            return Some(format!("writing is frozen: {} exists", path.display()));
+        }
+        let standing = self.standing.as_ref()?.borrow();
+        let reason = standing.frozen.as_ref()?;
+        Some(format!("writing is frozen by the annotation {} of the Lease: {reason}", gatepost_kube::lease::FREEZE))
+    }
+
+    /// Whether we lead; also where there is no Lease.
+    pub fn leads(&self) -> bool {
+        self.standing.as_ref().is_none_or(|standing| standing.borrow().leads())
+    }
+
+    /// Who leads, where it is not us.
+    fn followed(&self) -> Option<String> {
+        let standing = self.standing.as_ref()?.borrow();
+        (!standing.leads()).then(|| match (&*standing.holder, &standing.trouble) {
+            (_, Some(error)) => format!("the Lease is not ours: {error}"),
+            ("", None) => "the Lease is not ours yet".to_owned(),
+            (holder, None) => format!("{holder} leads"),
+        })
+    }
+
+    /// The words of our term.
+    fn words(&self) -> Option<String> {
+        let standing = self.standing.as_ref()?.borrow();
+        standing.term.as_ref().map(|term| term.words.clone())
+    }
+}
+
+/// A provider behind the permit and the fence.
+#[derive(Debug)]
+pub struct Guarded {
+    inner: Shared,
+    permit: Permit,
+    /// The first label of the record that holds the words; nothing where the provider checks no preconditions.
+    label: Option<String>,
+    /// The words that were last put into each zone.
+    raised: Mutex<BTreeMap<Str, Str>>,
+}
+
+impl Guarded {
+    /// Puts a provider behind the permit; `owner` is our owner id, which tells our fence from others' in the same zone, and is
+    /// only given where zones are to be fenced.
+    pub fn new(inner: Shared, permit: Permit, owner: Option<&str>) -> Guarded {
+        let has_term = permit.standing.is_some() && inner.capabilities().preconditions;
+        let label = owner.filter(|_| has_term).map(label);
+        Guarded { inner, permit, label, raised: Mutex::default() }
+    }
+
+    async fn fenced(&self, zone: &str, steps: &[Step]) -> Vec<Result<()>> {
+        if let Some(why) = self.permit.refusal() {
+            return refused(steps, zone, &why);
+        }
+        let (Some(label), Some(words)) = (&self.label, self.permit.words()) else {
+            return self.inner.write(zone, steps).await;
+        };
+        let name: Str = format!("{label}.{zone}").into();
+        let value: Str = format!("\"heritage=gatepost,{words}\"").into();
+        if let Err(error) = self.raise(zone, &name, &value).await {
+            return steps.iter().map(|_| Err(error.clone())).collect();
+        }
+        let guard = Precondition::Equals { name, kind: RecordType::Txt, set_identifier: None, values: vec![value] };
+        let mut steps = steps.to_vec();
+        steps.iter_mut().for_each(|step| step.guards.push(guard.clone()));
+        self.inner.write(zone, &steps).await
+    }
+
+    /// Puts the words of our term into the zone, unless they are there.
+    async fn raise(&self, zone: &str, name: &Str, value: &Str) -> Result<()> {
+        if self.raised().get(zone) == Some(value) {
+            return Ok(());
+        }
+        let content = self.inner.read(zone).await?;
+        let found = content.sets().iter().find(|set| set.name == *name && set.kind == RecordType::Txt.into());
+        let new = Content { ttl: Some(60), values: vec![value.clone()], ..Content::default() };
+        let old = found.map(Content::of);
+        let verb = if old.is_some() { Verb::Update } else { Verb::Create };
+        let change = SetChange { name: name.clone(), kind: RecordType::Txt, set_identifier: None, old, new: Some(new) };
+        let step = Step {
+            zone: zone.into(),
+            name: name.clone(),
+            verb,
+            changes: vec![change],
+            markers: Vec::new(),
+            guards: Vec::new(),
+            because: "a new leader writes from here on".to_owned(),
+            routes: Vec::new(),
+            group: 0,
+            after: Vec::new(),
+        };
+        // The permit is asked again: reading may have taken long.
+        if let Some(why) = self.permit.refusal() {
+            return Err(not_permitted(why).zone(zone));
+        }
+        self.inner.write(zone, &[step]).await.into_iter().collect::<Result<()>>()?;
+        self.raised().insert(zone.into(), value.clone());
+        Ok(())
+    }
+
+    fn raised(&self) -> MutexGuard<'_, BTreeMap<Str, Str>> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Provider for Guarded {
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+
+    fn zones(&self) -> Call<'_, Result<Vec<Str>>> {
+        self.inner.zones()
+    }
+
+    fn read<'a>(&'a self, zone: &'a str) -> Call<'a, Result<ZoneContent>> {
+        self.inner.read(zone)
+    }
+
+    fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+        Box::pin(self.fenced(zone, steps))
+    }
+
+    fn adjust(&self, records: Vec<Record>) -> Call<'_, Result<Vec<Record>>> {
+        self.inner.adjust(records)
+    }
+}
+
+/// A provider without zones, for a controller that only looks.
+#[derive(Debug)]
+pub struct Nowhere;
+
+impl Nowhere {
+    /// Behind an `Arc`, as all providers are.
+    pub fn shared() -> Shared {
+        Arc::new(Nowhere)
+    }
+}
+
+impl Provider for Nowhere {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { plan: Default::default(), preconditions: true, types: &[] }
+    }
+
+    fn zones(&self) -> Call<'_, Result<Vec<Str>>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn read<'a>(&'a self, _zone: &'a str) -> Call<'a, Result<ZoneContent>> {
+        Box::pin(async { Ok(ZoneContent::default()) })
+    }
+
+    fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+        Box::pin(async move { refused(steps, zone, "no provider is set") })
+    }
+}
+
+fn refused(steps: &[Step], zone: &str, why: &str) -> Vec<Result<()>> {
+    steps.iter().map(|_| Err(not_permitted(why.to_owned()).zone(zone))).collect()
+}
+
+/// Nothing was sent, and trying again at once would not help.
+fn not_permitted(why: String) -> Error {
+    Error::new(Problem::Refused { code: "not permitted".to_owned(), meaning: why })
+}
+
+/// The first label of a fence: readable, and different for different owner ids.
+fn label(owner: &str) -> String {
+    let plain: String = owner.chars().filter(char::is_ascii_alphanumeric).take(24).collect();
+    let hash = owner.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    format!("_gatepost-{}-{hash:08x}", plain.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fence_has_a_label_of_its_own_for_every_owner() {
+        let long = "x".repeat(128);
+        let labels = ["default", "Default!", "a", "-", &long].map(label);
+        assert!(labels.iter().all(|label| label.len() <= 63 && label.starts_with("_gatepost-")));
+        let distinct: std::collections::BTreeSet<_> = labels.iter().collect();
+        assert_eq!(distinct.len(), labels.len());
+    }
+
+    #[test]
+    fn without_a_lease_only_a_file_freezes() {
+        let folder = gatepost_testkit::scratch::Scratch::new().unwrap();
+        let permit = Permit::new(None, Some(folder.path().join("freeze")));
+        assert_eq!(permit.refusal(), None);
+        folder.file("freeze", "").unwrap();
+        assert!(permit.refusal().unwrap().contains("exists"));
+    }
+
+    #[test]
+    fn who_does_not_lead_writes_nothing() {
+        let (tell, standing) = watch::channel(Standing { holder: "other".into(), ..Standing::default() });
+        let permit = Permit::new(Some(standing), None);
+        assert_eq!(permit.refusal().unwrap(), "other leads");
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+        let term = gatepost_kube::lease::Term { words: "term=1".into(), until };
+        tell.send_replace(Standing { term: Some(term), ..Standing::default() });
+        assert_eq!(permit.refusal(), None);
+        tell.send_modify(|standing| standing.frozen = Some("rollout".into()));
+        assert!(permit.refusal().unwrap().contains("rollout"));
+    }
+}

@@ -1,0 +1,282 @@
+//! What people read in the cluster: the status of policies, and Events on routes and Gateways.
+//!
+//! Status is written only where it differs from what is there; times of conditions change only with their status. Each
+//! Event is told once for as long as what it tells stays so. Nothing is written on objects that are not there any more,
+//! and nothing but our policies' status on any object.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gatepost_core::model::{self, Kind, ObjectRef, Str};
+use gatepost_core::plan::Verb;
+use gatepost_core::policy::{self, HostnameReport, HostnameState, PolicyReport};
+use gatepost_core::reason::{Reason, Severity};
+use gatepost_kube::objects::{self, Note};
+use gatepost_kube::{Connection, Error};
+use gatepost_objects::crds;
+use serde_json::{Value, json};
+
+use super::View;
+use super::permit::Permit;
+use crate::run::Pass;
+
+/// Events of one pass; what does not fit is in the log, and in later passes.
+const MOST_EVENTS: usize = 50;
+/// Hostnames in a status; the rest is only counted.
+const MOST_HOSTNAMES: usize = 1000;
+/// The longest message of a hostname.
+const LONGEST: usize = 1000;
+
+/// Writes what people read.
+pub(super) struct Reporter {
+    connection: Connection,
+    identity: String,
+    /// What was last written on each policy, without times.
+    written: BTreeMap<ObjectRef, Value>,
+    told: BTreeSet<(ObjectRef, String, String)>,
+    /// How often each was told.
+    times: BTreeMap<(ObjectRef, String, String), u64>,
+}
+
+impl Reporter {
+    pub(super) fn new(connection: Connection, identity: String) -> Reporter {
+        Reporter { connection, identity, written: BTreeMap::new(), told: BTreeSet::new(), times: BTreeMap::new() }
+    }
+
+    /// Writes what a pass came to, as long as the permit lasts; gives back what failed.
+    pub(super) async fn report(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
+        let mut troubles = Vec::new();
+        for report in &pass.desired.policies {
+            if permit.refusal().is_some() {
+                return troubles;
+            }
+            if let Err(error) = self.policy(view, report, pass).await {
+                troubles.push(error);
+            }
+        }
+        troubles.extend(self.events(view, pass, permit).await);
+        troubles
+    }
+
+    async fn policy(&mut self, view: &View, report: &PolicyReport, pass: &Pass) -> Result<(), Error> {
+        let Some(served) = view.served(&report.policy) else { return Ok(()) };
+        let generation = generation(view, &report.policy);
+        let status = status(report, pass, generation);
+        if self.written.get(&report.policy) == Some(&status) {
+            return Ok(());
+        }
+        let live = match objects::read(&self.connection, &served).await {
+            Ok(live) => live,
+            Err(error) if error.is_not_found() => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let stamped = stamp(&status, &live["status"]);
+        if !is_same(&stamped, &live["status"]) {
+            objects::write_status(&self.connection, &served, &stamped).await?;
+        }
+        self.written.insert(report.policy.clone(), status);
+        Ok(())
+    }
+
+    async fn events(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
+        let notes = notes(pass);
+        let key = |(object, note): &(ObjectRef, Note)| (object.clone(), note.reason.clone(), note.text.clone());
+        let current: BTreeSet<_> = notes.iter().map(key).collect();
+        // What is no longer so may be told again when it is so again.
+        self.told.retain(|told| current.contains(told));
+        self.times.retain(|told, _| self.told.contains(told) || view.knows(&told.0));
+        let mut troubles = Vec::new();
+        let new: Vec<_> = notes.into_iter().filter(|note| !self.told.contains(&key(note))).collect();
+        for (object, note) in new.into_iter().take(MOST_EVENTS) {
+            let Some(served) = view.served(&object).filter(|_| permit.refusal().is_none()) else { continue };
+            let key = (object, note.reason.clone(), note.text.clone());
+            let times = self.times.get(&key).copied().unwrap_or_default() + 1;
+            match objects::tell(&self.connection, &served, &note, &self.identity, times).await {
+                Ok(()) => {
+                    self.times.insert(key.clone(), times);
+                    self.told.insert(key);
+                }
+                Err(error) if error.is_not_found() => {}
+                Err(error) => troubles.push(error),
+            }
+        }
+        troubles
+    }
+}
+
+const PUBLISHED: &str = "HostnamePublished";
+
+/// What there is to tell: what was written, what failed, what is withheld, what is held.
+fn notes(pass: &Pass) -> Vec<(ObjectRef, Note)> {
+    let mut notes = Vec::new();
+    for (i, step) in pass.plan.steps.iter().enumerate() {
+        let failed = pass.outcome.failed.get(&i);
+        if failed.is_none() && !pass.outcome.written.contains(&i) {
+            continue;
+        }
+        let note = match failed {
+            Some(error) => warning("PublishFailed", format!("{} could not be published: {error}", step.name)),
+            None => published(step),
+        };
+        let gateways = pass.desired.records.iter().filter(|record| record.name == step.name);
+        let gateways = gateways.flat_map(|record| record.listeners.iter().map(|listener| listener.owner.clone()));
+        let objects: BTreeSet<ObjectRef> = step.routes.iter().cloned().chain(gateways).collect();
+        notes.extend(objects.into_iter().map(|object| (object, note.clone())));
+    }
+    for withheld in pass.desired.withheld.iter().filter(|withheld| matters(withheld.reason)) {
+        let text = format!("{} is not published ({}): {}", withheld.hostname, withheld.reason, withheld.message);
+        notes.push((withheld.route.clone(), warning("HostnameWithheld", text)));
+    }
+    for held in pass.plan.held.iter().filter(|held| matters(held.reason)) {
+        if let Some(object) = &held.object {
+            let text = format!("{} is held ({}): {}", held.name, held.reason, held.message);
+            notes.push((object.clone(), warning("ChangeHeld", text)));
+        }
+    }
+    notes
+}
+
+fn matters(reason: Reason) -> bool {
+    reason.row().severity <= Severity::Warning
+}
+
+fn published(step: &gatepost_core::plan::Step) -> Note {
+    let values = |change: &gatepost_core::plan::SetChange| {
+        let values = change.new.as_ref().map(|new| new.values.join(", ")).unwrap_or_default();
+        format!("{} {values}", change.kind)
+    };
+    let what: Vec<_> = step.changes.iter().filter(|change| change.new.is_some()).map(values).collect();
+    let text = match step.verb {
+        Verb::Delete => format!("{} is no longer published", step.name),
+        Verb::Create | Verb::Update => format!("{} is published: {}", step.name, what.join("; ")),
+    };
+    Note { is_warning: false, reason: PUBLISHED.into(), action: "Publish", text }
+}
+
+fn warning(reason: &str, text: String) -> Note {
+    Note { is_warning: true, reason: reason.into(), action: "Publish", text }
+}
+
+fn generation(view: &View, policy: &ObjectRef) -> Option<i64> {
+    match policy.kind {
+        Kind::DnsPolicy => view.snapshot.dns_policies.get(&policy.key)?.meta.generation,
+        Kind::TlsPolicy => view.snapshot.tls_policies.get(&policy.key)?.meta.generation,
+        _ => None,
+    }
+}
+
+/// The status of a policy, without times: what ought to be served and could not be written is pending.
+fn status(report: &PolicyReport, pass: &Pass, generation: Option<i64>) -> Value {
+    let open = open_names(pass);
+    let hostnames: Vec<HostnameReport> = report.hostnames.iter().map(|hostname| settled(hostname, &open)).collect();
+    let mut conditions = report.conditions.clone();
+    if hostnames != report.hostnames {
+        for condition in conditions.iter_mut().filter(|condition| &*condition.kind == "Enforced") {
+            *condition = policy::report::enforced(&hostnames, "");
+        }
+    }
+    let count = |word: &str| hostnames.iter().filter(|hostname| hostname.state.as_str() == word).count();
+    json!({
+        "conditions": conditions.iter().map(|condition| view_of(condition, generation)).collect::<Vec<_>>(),
+        "counts": {"served": count("served"), "pending": count("pending"), "skipped": count("skipped")},
+        "hostnames": hostnames.iter().take(MOST_HOSTNAMES).map(hostname_view).collect::<Vec<_>>(),
+    })
+}
+
+/// Names that are wanted and not there: their step failed or was not tried, or is held.
+fn open_names(pass: &Pass) -> BTreeMap<Str, (Reason, String)> {
+    let mut open = BTreeMap::new();
+    for held in pass.plan.held.iter().filter(|held| held.verb != Some(Verb::Delete)) {
+        open.insert(held.name.clone(), (held.reason, held.message.clone()));
+    }
+    for (i, step) in pass.plan.steps.iter().enumerate().filter(|(_, step)| step.verb != Verb::Delete) {
+        if let Some(error) = pass.outcome.failed.get(&i) {
+            open.insert(step.name.clone(), (gatepost_core::reason::ZONE_UNREADABLE, error.to_string()));
+        }
+    }
+    open
+}
+
+fn settled(hostname: &HostnameReport, open: &BTreeMap<Str, (Reason, String)>) -> HostnameReport {
+    match (hostname.state, open.get(&hostname.hostname)) {
+        (HostnameState::Served, Some((reason, message))) => {
+            HostnameReport { state: HostnameState::Pending(*reason), message: message.clone(), ..hostname.clone() }
+        }
+        _ => hostname.clone(),
+    }
+}
+
+fn hostname_view(report: &HostnameReport) -> Value {
+    let state = match report.state {
+        HostnameState::Served => crds::HostnameState::Served,
+        HostnameState::Pending(_) => crds::HostnameState::Pending,
+        HostnameState::Skipped(_) => crds::HostnameState::Skipped,
+    };
+    let message: String = report.message.chars().take(LONGEST).collect();
+    let view = crds::HostnameStatus {
+        hostname: report.hostname.to_string(),
+        listener: report.listener.to_string(),
+        state,
+        reason: report.state.reason().map(|reason| reason.name().to_owned()),
+        message: (!message.is_empty()).then_some(message),
+    };
+    serde_json::to_value(view).unwrap_or_default()
+}
+
+fn view_of(condition: &model::Condition, generation: Option<i64>) -> Value {
+    let message: String = condition.message.chars().take(32_000).collect();
+    let mut view = json!({
+        "type": &*condition.kind, "status": &*condition.status, "reason": &*condition.reason, "message": message,
+    });
+    if let Some(generation) = generation {
+        view["observedGeneration"] = generation.into();
+    }
+    view
+}
+
+/// The same with times: a condition whose status is as it was keeps its time.
+fn stamp(status: &Value, live: &Value) -> Value {
+    let mut stamped = status.clone();
+    let now = gatepost_kube::objects::now();
+    let conditions = stamped["conditions"].as_array_mut().map(std::mem::take).unwrap_or_default();
+    let timed = conditions.into_iter().map(|mut condition| {
+        let known =
+            live["conditions"].as_array().into_iter().flatten().find(|known| known["type"] == condition["type"]);
+        let kept = known.filter(|known| known["status"] == condition["status"]);
+        let kept = kept.and_then(|known| known["lastTransitionTime"].as_str());
+        condition["lastTransitionTime"] = kept.map_or_else(|| now.clone(), str::to_owned).into();
+        condition
+    });
+    stamped["conditions"] = timed.collect();
+    stamped
+}
+
+/// Whether everything of ours stands there already.
+fn is_same(ours: &Value, live: &Value) -> bool {
+    let sorted = |value: &Value| {
+        let mut conditions: Vec<String> = value.as_array().into_iter().flatten().map(Value::to_string).collect();
+        conditions.sort();
+        conditions
+    };
+    let lists = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    sorted(&ours["conditions"]) == sorted(&live["conditions"])
+        && ours["counts"] == live["counts"]
+        && lists(&ours["hostnames"]) == lists(&live["hostnames"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_change_with_the_status_only() {
+        let status =
+            json!({"conditions": [{"type": "Accepted", "status": "True", "reason": "Accepted", "message": "b"}]});
+        let old = "2026-01-01T00:00:00Z";
+        let live = |word: &str| json!({"conditions": [{"type": "Accepted", "status": word, "reason": "x", "message": "a", "lastTransitionTime": old}]});
+        assert_eq!(stamp(&status, &live("True"))["conditions"][0]["lastTransitionTime"], old);
+        assert_ne!(stamp(&status, &live("False"))["conditions"][0]["lastTransitionTime"], old);
+        let stamped = stamp(&status, &Value::Null);
+        assert!(is_same(&stamped, &stamp(&status, &stamped)));
+        assert!(!is_same(&stamped, &live("True")));
+    }
+}

@@ -1,0 +1,233 @@
+//! What a controller says of itself: one line of log per decision, reasons for not being ready, and numbers.
+//!
+//! A line is written when something is new and not again while it stays so. Labels of numbers come from short lists, never
+//! from objects.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use gatepost_core::model::Kind;
+use gatepost_core::plan::Verb;
+use gatepost_core::snapshot::{Change, Visibility};
+use gatepost_kube::Error;
+use gatepost_kube::lease::Standing;
+use gatepost_kube::watch::Told;
+use tracing::{error, info, warn};
+
+use super::View;
+use super::permit::Permit;
+use crate::run::Pass;
+
+/// A kind that was not heard of for longer than this is told in `/readyz`; bookmarks come every minute.
+const OLD: Duration = Duration::from_secs(150);
+
+/// What was said, so that nothing is said twice.
+#[derive(Default)]
+pub(super) struct Log {
+    standing: Option<bool>,
+    frozen: Option<String>,
+    withheld: BTreeSet<String>,
+    held: BTreeSet<String>,
+    unwritten: BTreeSet<String>,
+    unread: Vec<String>,
+    failed: Option<String>,
+    reports: Vec<String>,
+    numbers: Numbers,
+}
+
+/// What is counted.
+#[derive(Default)]
+struct Numbers {
+    passes: u64,
+    written: [u64; 3],
+    failures: u64,
+    troubles: u64,
+    records: usize,
+    certificates: usize,
+    withheld: usize,
+    held: usize,
+    zones: usize,
+}
+
+impl Log {
+    pub(super) fn told(&mut self, told: &Told) {
+        match told {
+            Told::Change(Change::Sight(kind, Visibility::NotVisible(why)), _) => {
+                warn!(kind = kind.as_str(), why = &**why, "kind is not visible");
+            }
+            Told::Change(Change::Sight(kind, Visibility::Complete), _) => {
+                info!(kind = kind.as_str(), "kind is visible")
+            }
+            Told::Installed(kind, None) => info!(kind = kind.as_str(), "kind is not installed"),
+            Told::Installed(kind, Some(version)) => {
+                info!(kind = kind.as_str(), version = &**version, "kind is installed")
+            }
+            Told::Trouble(kind, trouble) => {
+                self.numbers.troubles += 1;
+                warn!(kind = kind.map(Kind::as_str), error = %trouble, "the API server refuses or fails; it is asked again");
+            }
+            Told::Change(..) | Told::Heard(_) => {}
+        }
+    }
+
+    pub(super) fn standing(&mut self, standing: &Standing) {
+        let leads = standing.leads();
+        if self.standing.replace(leads) != Some(leads) {
+            match leads {
+                true => info!(term = standing.term.as_ref().map(|term| term.words.as_str()), "leading"),
+                false => info!(holder = standing.holder, "not leading"),
+            }
+        }
+        if let Some(trouble) = &standing.trouble {
+            warn!(error = %trouble, "the Lease could not be read or renewed");
+        }
+    }
+
+    pub(super) fn frozen(&mut self, why: Option<&str>) {
+        if self.frozen.as_deref() != why {
+            self.frozen = why.map(str::to_owned);
+            match why {
+                Some(why) => warn!(why, "writing is frozen"),
+                None => info!("writing is no longer frozen"),
+            }
+        }
+    }
+
+    pub(super) fn pass(&mut self, pass: &Pass, refusal: Option<&str>) {
+        self.numbers.take(pass);
+        self.unread = pass.unread.clone();
+        self.failed = pass.outcome.failed.values().next().map(|error| error.to_string());
+        let mut unwritten = BTreeSet::new();
+        for (i, step) in pass.plan.steps.iter().enumerate() {
+            let (zone, name, because) = (&*step.zone, &*step.name, &*step.because);
+            let verb = word(step.verb);
+            let changes: Vec<_> = step.changes.iter().map(crate::render::steps::change_line).collect();
+            let changes = changes.join("; ");
+            match pass.outcome.failed.get(&i) {
+                _ if pass.outcome.written.contains(&i) => info!(zone, name, verb, changes, because, "written"),
+                Some(error) => error!(zone, name, verb, changes, because, error = %error, "failed"),
+                None => {
+                    let line = format!("{zone} {name} {changes}");
+                    if !self.unwritten.contains(&line) {
+                        let why = refusal.unwrap_or("observe mode");
+                        info!(zone, name, verb, changes, because, why, "not written");
+                    }
+                    unwritten.insert(line);
+                }
+            }
+        }
+        self.unwritten = unwritten;
+        self.withholding(pass);
+    }
+
+    /// Names that get nothing and changes that are held: each once, as long as it stays so.
+    fn withholding(&mut self, pass: &Pass) {
+        let mut now = BTreeSet::new();
+        for withheld in &pass.desired.withheld {
+            let line = format!("{} {} {} {}", withheld.route, withheld.hostname, withheld.reason, withheld.message);
+            if !self.withheld.contains(&line) {
+                let (route, hostname) = (withheld.route.to_string(), &*withheld.hostname);
+                info!(route, hostname, reason = withheld.reason.name(), field = %withheld.field, detail = withheld.message, "withheld");
+            }
+            now.insert(line);
+        }
+        self.withheld = now;
+        let mut now = BTreeSet::new();
+        for held in &pass.plan.held {
+            let line = format!("{} {} {}", held.name, held.reason, held.message);
+            if !self.held.contains(&line) {
+                let object = held.object.as_ref().map(ToString::to_string);
+                warn!(name = &*held.name, reason = held.reason.name(), object, detail = held.message, "held");
+            }
+            now.insert(line);
+        }
+        self.held = now;
+    }
+
+    pub(super) fn reported(&mut self, troubles: &[Error]) {
+        self.reports = troubles.iter().map(ToString::to_string).collect();
+        for trouble in troubles {
+            warn!(error = %trouble, "status or event could not be written");
+        }
+    }
+
+    /// Why names may not be as the objects ask; nothing where all is well. A replica that only stands by is ready.
+    pub(super) fn unready(&self, view: &View, permit: &Permit) -> Option<String> {
+        if let Some(kind) = view.unread() {
+            return Some(format!("{kind} objects have not been read yet"));
+        }
+        if self.numbers.passes == 0 {
+            return Some("the first pass has not ended yet".to_owned());
+        }
+        let unread = self.unread.first().cloned();
+        let failed = self.failed.clone().filter(|_| permit.leads());
+        unread.or(failed)
+    }
+
+    /// What is to be known though names are served.
+    pub(super) fn notes(&self, view: &View, permit: &Permit) -> Vec<String> {
+        let mut notes: Vec<String> = permit.refusal().into_iter().collect();
+        notes.extend(view.hidden().into_iter().map(|(kind, why)| format!("{kind} objects are not visible: {why}")));
+        let old = view.ages().into_iter().filter(|(_, age)| *age > OLD);
+        notes.extend(old.map(|(kind, age)| format!("{kind} objects were last heard of {} s ago", age.as_secs())));
+        notes.extend(view.absent().iter().map(|kind| format!("{kind} is not installed")));
+        notes.extend(self.reports.iter().map(|trouble| format!("not reported: {trouble}")));
+        notes
+    }
+
+    /// OpenMetrics.
+    pub(super) fn metrics(&self, view: &View, permit: &Permit) -> String {
+        let mut text = String::new();
+        let numbers = &self.numbers;
+        let gauges = [
+            ("records", numbers.records),
+            ("certificates", numbers.certificates),
+            ("withheld", numbers.withheld),
+            ("held", numbers.held),
+            ("zones", numbers.zones),
+            ("zones_unreadable", self.unread.len()),
+            ("leader", usize::from(permit.leads())),
+            ("frozen", usize::from(permit.frozen().is_some())),
+        ];
+        for (name, count) in gauges {
+            text += &format!("# TYPE gatepost_{name} gauge\ngatepost_{name} {count}\n");
+        }
+        text += &format!("# TYPE gatepost_passes counter\ngatepost_passes_total {}\n", numbers.passes);
+        text += "# TYPE gatepost_steps counter\n";
+        for verb in [Verb::Create, Verb::Update, Verb::Delete] {
+            text += &format!("gatepost_steps_total{{verb=\"{}\"}} {}\n", word(verb), numbers.written[verb as usize]);
+        }
+        text += &format!("# TYPE gatepost_step_failures counter\ngatepost_step_failures_total {}\n", numbers.failures);
+        text += &format!("# TYPE gatepost_api_troubles counter\ngatepost_api_troubles_total {}\n", numbers.troubles);
+        text += "# TYPE gatepost_kind_hidden gauge\n";
+        for (kind, _) in view.hidden() {
+            text += &format!("gatepost_kind_hidden{{kind=\"{kind}\"}} 1\n");
+        }
+        text += "# TYPE gatepost_kind_age_seconds gauge\n";
+        for (kind, age) in view.ages() {
+            text += &format!("gatepost_kind_age_seconds{{kind=\"{kind}\"}} {:.1}\n", age.as_secs_f64());
+        }
+        text + "# EOF\n"
+    }
+}
+
+impl Numbers {
+    fn take(&mut self, pass: &Pass) {
+        self.passes += 1;
+        for step in pass.outcome.written.iter().filter_map(|i| pass.plan.steps.get(*i)) {
+            self.written[step.verb as usize] += 1;
+        }
+        self.failures += pass.outcome.failed.len() as u64;
+        (self.records, self.certificates) = (pass.desired.records.len(), pass.desired.certificates.len());
+        (self.withheld, self.held) = (pass.desired.withheld.len(), pass.plan.held.len());
+        self.zones = pass.plan.epochs.len();
+    }
+}
+
+fn word(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Create => "create",
+        Verb::Update => "update",
+        Verb::Delete => "delete",
+    }
+}

@@ -1,0 +1,126 @@
+//! What a cluster has told so far: objects, what is odd about them, versions of kinds, and how old each kind is.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::model::{Kind, ObjectRef, Str};
+use gatepost_core::snapshot::{Change, Snapshot, Visibility};
+use gatepost_kube::objects::Served;
+use gatepost_kube::watch::{Told, blank};
+
+/// What a cluster has told.
+pub struct View {
+    /// The objects.
+    pub snapshot: Snapshot,
+    kinds: Vec<Kind>,
+    problems: BTreeMap<ObjectRef, Vec<Diagnostic>>,
+    versions: BTreeMap<Kind, Str>,
+    heard: BTreeMap<Kind, Instant>,
+    absent: Vec<Kind>,
+}
+
+impl View {
+    /// Nothing was told yet about any of these kinds.
+    pub fn new(kinds: &[Kind]) -> View {
+        View {
+            snapshot: blank(kinds),
+            kinds: kinds.to_vec(),
+            problems: BTreeMap::new(),
+            versions: BTreeMap::new(),
+            heard: BTreeMap::new(),
+            absent: Vec::new(),
+        }
+    }
+
+    /// Takes in what was told; says whether it may change what ought to exist.
+    pub fn take(&mut self, told: Told) -> bool {
+        match told {
+            Told::Change(change, problems) => {
+                self.note(&change, problems);
+                self.snapshot.apply(change);
+                true
+            }
+            Told::Heard(kind) => {
+                self.heard.insert(kind, Instant::now());
+                false
+            }
+            Told::Installed(kind, Some(version)) => {
+                self.absent.retain(|absent| *absent != kind);
+                self.versions.insert(kind, version);
+                false
+            }
+            Told::Installed(kind, None) => {
+                self.heard.remove(&kind);
+                if !self.absent.contains(&kind) {
+                    self.absent.push(kind);
+                }
+                false
+            }
+            Told::Trouble(..) => false,
+        }
+    }
+
+    /// Whether every kind was read, or is known to be out of sight.
+    pub fn is_read(&self) -> bool {
+        self.unread().is_none()
+    }
+
+    /// A kind that was not read yet.
+    pub fn unread(&self) -> Option<Kind> {
+        let is_unread = |kind: &&Kind| *self.snapshot.visibility(**kind) == gatepost_kube::watch::not_read_yet();
+        self.kinds.iter().find(is_unread).copied()
+    }
+
+    /// Kinds that are out of sight, and why.
+    pub fn hidden(&self) -> Vec<(Kind, String)> {
+        let why = |kind: &Kind| match self.snapshot.visibility(*kind) {
+            Visibility::Complete => None,
+            Visibility::NotVisible(why) => Some((*kind, why.to_string())),
+        };
+        self.kinds.iter().filter_map(why).collect()
+    }
+
+    /// Kinds that are not installed.
+    pub fn absent(&self) -> &[Kind] {
+        &self.absent
+    }
+
+    /// How long ago each kind was last heard of.
+    pub fn ages(&self) -> Vec<(Kind, Duration)> {
+        self.heard.iter().map(|(kind, heard)| (*kind, heard.elapsed())).collect()
+    }
+
+    /// What is odd about the objects.
+    pub fn problems(&self) -> Vec<Diagnostic> {
+        self.problems.values().flatten().cloned().collect()
+    }
+
+    /// Whether an object is there, as far as is known.
+    pub fn knows(&self, object: &ObjectRef) -> bool {
+        match object.kind {
+            Kind::Gateway => self.snapshot.gateways.contains_key(&object.key),
+            Kind::ListenerSet | Kind::XListenerSet => self.snapshot.listener_sets.contains_key(object),
+            kind if kind.is_route() => self.snapshot.routes.contains_key(object),
+            _ => false,
+        }
+    }
+
+    /// An object with the version in which it is served.
+    pub fn served(&self, object: &ObjectRef) -> Option<Served> {
+        let version = self.versions.get(&object.kind)?;
+        Some(Served { object: object.clone(), version: version.to_string() })
+    }
+
+    fn note(&mut self, change: &Change, problems: Vec<Diagnostic>) {
+        let object = match change {
+            Change::Upsert(object) => object.object(),
+            Change::Delete(object) => object.clone(),
+            Change::Sight(..) => return,
+        };
+        match problems.is_empty() {
+            true => _ = self.problems.remove(&object),
+            false => _ = self.problems.insert(object, problems),
+        }
+    }
+}

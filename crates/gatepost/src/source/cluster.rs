@@ -1,0 +1,72 @@
+//! A live cluster, read once, for the commands that answer and end.
+//!
+//! The objects take the same way as those of files. What may not be listed is not visible, and is told; a server that cannot
+//! be reached is a failure: a read is complete or it is none.
+
+use gatepost_core::diagnostic::{Diagnostic, FieldPath};
+use gatepost_core::model::Kind;
+use gatepost_core::reason::KIND_NOT_VISIBLE;
+use gatepost_core::snapshot::Visibility;
+use gatepost_kube::{Connection, Error, Problem, Read, Where, read_once};
+use gatepost_objects::Loaded;
+
+use crate::cli::Failure;
+
+/// Reads everything that the rules look at; of a kind that may not be listed everywhere, what is in `namespace`.
+pub fn read(place: &Where, namespace: Option<&str>) -> Result<Loaded, Failure> {
+    // The caller may have a runtime of its own already, inside which no other can run.
+    let read = std::thread::scope(|scope| scope.spawn(|| block_on(place, namespace)).join());
+    let read = read.unwrap_or_else(|_| Err(Failure::Unreadable(anyhow::anyhow!("the cluster could not be read"))))?;
+    Ok(loaded(read))
+}
+
+/// Opens a connection; where nobody named a cluster and there is none, the message tells of files, too.
+pub async fn connect(place: &Where) -> Result<Connection, Failure> {
+    let nobody_named_one = place.kubeconfig.is_none() && place.context.is_none();
+    Connection::open(place).await.map_err(|error| {
+        let hint = "name files with -f, or a cluster with --kubeconfig and --context";
+        match nobody_named_one {
+            true => Failure::usage(format!("no objects given: {hint} ({})", error.problem)),
+            false => Failure::usage(format!("no such cluster: {}", error.problem)),
+        }
+    })
+}
+
+fn block_on(place: &Where, namespace: Option<&str>) -> Result<Read, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let connection = connect(place).await?;
+        read_once(&connection, &Kind::ALL, namespace).await.map_err(|error| failure(&connection, error))
+    })
+}
+
+fn failure(connection: &Connection, error: Error) -> Failure {
+    let error = match error.problem {
+        Problem::Unauthenticated(_) => {
+            anyhow::anyhow!("{}: {error}; the credentials of the context are not valid", connection.server())
+        }
+        _ => anyhow::anyhow!("{}: {error}", connection.server()),
+    };
+    Failure::Unreadable(error)
+}
+
+fn loaded(read: Read) -> Loaded {
+    let hidden = Kind::ALL.into_iter().filter_map(|kind| match read.snapshot.visibility(kind) {
+        Visibility::Complete => None,
+        Visibility::NotVisible(why) => Some(not_visible(kind, why)),
+    });
+    let mut loaded = Loaded::default();
+    loaded.diagnostics = hidden.collect();
+    loaded.diagnostics.extend(read.problems);
+    loaded.snapshot = read.snapshot;
+    loaded
+}
+
+/// That a kind is not visible.
+pub fn not_visible(kind: Kind, why: &str) -> Diagnostic {
+    let message = format!("{kind} objects are not visible: {why}");
+    let severity = KIND_NOT_VISIBLE.row().severity;
+    let field = FieldPath::root();
+    let (help, fix, place, related) = (None, None, None, Vec::new());
+    Diagnostic { reason: KIND_NOT_VISIBLE, severity, object: None, field, message, help, fix, place, related }
+}

@@ -1,0 +1,251 @@
+//! One writer among several replicas, by a Lease.
+//!
+//! A replica leads while it keeps renewing the Lease, and stops by its own clock well before others may take over by theirs:
+//! no clock is compared with another machine's. Every write to the Lease carries the version that was read, so that of two
+//! that reach for it one loses. Each term has words of its own, which a provider's precondition can hold: whoever wakes up
+//! late writes under words that no longer stand.
+
+use std::time::{Duration, Instant};
+
+use http::Method;
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::sync::{oneshot, watch};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::connection::Connection;
+use crate::error::{Error, Result};
+
+/// The annotation of the Lease that stops all writes, with a reason as its value.
+pub const FREEZE: &str = "gatepost.dev/freeze";
+
+/// Who runs for what.
+#[derive(Clone, Debug)]
+pub struct Candidacy {
+    /// Namespace of the Lease.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Who we are; no other process has the same.
+    pub identity: String,
+    /// How long others wait for a renewal before they take over.
+    pub duration: Duration,
+    /// How often the Lease is looked at.
+    pub every: Duration,
+}
+
+/// One time of leading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// Words that stand for this term and no other.
+    pub words: String,
+    /// When it ends unless it is renewed.
+    pub until: Instant,
+}
+
+/// How things stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Our term, if we lead.
+    pub term: Option<Term>,
+    /// Who holds the Lease, as far as is known.
+    pub holder: String,
+    /// Why nothing is to be written, where somebody froze writing.
+    pub frozen: Option<String>,
+    /// Why the Lease could not be renewed.
+    pub trouble: Option<Error>,
+}
+
+impl Standing {
+    /// Whether we lead at this moment.
+    pub fn leads(&self) -> bool {
+        self.term.as_ref().is_some_and(|term| Instant::now() < term.until)
+    }
+}
+
+/// A candidacy that runs. It gives the Lease up when it is told to stop.
+#[derive(Debug)]
+pub struct Campaign {
+    /// How things stand, always current.
+    pub standing: watch::Receiver<Standing>,
+    stop: Option<oneshot::Sender<()>>,
+    task: JoinHandle<()>,
+}
+
+impl Candidacy {
+    /// The usual times.
+    pub fn new(namespace: &str, name: &str, identity: &str) -> Candidacy {
+        let (namespace, name, identity) = (namespace.to_owned(), name.to_owned(), identity.to_owned());
+        Candidacy { namespace, name, identity, duration: Duration::from_secs(15), every: Duration::from_secs(2) }
+    }
+
+    /// Runs for the Lease.
+    pub fn start(self, connection: &Connection) -> Campaign {
+        let (tell, standing) = watch::channel(Standing::default());
+        let (stop, stopped) = oneshot::channel();
+        let runner = Runner { connection: connection.clone(), candidacy: self, seen: None, since: None };
+        Campaign { standing, stop: Some(stop), task: tokio::spawn(runner.run(tell, stopped)) }
+    }
+}
+
+impl Campaign {
+    /// Gives the Lease up, so that another replica takes over at once.
+    pub async fn end(mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        let _ = tokio::time::timeout(Duration::from_secs(3), &mut self.task).await;
+    }
+}
+
+impl Drop for Campaign {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+struct Runner {
+    connection: Connection,
+    candidacy: Candidacy,
+    /// The Lease of somebody else as it was last seen, and since when by our clock.
+    seen: Option<(String, Instant)>,
+    /// When our term began, as written in the Lease.
+    since: Option<String>,
+}
+
+impl Runner {
+    async fn run(mut self, tell: watch::Sender<Standing>, mut stopped: oneshot::Receiver<()>) {
+        loop {
+            let before = tell.borrow().clone();
+            let standing = self.look(&before).await;
+            tell.send_replace(standing);
+            tokio::select! {
+                _ = &mut stopped => break,
+                () = sleep(self.candidacy.every) => {}
+            }
+        }
+        let leads = tell.borrow().leads();
+        tell.send_replace(Standing::default());
+        if leads {
+            let _ = self.release().await;
+        }
+    }
+
+    /// Looks at the Lease, renews or takes it.
+    async fn look(&mut self, before: &Standing) -> Standing {
+        let asked = Instant::now();
+        match self.round(asked).await {
+            Ok(standing) => standing,
+            // Somebody else wrote in between; the next look tells who.
+            Err(error) if error.is_conflict() => Standing { term: None, trouble: None, ..before.clone() },
+            Err(error) => {
+                let term = before.term.clone().filter(|term| asked < term.until);
+                Standing { term, trouble: Some(error), ..before.clone() }
+            }
+        }
+    }
+
+    async fn round(&mut self, asked: Instant) -> Result<Standing> {
+        let lease = match self.connection.get(&self.path()).await {
+            Ok(lease) => lease,
+            Err(error) if error.is_not_found() => return self.create(asked).await,
+            Err(error) => return Err(error),
+        };
+        let frozen = lease.pointer("/metadata/annotations").and_then(|all| all.get(FREEZE)).and_then(Value::as_str);
+        let frozen = frozen.map(str::to_owned);
+        let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let is_ours = holder == self.candidacy.identity;
+        if is_ours || holder.is_empty() || self.is_over(&lease, asked) {
+            let term = self.take(lease, is_ours, asked).await?;
+            let holder = self.candidacy.identity.clone();
+            return Ok(Standing { term: Some(term), holder, frozen, trouble: None });
+        }
+        self.since = None;
+        Ok(Standing { term: None, holder, frozen, trouble: None })
+    }
+
+    /// Whether somebody else has let the Lease lie for its whole duration, by our clock.
+    fn is_over(&mut self, lease: &Value, now: Instant) -> bool {
+        let version = lease.pointer("/metadata/resourceVersion").and_then(Value::as_str).unwrap_or_default();
+        let seconds = lease.pointer("/spec/leaseDurationSeconds").and_then(Value::as_u64).unwrap_or(15);
+        match &self.seen {
+            Some((seen, since)) if seen == version => {
+                now.duration_since(*since) > Duration::from_secs(seconds.min(3600))
+            }
+            _ => {
+                self.seen = Some((version.to_owned(), now));
+                false
+            }
+        }
+    }
+
+    /// Renews our Lease, or takes one that is free.
+    async fn take(&mut self, mut lease: Value, is_ours: bool, asked: Instant) -> Result<Term> {
+        let now = moment();
+        let spec = &mut lease["spec"];
+        let transitions = spec["leaseTransitions"].as_u64().unwrap_or_default();
+        let is_renewal = is_ours && self.since.is_some();
+        if !is_renewal {
+            self.since = Some(now.clone());
+            spec["acquireTime"] = now.clone().into();
+            spec["leaseTransitions"] = (transitions + 1).into();
+        }
+        spec["holderIdentity"] = self.candidacy.identity.clone().into();
+        spec["leaseDurationSeconds"] = self.candidacy.duration.as_secs().max(1).into();
+        spec["renewTime"] = now.into();
+        let written = self.connection.send(Method::PUT, &self.path(), &lease).await;
+        if written.is_err() && !is_renewal {
+            self.since = None;
+        }
+        Ok(self.term(&written?, asked))
+    }
+
+    async fn create(&mut self, asked: Instant) -> Result<Standing> {
+        let now = moment();
+        let spec = json!({
+            "holderIdentity": self.candidacy.identity, "leaseDurationSeconds": self.candidacy.duration.as_secs().max(1),
+            "acquireTime": now, "renewTime": now, "leaseTransitions": 1,
+        });
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec,
+            "metadata": {"namespace": self.candidacy.namespace, "name": self.candidacy.name},
+        });
+        let written = self.connection.send(Method::POST, &self.folder(), &lease).await?;
+        self.since = Some(now);
+        let holder = self.candidacy.identity.clone();
+        Ok(Standing { term: Some(self.term(&written, asked)), holder, frozen: None, trouble: None })
+    }
+
+    /// The term that a Lease gives us. It ends by our clock when others still have a third of their time to wait.
+    fn term(&self, lease: &Value, asked: Instant) -> Term {
+        let number = lease.pointer("/spec/leaseTransitions").and_then(Value::as_u64).unwrap_or_default();
+        let since = self.since.as_deref().unwrap_or_default();
+        let words = format!("term={number},holder={},since={since}", self.candidacy.identity);
+        Term { words, until: asked + self.candidacy.duration * 2 / 3 }
+    }
+
+    async fn release(&mut self) -> Result<()> {
+        let mut lease = self.connection.get(&self.path()).await?;
+        if lease.pointer("/spec/holderIdentity").and_then(Value::as_str) != Some(&self.candidacy.identity) {
+            return Ok(());
+        }
+        lease["spec"]["holderIdentity"] = "".into();
+        lease["spec"]["leaseDurationSeconds"] = 1.into();
+        self.connection.send(Method::PUT, &self.path(), &lease).await.map(drop)
+    }
+
+    fn folder(&self) -> String {
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.candidacy.namespace)
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.folder(), self.candidacy.name)
+    }
+}
+
+/// This moment as Kubernetes writes it, to the microsecond.
+pub(crate) fn moment() -> String {
+    let now = Timestamp::now();
+    now.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}
