@@ -306,9 +306,12 @@ impl<K: Clone, V: Clone> Node<K, V> {
     }
 }
 
+/// Children that are still to be walked.
+type Children<'a, K, V> = std::slice::Iter<'a, (K, Arc<Node<K, V>>)>;
+
 /// The entries of a [`Table`], by key.
 pub struct Iter<'a, K, V> {
-    above: Vec<std::slice::Iter<'a, (K, Arc<Node<K, V>>)>>,
+    above: Vec<Children<'a, K, V>>,
     leaf: std::slice::Iter<'a, (K, V)>,
 }
 
