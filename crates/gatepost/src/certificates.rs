@@ -34,7 +34,7 @@ pub struct Certificates {
     /// What the last round came to.
     round: Round,
     /// Held for as long as nobody else may work on the same certificates.
-    lock: Option<File>,
+    _lock: Option<File>,
 }
 
 /// After this many seconds certificates are looked at again where that failed altogether.
@@ -45,12 +45,12 @@ const OWN_GROUP: &str = "gatepost.dev";
 impl Certificates {
     /// Certificates that are made here.
     pub fn new(certifier: Certifier, asked: Asked) -> Self {
-        Certificates { certifier, asked, round: Round::default(), lock: None }
+        Certificates { certifier, asked, round: Round::default(), _lock: None }
     }
 
     /// The same, and nobody else may work on these certificates while the lock is held.
     pub fn locked(self, lock: File) -> Self {
-        Certificates { lock: Some(lock), ..self }
+        Certificates { _lock: Some(lock), ..self }
     }
 
     /// The TXT values that orders need, and those that they needed once.

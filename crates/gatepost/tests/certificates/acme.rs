@@ -46,11 +46,11 @@ fn embedded() -> Result<(), Failed> {
     });
     assert_eq!((pebble.orders(), pebble.certificates()), (1, 1), "{}", running.said());
     comes_true("it is told", || running.said().contains("ordered for api.example.org, www.example.org"));
-    no_key_is_shown(&bed, &running)
+    no_key_is_shown(&bed, running)
 }
 
 /// Nothing that anybody can read without the right to read keys holds a part of one.
-fn no_key_is_shown(bed: &Bed, running: &Running) -> Result<(), Failed> {
+fn no_key_is_shown(bed: &Bed, running: Running) -> Result<(), Failed> {
     let key = std::fs::read_to_string(bed.certificates().join("infra/edge-tls/tls.key"))?;
     let http = running.address("http");
     let mut shown = running.said();
@@ -66,6 +66,7 @@ fn no_key_is_shown(bed: &Bed, running: &Running) -> Result<(), Failed> {
         let answer = bed.run(&line);
         shown += &(answer.output + &answer.errors);
     }
+    drop(running);
     // A page that is damaged must not be quoted either.
     let notes = bed.certificates().join(".gatepost/certificates.json");
     std::fs::write(&notes, format!("{{\"version\": 1, \"orders\": {key:?}}}"))?;

@@ -324,8 +324,8 @@ fn route(chance: &mut Chance) -> Route {
         weight: 1,
         filters: Vec::new().into(),
     };
-    let status: Vec<ParentStatus> =
-        parents.iter().filter_map(|parent| chance.one_in(3).then(|| status(chance, parent))).collect();
+    let told: Vec<&ParentRef> = parents.iter().filter(|_| chance.one_in(3)).collect();
+    let status: Vec<ParentStatus> = told.into_iter().map(|parent| status(chance, parent)).collect();
     Route {
         kind,
         meta,
