@@ -99,7 +99,7 @@ impl Blocks {
 /// Bytes and blocks of each route of a world.
 fn cost(size: Size) -> (f64, f64) {
     let routes = size.routes;
-    let snapshot = values::snapshot(&World::new(size).unwrap());
+    let snapshot = values::snapshot(&World::new(size).expect("the size is possible"));
     assert_eq!(snapshot.routes.len(), routes);
     let mut blocks = Blocks::default();
     snapshot.routes.values().for_each(|route| blocks.route(route));
