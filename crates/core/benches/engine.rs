@@ -4,11 +4,14 @@
 //! memory of the process, which is why a world named alone is the one to look at for memory.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout, clippy::unwrap_used)]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use gatepost_core::desired::{self, Settings};
+use gatepost_core::desired::{self, Record, Settings};
+use gatepost_core::engine::Engine;
 use gatepost_core::model::*;
-use gatepost_core::snapshot::{Object, Snapshot};
+use gatepost_core::plan::follow::{Follower, Part};
+use gatepost_core::plan::{self, Observed, RecordSet, Registry, ZoneContent, ZoneState};
+use gatepost_core::snapshot::{Change, Object, Origin, Snapshot};
 use gatepost_core::topology::{Scope, Topology};
 
 /// The shape of a world: routes, listeners, whether every route has all parents, and whether listeners end TLS.
@@ -40,6 +43,83 @@ fn main() {
     for shape in SHAPES.iter().filter(|shape| wanted.is_empty() || wanted.iter().any(|name| name == shape.name)) {
         scratch(*shape);
     }
+    for routes in [1_000, 100_000] {
+        let name = if routes == 1_000 { "change-1k" } else { "change-100k" };
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            changes(name, Shape { name, routes, listeners: 1, all_parents: false, tls: false });
+        }
+    }
+    if wanted.is_empty() || wanted.iter().any(|wanted| wanted == "listener") {
+        listener(Shape { name: "listener", routes: 10_000, listeners: 1000, all_parents: false, tls: false });
+    }
+}
+
+/// From the change of one route to the steps for its names.
+fn changes(name: &str, shape: Shape) {
+    let mut engine = Engine::new(Settings::default(), Scope::default(), Origin::Cluster);
+    let start = now();
+    engine.apply(world(shape).into_iter().map(Change::Upsert));
+    let filled = now() - start;
+    let rest = memory("VmRSS");
+    let planning = plan::Settings::new(Registry::WholeZone);
+    let mut observed = Observed::default();
+    let records = engine.world().desired().records;
+    let set =
+        |record: &Record| RecordSet::new(&record.name, record.kind.as_str(), Some(300), record.targets.iter().cloned());
+    observed.insert("example", ZoneState::Read(ZoneContent::new("1", records.iter().map(set))));
+    drop(records);
+    let follower = Follower::new(&observed, &planning);
+    let (mut least, mut steps) = ([Duration::MAX; 2], 0);
+    let mut reader = engine.world();
+    for number in 0..200 {
+        let mut route = (**reader.snapshot().routes.values().nth(number * 4).unwrap()).clone();
+        route.hostnames = vec![WrittenHostname::new(&format!("new-{number}.domain-7.example"))].into();
+        let start = Instant::now();
+        let delta = engine.apply([Change::Upsert(Object::Route(route))]);
+        reader = engine.world();
+        let applied = start.elapsed();
+        let (kinds, nothing) = (reader.kinds(), Default::default());
+        let part = Part {
+            names: &delta.names,
+            records: &|name| reader.records(name),
+            kinds: &kinds,
+            holds: &[],
+            unseen: &[],
+            remembered: &nothing,
+        };
+        let plan = follower.plan(&part);
+        least = [least[0].min(applied), least[1].min(start.elapsed())];
+        steps += plan.map_or(0, |plan| plan.steps.len());
+    }
+    println!(
+        "{name:14} filled {:7.2} ms  resident {} MiB  change {:.1} us  change to plan {:.1} us  steps {steps}",
+        millis(filled),
+        rest >> 10,
+        least[0].as_secs_f64() * 1e6,
+        least[1].as_secs_f64() * 1e6,
+    );
+}
+
+/// One listener more, and one less, at many.
+fn listener(shape: Shape) {
+    let mut engine = Engine::new(Settings::default(), Scope::default(), Origin::Cluster);
+    engine.apply(world(shape).into_iter().map(Change::Upsert));
+    let mut least = Duration::MAX;
+    let mut routes = 0;
+    let first = engine.world().snapshot().gateways.values().next().unwrap().clone();
+    for number in 0..20 {
+        let mut gateway = (*first).clone();
+        let mut listener = gateway.listeners[0].clone();
+        listener.name = format!("new-{number}").into();
+        listener.hostname = Some(WrittenHostname::new(&format!("*.new-{number}.example")));
+        gateway.listeners.truncate(63);
+        gateway.listeners.push(listener);
+        let start = Instant::now();
+        let delta = engine.apply([Change::Upsert(Object::Gateway(gateway))]);
+        least = least.min(start.elapsed());
+        routes = delta.routes.len();
+    }
+    println!("{:14} one listener more {:.2} ms  routes bound anew {routes}", shape.name, millis(least));
 }
 
 fn scratch(shape: Shape) {

@@ -76,6 +76,12 @@ impl<T> From<Vec<T>> for Few<T> {
     }
 }
 
+impl<T, const N: usize> From<[T; N]> for Few<T> {
+    fn from(items: [T; N]) -> Self {
+        items.into_iter().collect()
+    }
+}
+
 impl<'a, T> IntoIterator for &'a Few<T> {
     type Item = &'a T;
     type IntoIter = std::slice::Iter<'a, T>;

@@ -16,6 +16,7 @@ mod status;
 mod support;
 mod time;
 
+pub use crate::few::Few;
 pub use crate::list::List;
 pub use gateway::*;
 pub use identity::*;

@@ -17,6 +17,7 @@ mod challenges;
 mod cover;
 mod diff;
 mod digest;
+pub mod follow;
 pub mod intent;
 pub mod labels;
 pub mod layout;
@@ -185,6 +186,11 @@ pub struct Stale {
 
 /// Decides what to write.
 pub fn decide(intent: &Intent<'_>, observed: &Observed, settings: &Settings) -> Plan {
+    decide_within(intent, observed, settings, None)
+}
+
+/// The same about a part, where it is known how much there is in all.
+fn decide_within(intent: &Intent<'_>, observed: &Observed, settings: &Settings, whole: Option<&follow::Whole>) -> Plan {
     let mut wishes = wanted::sort_out(intent, observed, settings);
     observed.zones().for_each(|(zone, state)| wishes.hold_unreadable(zone, state));
     let zones: Vec<zone::Zone<'_>> = readable(observed, settings);
@@ -192,7 +198,8 @@ pub fn decide(intent: &Intent<'_>, observed: &Observed, settings: &Settings) -> 
     if let Some(held) = safety::twin(&zones, settings) {
         plan.held.push(held);
     } else {
-        fill(&mut plan, intent, observed, settings, &zones, &mut wishes);
+        let table = Question { intent, observed, settings, whole };
+        fill(&mut plan, table, &zones, &mut wishes);
     }
     plan.held.append(&mut wishes.held);
     plan.held.sort();
@@ -201,15 +208,18 @@ pub fn decide(intent: &Intent<'_>, observed: &Observed, settings: &Settings) -> 
     plan
 }
 
+/// What a plan is made from.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    intent: &'a Intent<'a>,
+    observed: &'a Observed,
+    settings: &'a Settings,
+    whole: Option<&'a follow::Whole>,
+}
+
 /// Compares every zone, and puts into the plan what may be done and what is held.
-fn fill(
-    plan: &mut Plan,
-    intent: &Intent<'_>,
-    observed: &Observed,
-    settings: &Settings,
-    zones: &[zone::Zone<'_>],
-    wishes: &mut wanted::Wishes<'_>,
-) {
+fn fill(plan: &mut Plan, question: Question<'_>, zones: &[zone::Zone<'_>], wishes: &mut wanted::Wishes<'_>) {
+    let Question { intent, observed, settings, whole } = question;
     let covers: Vec<_> = zones.iter().map(|zone| Cover::gather(zone, wishes, intent, settings)).collect();
     let challenges = wanted::challenges(intent.challenges, observed, settings);
     let retired = wanted::challenges(intent.retired, observed, settings);
@@ -223,6 +233,11 @@ fn fill(
         drafts.extend(table.zone(zone, wanted, &mut book));
         drafts.extend(challenges::drafts(zone, &table, &challenges, &retired, &mut book));
         drafts.extend(challenges::orphans(zone, &table, wanted, &challenges));
+    }
+    if let Some(whole) = whole {
+        book.owned.clone_from(&whole.owned);
+        book.sources.clone_from(&whole.sources);
+        book.kinds = Some(whole.kinds.clone());
     }
     let drafts = safety::judge(drafts, &table, &chosen, &mut book);
     let built = drafts.iter().filter_map(|draft| {

@@ -212,24 +212,40 @@ fn insert<K: Ord + Clone, V: Clone>(node: &mut Arc<Node<K, V>>, key: K, value: V
         Node::Leaf(entries) => match entries.binary_search_by(|(known, _)| known.cmp(&key)) {
             Ok(place) => (Some(std::mem::replace(&mut entries[place].1, value)), None),
             Err(place) => {
-                entries.insert(place, (key, value));
-                (None, split(entries).map(|right| (right[0].0.clone(), Arc::new(Node::Leaf(right)))))
+                let right = put(entries, place, (key, value));
+                (None, right.map(|right| (right[0].0.clone(), Arc::new(Node::Leaf(right)))))
             }
         },
         Node::Branch(children) => {
             let place = child_of(children, &key);
             let (old, below) = insert(&mut children[place].1, key, value);
-            if let Some(right) = below {
-                children.insert(place + 1, right);
-            }
-            (old, split(children).map(|right| (right[0].0.clone(), Arc::new(Node::Branch(right)))))
+            let right = below.and_then(|right| put(children, place + 1, right));
+            (old, right.map(|right| (right[0].0.clone(), Arc::new(Node::Branch(right)))))
         }
     }
 }
 
-/// Takes the second half of what has grown too large. What grows at its end is filled first.
-fn split<T>(entries: &mut Vec<T>) -> Option<Vec<T>> {
-    (entries.len() > MOST).then(|| entries.split_off(entries.len() / 2))
+/// Puts an entry into a node; gives the second half of one that has no room left. What grows at its end stays full instead,
+/// so that entries that come in order fill their nodes.
+fn put<T>(entries: &mut Vec<T>, place: usize, entry: T) -> Option<Vec<T>> {
+    if entries.len() < MOST {
+        if entries.len() == entries.capacity() {
+            entries.reserve_exact(entries.len().max(4).min(MOST - entries.len()));
+        }
+        entries.insert(place, entry);
+        return None;
+    }
+    if place == entries.len() {
+        return Some(vec![entry]);
+    }
+    let half = entries.len() / 2;
+    let mut right = Vec::with_capacity(MOST);
+    right.extend(entries.drain(half..));
+    match place.checked_sub(half) {
+        Some(place) => right.insert(place, entry),
+        None => entries.insert(place, entry),
+    }
+    Some(right)
 }
 
 fn remove<K: Ord + Clone + Borrow<Q>, V: Clone, Q: Ord + ?Sized>(node: &mut Arc<Node<K, V>>, key: &Q) -> Option<V> {
@@ -290,9 +306,12 @@ impl<K: Clone, V: Clone> Node<K, V> {
     }
 }
 
+/// Children that are still to be walked.
+type Children<'a, K, V> = std::slice::Iter<'a, (K, Arc<Node<K, V>>)>;
+
 /// The entries of a [`Table`], by key.
 pub struct Iter<'a, K, V> {
-    above: Vec<std::slice::Iter<'a, (K, Arc<Node<K, V>>)>>,
+    above: Vec<Children<'a, K, V>>,
     leaf: std::slice::Iter<'a, (K, V)>,
 }
 

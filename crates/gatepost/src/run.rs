@@ -7,6 +7,7 @@
 use gatepost_core::desired::settings::Profile;
 use gatepost_core::desired::{self, Desired, Record, RecordType, external_dns};
 use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{self, Intent, Observed, Plan, Sight};
 use gatepost_core::snapshot::Snapshot;
@@ -110,7 +111,19 @@ impl Line {
     /// What ought to exist.
     pub fn desired(&self, seen: Seen<'_>, beside: &Beside) -> Desired {
         let others: Vec<Str> = beside.challenges.iter().map(|record| record.name.clone()).collect();
-        let mut desired = desired::build_beside(seen.snapshot, seen.topology, &self.publishing, &others);
+        self.contended(desired::build_beside(seen.snapshot, seen.topology, &self.publishing, &others))
+    }
+
+    /// The same, where the engine has it already. What exists for other reasons is only known to the whole line.
+    pub fn desired_in(&self, world: &World, beside: &Beside) -> Desired {
+        if beside.challenges.is_empty() {
+            return self.contended(world.desired());
+        }
+        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems: &[] };
+        self.desired(seen, beside)
+    }
+
+    fn contended(&self, mut desired: Desired) -> Desired {
         if self.publishing.profile == Profile::ExternalDns {
             desired.records = contenders(std::mem::take(&mut desired.records));
         }

@@ -32,8 +32,13 @@ pub struct Objects {
 impl Objects {
     /// Reads what the command line names.
     pub fn read(input: &Input) -> Result<Objects, Failure> {
+        Objects::read_for(input, None)
+    }
+
+    /// The same for somebody who asks about a namespace and may see no more than that of a cluster.
+    pub fn read_for(input: &Input, namespace: Option<&str>) -> Result<Objects, Failure> {
         if input.files.is_empty() {
-            return Ok(Objects { loaded: cluster::read(&input.cluster.place())? });
+            return Ok(Objects { loaded: cluster::read(&input.cluster.place(), namespace)? });
         }
         if input.cluster.is_named() {
             return Err(Failure::usage(

@@ -382,3 +382,20 @@ fn numbers_that_do_not_fit_are_told_and_the_command_is_not_in_the_help() {
     assert_eq!(run("bench-data --kinds Route=1", "").exit, 2);
     assert!(!run("--help", "").output.contains("bench-data"));
 }
+
+#[test]
+fn a_namespace_narrows_the_answer() {
+    let objects = "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {namespace: a, name: one}\nspec: {hostnames: [a_b]}\n---\n\
+                   apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {namespace: b, name: two}\nspec: {hostnames: [a_b], parentRefs: [{name: x}]}\n";
+    let said = |words: &[&str]| {
+        let line: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+        gatepost_testkit::program::Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&line, objects).unwrap().output
+    };
+    let all = said(&["check", "-o", "json", "-f", "-"]);
+    assert!(all.contains("HTTPRoute/a/one") && all.contains("HTTPRoute/b/two"), "{all}");
+    let one = said(&["check", "-o", "json", "-n", "a", "-f", "-"]);
+    assert!(one.contains("HTTPRoute/a/one") && !one.contains("HTTPRoute/b/two"), "{one}");
+    let status = said(&["status", "-o", "json", "-n", "b", "-f", "-"]);
+    assert!(!status.contains("\"one\""), "{status}");
+    assert_eq!(said(&["plan", "-n", "a", "-f", "-"]), said(&["plan", "--namespace", "a", "-f", "-"]));
+}

@@ -31,9 +31,9 @@ impl Chance {
 }
 
 fn cases(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    for entry in std::fs::read_dir(folder).expect("the cases are there") {
+        let path = entry.expect("a folder can be read").path();
+        let name = path.file_name().expect("an entry has a name").to_string_lossy().into_owned();
         if path.is_dir() {
             cases(&path, into);
         } else if name.ends_with(".yaml") && !name.ends_with(".out.yaml") {
@@ -44,8 +44,7 @@ fn cases(folder: &Path, into: &mut Vec<PathBuf>) {
 
 fn settings() -> Vec<Settings> {
     let governed = Settings { publish: Publish::Governed, ..Settings::default() };
-    let external =
-        Settings { profile: Profile::ExternalDns, gateway_listener_sets: true, ..Settings::default() };
+    let external = Settings { profile: Profile::ExternalDns, gateway_listener_sets: true, ..Settings::default() };
     vec![Settings::default(), governed, external]
 }
 

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::model::{Kind, Str};
 use gatepost_core::snapshot::{Origin, Snapshot, Visibility};
+use gatepost_objects::Pool;
 use serde_json::Value;
 
 use crate::connection::Connection;
@@ -40,19 +41,26 @@ pub(crate) struct Listing {
     pub(crate) version: String,
 }
 
-/// Lists these kinds once. What may not be listed is not visible; a server that cannot be reached is a failure.
+/// Lists these kinds once. What may not be listed is not visible; a server that cannot be reached is a failure. Where a kind
+/// may not be listed everywhere but in `namespace`, its objects there are read, and the kind is still not visible.
 pub async fn read_once(connection: &Connection, kinds: &[Kind], namespace: Option<&str>) -> Result<Read> {
     let served = discover(connection, kinds).await?;
     let mut read = Read::default();
     read.snapshot.origin = Origin::Cluster;
+    let mut pool = Pool::new();
     for kind in kinds {
         let Some(resource) = served.get(kind) else {
             read.absent.push(*kind);
             continue;
         };
-        match list(connection, resource, namespace).await {
+        match list(connection, resource, None, &mut pool).await {
             Ok(listing) => read.take(listing),
-            Err(error) if error.is_forbidden() => read.hide(*kind, &error),
+            Err(error) if error.is_forbidden() => {
+                read.hide(*kind, &error);
+                if let Some(namespace) = namespace.filter(|_| !kind.is_cluster_scoped()) {
+                    read.take_allowed(list(connection, resource, Some(namespace), &mut pool).await)?;
+                }
+            }
             Err(error) => return Err(error),
         }
     }
@@ -69,6 +77,16 @@ impl Read {
         }
     }
 
+    /// Takes a list that may be forbidden.
+    fn take_allowed(&mut self, listing: Result<Listing>) -> Result<()> {
+        match listing {
+            Ok(listing) => self.take(listing),
+            Err(error) if error.is_forbidden() => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
     fn hide(&mut self, kind: Kind, error: &Error) {
         let why: Str = error.problem.to_string().into();
         self.snapshot.set_visibility(kind, Visibility::NotVisible(why));
@@ -76,7 +94,12 @@ impl Read {
 }
 
 /// All objects of a kind.
-pub(crate) async fn list(connection: &Connection, resource: &Resource, namespace: Option<&str>) -> Result<Listing> {
+pub(crate) async fn list(
+    connection: &Connection,
+    resource: &Resource,
+    namespace: Option<&str>,
+    pool: &mut Pool,
+) -> Result<Listing> {
     let path = resource.path(namespace);
     let mut objects = BTreeMap::new();
     let mut next = String::new();
@@ -86,7 +109,7 @@ pub(crate) async fn list(connection: &Connection, resource: &Resource, namespace
         let items = page.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take);
         let items = items.ok_or_else(|| Error::new(&*path, Problem::Protocol("a list without items".to_owned())))?;
         for item in items {
-            let sent = wire::read(item, resource)
+            let sent = wire::read(item, resource, pool)
                 .ok_or_else(|| Error::new(&*path, Problem::Protocol("an object without a name".to_owned())))?;
             objects.insert(sent.key.clone(), sent);
         }

@@ -7,7 +7,7 @@ use gatepost_core::diagnostic::{Diagnostic, FieldPath};
 use gatepost_core::model::{Key, ObjectRef};
 use gatepost_core::reason::OBJECT_UNREADABLE;
 use gatepost_core::snapshot::Object;
-use gatepost_objects::{Interpreted, Settings, interpret};
+use gatepost_objects::{Interpreted, Pool, Settings, interpret_with};
 use serde_json::Value;
 
 use crate::discovery::Resource;
@@ -25,8 +25,9 @@ pub(crate) struct Sent {
     pub(crate) problems: Vec<Diagnostic>,
 }
 
-/// Reads an object of a kind; items of a list do not say their kind themselves. Nothing where it has no name.
-pub(crate) fn read(mut value: Value, resource: &Resource) -> Option<Sent> {
+/// Reads an object of a kind; items of a list do not say their kind themselves. Nothing where it has no name. What it has in
+/// common with objects that were read with the same pool is kept once.
+pub(crate) fn read(mut value: Value, resource: &Resource, pool: &mut Pool) -> Option<Sent> {
     let metadata = value.get_mut("metadata")?.as_object_mut()?;
     metadata.remove("managedFields");
     let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -37,12 +38,13 @@ pub(crate) fn read(mut value: Value, resource: &Resource) -> Option<Sent> {
     let map = value.as_object_mut()?;
     map.insert("apiVersion".into(), resource.api_version().into());
     map.insert("kind".into(), resource.kind.as_str().into());
-    let (object, problems) = understood(&value, &ObjectRef { kind: resource.kind, key: key.clone() });
+    let (object, problems) = understood(&value, &ObjectRef { kind: resource.kind, key: key.clone() }, pool);
+    let key = object.as_ref().map_or(key, |object| object.meta().key.clone());
     Some(Sent { key, version, object, problems })
 }
 
-fn understood(value: &Value, object: &ObjectRef) -> (Option<Object>, Vec<Diagnostic>) {
-    match interpret(value, &Settings::default()) {
+fn understood(value: &Value, object: &ObjectRef, pool: &mut Pool) -> (Option<Object>, Vec<Diagnostic>) {
+    match interpret_with(value, &Settings::default(), pool) {
         Interpreted::Object(object, problems) => (Some(object), problems),
         Interpreted::Unreadable(field, message) => {
             (None, vec![Diagnostic::new(OBJECT_UNREADABLE, object, field, message)])
@@ -65,11 +67,11 @@ mod tests {
         let resource =
             Resource { kind: Kind::Namespace, version: "v1".into(), plural: "namespaces".into(), is_watchable: true };
         let value = json!({"metadata": {"name": "shop", "resourceVersion": "7", "managedFields": [{}]}});
-        let sent = read(value, &resource).unwrap();
+        let sent = read(value, &resource, &mut Pool::new()).unwrap();
         assert_eq!((sent.version.as_str(), sent.key.to_string().as_str()), ("7", "shop"));
         assert!(matches!(sent.object, Some(Object::Namespace(_))));
         assert!(sent.problems.is_empty());
-        assert!(read(json!({"metadata": {}}), &resource).is_none());
-        assert!(read(json!(3), &resource).is_none());
+        assert!(read(json!({"metadata": {}}), &resource, &mut Pool::new()).is_none());
+        assert!(read(json!(3), &resource, &mut Pool::new()).is_none());
     }
 }

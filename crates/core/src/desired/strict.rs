@@ -235,9 +235,7 @@ fn decide_names(contributions: &[Contribution]) -> Vec<(&Hostname, Decision)> {
     let wanted = contributions.iter().flat_map(|c| names_of(c).map(move |name| (front(name), name, c)));
     let mut wanted: Vec<(u128, &Hostname, &Contribution)> = wanted.collect();
     let place = |contribution: &Contribution| std::ptr::from_ref(contribution).addr();
-    wanted.sort_unstable_by(|a, b| {
-        a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)).then_with(|| place(a.2).cmp(&place(b.2)))
-    });
+    wanted.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)).then_with(|| place(a.2).cmp(&place(b.2))));
     let mut decided = Vec::with_capacity(wanted.len());
     let mut bids = Vec::new();
     for same in wanted.chunk_by(|a, b| a.0 == b.0 && a.1 == b.1) {

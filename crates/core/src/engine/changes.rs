@@ -90,7 +90,9 @@ impl Engine {
             }
             Kind::Namespace => self.mark_namespace(&key.name, due),
             Kind::Service => mark_routes(&self.links, self.links.services.of(key), due),
-            Kind::Secret | Kind::ConfigMap => due.groups.extend(self.links.materials.get(key).into_iter().flatten().cloned()),
+            Kind::Secret | Kind::ConfigMap => {
+                due.groups.extend(self.links.materials.get(key).into_iter().flatten().cloned())
+            }
             Kind::DnsPolicy | Kind::TlsPolicy => due.policies = true,
             Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
                 if let Some(route) = self.world.snapshot.routes.get(object).cloned() {
@@ -165,7 +167,11 @@ fn link_route(links: &mut Links, route: &Route, is_there: bool) {
         if is_there { links.parents.add(name, id) } else { links.parents.take(name, id) }
     }
     for key in &keys {
-        if is_there { links.services.add(key, id) } else { links.services.take(key, id) }
+        if is_there {
+            links.services.add(key, id)
+        } else {
+            links.services.take(key, id)
+        }
         if key.namespace == *own {
             continue;
         }

@@ -37,6 +37,8 @@ impl Engine {
             due.changed_names.insert(name.text().clone());
         }
         self.coverage.note(&name, before.as_deref(), after.as_deref());
+        before.iter().for_each(|decision| self.count_kinds(decision, false));
+        after.iter().for_each(|decision| self.count_kinds(decision, true));
         let (old, new) = (before.as_deref().and_then(Decision::rest), after.as_deref().and_then(Decision::rest));
         let withheld = old.into_iter().chain(new).flat_map(|rest| &rest.withheld);
         due.changed_withheld.extend(withheld.map(|withheld| withheld.route.clone()));
@@ -47,6 +49,17 @@ impl Engine {
         match after {
             Some(after) => _ = self.world.names.insert(name, after),
             None => _ = self.world.names.remove(&name),
+        }
+    }
+
+    /// Counts the kinds of routes that have a name, or no longer.
+    fn count_kinds(&mut self, decision: &Decision, is_there: bool) {
+        for route in decision.routes() {
+            let count = self.world.kinds.entry(route.kind).or_default();
+            *count = if is_there { *count + 1 } else { count.saturating_sub(1) };
+            if *count == 0 {
+                self.world.kinds.remove(&route.kind);
+            }
         }
     }
 
@@ -67,7 +80,8 @@ impl Engine {
         if !is_same {
             due.changed_secrets.insert(secret.clone());
         }
-        let told = |decision: &Option<Arc<SecretDecision>>| decision.as_ref().map(|d| d.told.clone()).unwrap_or_default();
+        let told =
+            |decision: &Option<Arc<SecretDecision>>| decision.as_ref().map(|d| d.told.clone()).unwrap_or_default();
         let (old, new) = (told(&before), told(&after));
         // The notes of a policy follow its wishes, and those are told.
         let noted = before.iter().chain(&after).flat_map(|decision| &decision.notes);

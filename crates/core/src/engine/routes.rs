@@ -20,7 +20,8 @@ impl Engine {
         let snapshot = &self.world.snapshot;
         let are_any = !snapshot.dns_policies.is_empty() || !snapshot.tls_policies.is_empty();
         let are_others = !due.halls.is_empty() || !due.changed_parents.is_empty();
-        if !due.policies && !(are_others && are_any) {
+        let is_due = due.policies || (are_others && are_any);
+        if !is_due {
             return;
         }
         let after = Arc::new(Policies::build(snapshot, &self.world.topology));

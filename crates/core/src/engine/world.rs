@@ -1,12 +1,13 @@
 //! What readers get: one moment, complete and unchanging, while the engine makes the next.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::desired::settings::Profile;
 use crate::desired::strict::{Assembly, Contribution, Decision, Outlets, SecretDecision, Selected};
 use crate::desired::{Certificate, Desired, Record, Settings, external_dns};
 use crate::lint;
-use crate::model::{Key, ObjectRef, Str};
+use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::names::Hostname;
 use crate::policy::{Policies, PolicyReport};
 use crate::snapshot::Snapshot;
@@ -28,6 +29,8 @@ pub struct World {
     pub(super) covered: Table<Hostname, ()>,
     pub(super) secrets: Table<Key, Arc<SecretDecision>>,
     pub(super) reports: Table<ObjectRef, Arc<PolicyReport>>,
+    /// How many names each kind of route asks for.
+    pub(super) kinds: BTreeMap<Kind, usize>,
     /// What external-dns would publish, where that is asked for.
     pub(super) external: Option<Arc<Desired>>,
 }
@@ -57,6 +60,15 @@ impl World {
             Some((name, decision)) if !self.covered.contains_key(name) => decision.records(name).collect(),
             _ => Vec::new(),
         }
+    }
+
+    /// The kinds of routes that ask for any records at all, in lower case, as a plan of a few names wants to know.
+    pub fn kinds(&self) -> BTreeSet<String> {
+        let lower = |kind: &Kind| kind.as_str().to_ascii_lowercase();
+        if let Some(desired) = &self.external {
+            return desired.records.iter().flat_map(|record| &record.routes).map(|route| lower(&route.kind)).collect();
+        }
+        self.kinds.keys().map(lower).collect()
     }
 
     /// The certificate of one Secret.

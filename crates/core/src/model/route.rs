@@ -1,6 +1,6 @@
 //! The one Route type: five wire shapes, one set of rules.
 
-use super::{Kind, List, Meta, ObjectRef, Reference, RouteStatus, Str, WrittenHostname};
+use super::{Few, Kind, List, Meta, ObjectRef, Reference, RouteStatus, Str, WrittenHostname};
 
 /// A route of any kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Route {
     /// Where it wants to attach, in order.
     pub parents: List<ParentRef>,
     /// Hostnames as written; none means every name. TCP and UDP routes have none.
-    pub hostnames: List<WrittenHostname>,
+    pub hostnames: Few<WrittenHostname>,
     /// Rules, in order.
     pub rules: List<Rule>,
     /// `status.parents`, as read.

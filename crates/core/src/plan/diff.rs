@@ -43,6 +43,27 @@ pub(super) struct Book {
     pub(super) owned: BTreeMap<Str, usize>,
     /// How many record sets are ours, by the kind of object they were made for: `httproute`.
     pub(super) sources: BTreeMap<String, usize>,
+    /// The kinds of objects that ask for any records, where the intent is only a part.
+    pub(super) kinds: Option<BTreeSet<String>>,
+}
+
+/// Counts the record sets of a zone that are ours.
+pub(super) fn count(zone: &Zone<'_>, settings: &Settings, book: &mut Book) {
+    let nothing = BTreeSet::new();
+    let intent = Intent {
+        records: &[],
+        covered: &[],
+        challenges: &[],
+        retired: &[],
+        holds: &[],
+        unseen: &[],
+        remembered: &nothing,
+    };
+    let protection = Protection::new(&intent, &Default::default());
+    let observed = Observed::default();
+    let table = Table { intent: &intent, observed: &observed, settings, protection: &protection };
+    let names = zone.nodes().filter(|(_, sets)| table.is_candidate(zone, sets));
+    names.for_each(|(name, _)| Node::new(&table, zone, name, &[], &[]).count(book));
 }
 
 /// The edits of one name.

@@ -202,13 +202,18 @@ fn unproven(draft: &Draft<'_>, edit: &Edit<'_>, table: &Table<'_>) -> Option<Hel
 /// The sources that ask for nothing any more; `None` stands for all of them.
 fn emptied(drafts: &[Draft<'_>], intent: &Intent<'_>, book: &Book) -> BTreeMap<Option<String>, String> {
     let mut empty = BTreeMap::new();
-    if intent.records.is_empty() && intent.covered.is_empty() {
+    let is_nothing_wanted = match &book.kinds {
+        Some(kinds) => kinds.is_empty(),
+        None => intent.records.is_empty() && intent.covered.is_empty(),
+    };
+    if is_nothing_wanted {
         let count: usize = book.owned.values().sum();
         empty.insert(None, format!("nothing asks for records any more, and {count} are ours"));
         return empty;
     }
     let routes = intent.records.iter().chain(intent.covered).flat_map(|record| &record.routes);
-    let kinds: BTreeSet<String> = routes.map(|route| route.kind.as_str().to_ascii_lowercase()).collect();
+    let kinds = || routes.map(|route| route.kind.as_str().to_ascii_lowercase()).collect::<BTreeSet<String>>();
+    let kinds = book.kinds.clone().unwrap_or_else(kinds);
     let removed = drafts.iter().flat_map(|draft| &draft.removals).filter_map(|edit| edit.ours.source());
     for kind in removed.collect::<BTreeSet<_>>() {
         let count = book.sources.get(kind).copied().unwrap_or_default();

@@ -3,6 +3,7 @@
 mod basics;
 mod brakes;
 mod challenges;
+mod following;
 mod found;
 mod model;
 mod ordering;

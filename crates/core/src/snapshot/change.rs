@@ -10,6 +10,7 @@ use crate::model::{Kind, ObjectRef};
 use crate::table::Table;
 
 /// One fact of a source.
+// Nearly all changes carry an object, so that a box would only cost.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all of them are upserts")]
 pub enum Change {

@@ -169,7 +169,7 @@ impl Judge<'_> {
         let mut slots = Slots::of(hall, before);
         let mut listeners = Vec::new();
         self.listeners(&mut listeners, &mut slots, Owner::Gateway(gateway.clone()), home);
-        let mut resources = vec![0..listeners.len()];
+        let mut resources = Vec::from_iter(std::iter::once(0..listeners.len()));
         for set in &members {
             let first = listeners.len();
             self.listeners(&mut listeners, &mut slots, Owner::Set(set.clone()), home);

@@ -56,7 +56,7 @@ impl Apply {
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
         let mut session = Session::open(flags, self.planning.mode() == Mode::Act)?;
         block_on(session.issue(&self.issuing, flags))?;
-        let objects = Objects::read(&self.input)?;
+        let objects = Objects::read_for(&self.input, self.publishing.namespace())?;
         super::warn_unreadable(&objects);
         let decision = block_on(session.decide(&objects))?;
         for note in &decision.notes {

@@ -25,6 +25,9 @@ mod pre;
 pub(super) struct Check {
     #[command(flatten)]
     input: Input,
+    /// Only what concerns objects of this namespace, or no object in particular
+    #[arg(short = 'n', long)]
+    namespace: Option<String>,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
@@ -66,9 +69,12 @@ impl Check {
         if self.pre {
             return pre::run(&self.input.cluster, &self.features, matches!(self.output, Format::Json), out);
         }
-        let objects = Objects::read(&self.input)?;
+        let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
         let topology = objects.topology(&Default::default());
-        let diagnostics = objects.diagnostics(&topology);
+        let mut diagnostics = objects.diagnostics(&topology);
+        if let Some(namespace) = &self.namespace {
+            diagnostics.retain(|d| d.object.as_ref().is_none_or(|object| **object.namespace() == **namespace));
+        }
         match self.output {
             Format::Text => write_text(out, &objects, &diagnostics)?,
             Format::Json => write_json(out, &view(&objects, &diagnostics))?,

@@ -48,7 +48,7 @@ impl Explain {
             Failure::usage(format!("`{}` {error}; nor is it a reason, as in `gatepost explain GP0204`", self.subject))
         })?;
         let settings = self.publishing.settings()?;
-        let objects = Objects::read(&self.input)?;
+        let objects = Objects::read_for(&self.input, self.publishing.namespace())?;
         super::warn_unreadable(&objects);
         let topology = objects.topology(&self.publishing.scope());
         let world = World { snapshot: objects.snapshot(), topology: &topology };

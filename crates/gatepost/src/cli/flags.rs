@@ -35,7 +35,7 @@ pub(super) struct Publishing {
     #[arg(long, value_name = "SOURCE", value_parser = source, env = "GATEPOST_SOURCE", value_delimiter = ',')]
     source: Vec<RouteKind>,
     /// Only routes of this namespace
-    #[arg(long, env = "GATEPOST_NAMESPACE")]
+    #[arg(short = 'n', long, env = "GATEPOST_NAMESPACE")]
     namespace: Option<String>,
     /// Only routes whose labels match: a=b, a!=b, a in (b,c), a notin (b), a, !a
     #[arg(long, value_name = "SELECTOR", value_parser = selector, env = "GATEPOST_LABEL_FILTER")]
@@ -186,6 +186,11 @@ impl Publishing {
     /// The domains of `--domain-filter`.
     pub(super) fn domains(&self) -> &[String] {
         &self.domain_filter
+    }
+
+    /// The only namespace whose routes are published.
+    pub(super) fn namespace(&self) -> Option<&str> {
+        self.namespace.as_deref().filter(|namespace| !namespace.is_empty())
     }
 
     /// The kinds of routes that are read.

@@ -91,7 +91,7 @@ impl Plan {
                 "--expect-no-changes needs something to compare with: add --diff or --provider",
             ));
         }
-        let objects = Objects::read(&self.input)?;
+        let objects = Objects::read_for(&self.input, self.publishing.namespace())?;
         let shown = self.look(&objects, &settings, session)?;
         self.write(out, &objects, &shown)?;
         for unread in &shown.unread {

@@ -168,7 +168,7 @@ impl Serve {
 async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure> {
     let mut last: Option<Pass> = None;
     for _ in 0..MOST_PASSES {
-        let decision = session.decide(objects).await?;
+        let decision = session.follow(objects).await?;
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
         let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
         pass.notes.extend(unkept);

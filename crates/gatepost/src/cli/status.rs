@@ -21,6 +21,9 @@ use crate::view::write_json;
 pub(super) struct Status {
     #[command(flatten)]
     input: Input,
+    /// Only objects of this namespace are shown
+    #[arg(short = 'n', long)]
+    namespace: Option<String>,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
@@ -28,10 +31,14 @@ pub(super) struct Status {
 
 impl Status {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
-        let objects = Objects::read(&self.input)?;
+        let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
         super::warn_unreadable(&objects);
         let topology = objects.topology(&Default::default());
-        let report = Report::build(World { snapshot: objects.snapshot(), topology: &topology });
+        let mut report = Report::build(World { snapshot: objects.snapshot(), topology: &topology });
+        if let Some(namespace) = &self.namespace {
+            report.items.retain(|item| **item.object.namespace() == **namespace);
+            report.diagnostics.retain(|d| d.object.as_ref().is_some_and(|object| **object.namespace() == **namespace));
+        }
         match self.output {
             Format::Json => {
                 let diagnostics = objects.placed(report.diagnostics.clone());

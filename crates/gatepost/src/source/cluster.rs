@@ -12,10 +12,10 @@ use gatepost_objects::Loaded;
 
 use crate::cli::Failure;
 
-/// Reads everything that the rules look at.
-pub fn read(place: &Where) -> Result<Loaded, Failure> {
+/// Reads everything that the rules look at; of a kind that may not be listed everywhere, what is in `namespace`.
+pub fn read(place: &Where, namespace: Option<&str>) -> Result<Loaded, Failure> {
     // The caller may have a runtime of its own already, inside which no other can run.
-    let read = std::thread::scope(|scope| scope.spawn(|| block_on(place)).join());
+    let read = std::thread::scope(|scope| scope.spawn(|| block_on(place, namespace)).join());
     let read = read.unwrap_or_else(|_| Err(Failure::Unreadable(anyhow::anyhow!("the cluster could not be read"))))?;
     Ok(loaded(read))
 }
@@ -32,11 +32,11 @@ pub async fn connect(place: &Where) -> Result<Connection, Failure> {
     })
 }
 
-fn block_on(place: &Where) -> Result<Read, Failure> {
+fn block_on(place: &Where, namespace: Option<&str>) -> Result<Read, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let connection = connect(place).await?;
-        read_once(&connection, &Kind::ALL, None).await.map_err(|error| failure(&connection, error))
+        read_once(&connection, &Kind::ALL, namespace).await.map_err(|error| failure(&connection, error))
     })
 }
 

@@ -221,7 +221,9 @@ fn flipping() -> Result<(), Failed> {
         cluster.apply(&super::bed::route_text("flip", &format!("flip{}.example.org", i % 2)))?;
     }
     route(&cluster, "last", "last.example.org")?;
-    until("all is settled", || addresses(&zone).len() == 3, || controller.log());
+    // So many deletes within an hour may have become too many; who comes late is published all the same.
+    let has = |name: &str| addresses(&zone).contains(&format!("{name}.example.org 192.0.2.1"));
+    until("the others are there", || has("last") && has("quiet") && has("flip1"), || controller.log());
     let seconds = begun.elapsed().as_secs() as usize + 1;
     // One pass is an update or two: what is made, and what goes after it was seen.
     assert!(serial() - before <= 2 * 3 * seconds, "{} updates in {seconds} s", serial() - before);

@@ -134,7 +134,7 @@ fn garbage() -> Result<(), Failed> {
         "update add a-one.example.org 300 TXT \"heritage=external-dns,external-dns/owner=\"".to_owned(),
         format!("update add a-two.example.org 300 TXT \"{long}\" \"{long}\" \"{long}\""),
         "update add a-three.example.org 300 TXT \"\\255\\254\\000\"".to_owned(),
-        "update add a-four.example.org 300 TXT \"heritage=external-dns,external-dns/owner=default,external-dns/gatepost=ffffffff.0\"".to_owned(),
+        "update add a-four.example.org 300 TXT \"heritage=external-dns,external-dns/owner=default,external-dns/version=99,external-dns/owner=again\"".to_owned(),
         "update add four.example.org 300 A 192.0.2.44".to_owned(),
     ];
     zone.edit("example.org", &lines.iter().map(String::as_str).collect::<Vec<_>>())?;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use gatepost_core::model::Kind;
 use gatepost_core::snapshot::{Change, Visibility};
+use gatepost_objects::Pool;
 use serde_json::Value;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
@@ -29,6 +30,8 @@ pub(super) struct Follow {
     tell: mpsc::Sender<Told>,
     nudge: Arc<Notify>,
     known: Known,
+    /// What the objects of the kind have in common.
+    pool: Pool,
     /// What was last told.
     sight: Visibility,
     /// When the server was last heard about the kind.
@@ -63,7 +66,8 @@ impl Follow {
     ) -> Follow {
         let known = Known::new(kind);
         let heard = Instant::now();
-        Follow { connection, kind, settings, tell, nudge, known, sight: not_read_yet(), heard, pause: PAUSE }
+        let pool = Pool::new();
+        Follow { connection, kind, settings, tell, nudge, known, pool, sight: not_read_yet(), heard, pause: PAUSE }
     }
 
     /// Follows the kind as long as somebody listens.
@@ -127,7 +131,8 @@ impl Follow {
     /// The version of a list that is believed; tries until there is one.
     async fn listed(&mut self, resource: &Resource) -> Going<String> {
         loop {
-            match list(&self.connection, resource, self.settings.namespace.as_deref()).await {
+            let listed = list(&self.connection, resource, self.settings.namespace.as_deref(), &mut self.pool);
+            match listed.await {
                 Ok(listing) => {
                     match self.known.doubt(&listing, Instant::now(), self.settings.doubt) {
                         Some(why) => {
@@ -280,7 +285,9 @@ impl Follow {
                 return if error.is_gone() { Ok(Ok(false)) } else { Ok(Err(error)) };
             }
             "ADDED" | "MODIFIED" | "DELETED" => {
-                let Some(sent) = wire::read(object, resource) else { return odd("an event without a named object") };
+                let Some(sent) = wire::read(object, resource, &mut self.pool) else {
+                    return odd("an event without a named object");
+                };
                 sent.version.clone_into(version);
                 let told = if word == "DELETED" { Some(self.known.remove(sent)) } else { self.known.upsert(sent) };
                 if let Some(told) = told {

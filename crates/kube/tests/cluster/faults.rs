@@ -15,6 +15,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("scenario 39: a server that is away hides what is old, and is followed again", away),
         trial("scenario 40: a store that was set back deletes nothing", set_back),
         trial("scenario 42: a kind that may be listed and not watched is listed again", not_watched),
+        trial("who may only see one namespace sees that one, and knows what is missing", one_namespace),
         trial("scenario 43: a kind that may not be listed is not visible, and says which right is missing", not_listed),
     ]
 }
@@ -125,5 +126,25 @@ fn not_listed() -> Result<(), Failed> {
     assert!(follower.has_route("list", "one") && !follower.lost("one"));
     cluster.apply(&role("list, watch"))?;
     follower.until("routes are seen again", |f| f.sees(Kind::HttpRoute));
+    Ok(())
+}
+
+fn one_namespace() -> Result<(), Failed> {
+    let cluster = limited()?;
+    let everything = namespace("own") + "---\n" + &namespace("foreign");
+    cluster
+        .apply(&(everything + &route("own", "one", "one.example.org") + &route("foreign", "two", "two.example.org")))?;
+    let roles = role("list").replace("kind: ClusterRoleBinding", "kind: RoleBinding");
+    let roles = roles.replacen("{name: limited}\nroleRef", "{name: limited, namespace: own}\nroleRef", 1);
+    cluster.apply(&roles)?;
+    let runtime = super::follower::runtime();
+    let connection = runtime.block_on(super::follower::connect(&cluster, "limited"));
+    let kinds = [Kind::HttpRoute, Kind::Gateway];
+    let read = runtime.block_on(gatepost_kube::read_once(&connection, &kinds, Some("own")))?;
+    let names: Vec<String> = read.snapshot.routes.keys().map(|route| route.key.to_string()).collect();
+    assert_eq!(names, ["own/one"]);
+    for kind in kinds {
+        assert_ne!(*read.snapshot.visibility(kind), gatepost_core::snapshot::Visibility::Complete, "{kind}");
+    }
     Ok(())
 }

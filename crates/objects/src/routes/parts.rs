@@ -1,7 +1,7 @@
 //! What routes of all kinds share: parents, hostnames, backends, rule names, status.
 
 use gatepost_core::model::{
-    BackendRef, Filter, List, Meta, ParentRef, ParentStatus, Route, RouteKind, RouteStatus, Rule, Str, Time,
+    BackendRef, Few, Filter, List, Meta, ParentRef, ParentStatus, Route, RouteKind, RouteStatus, Rule, Str, Time,
     WrittenHostname,
 };
 use gatepost_core::snapshot::Object;
@@ -16,7 +16,7 @@ use crate::shapes::Shape;
 /// The parts of a route's `spec`.
 #[derive(Default)]
 pub(super) struct Spec {
-    pub(super) hostnames: List<WrittenHostname>,
+    pub(super) hostnames: Few<WrittenHostname>,
     pub(super) rules: List<Rule>,
 }
 
@@ -64,7 +64,7 @@ fn parent_status(f: &Fields<'_>, times: &mut Vec<Option<Time>>) -> ParentStatus 
 }
 
 /// Reads `hostnames`. A value that is no list counts as one name that matches nothing: none would mean every name.
-pub(super) fn hostnames(f: &Fields<'_>, most: usize) -> List<WrittenHostname> {
+pub(super) fn hostnames(f: &Fields<'_>, most: usize) -> Few<WrittenHostname> {
     let hostnames = f.list("hostnames", |node| Some(hostname(node)));
     rules::at_most(f, "hostnames", hostnames.len(), most);
     if f.is_no_list("hostnames") { [WrittenHostname::new("")].into() } else { hostnames.into() }

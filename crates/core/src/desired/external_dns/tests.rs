@@ -366,7 +366,7 @@ fn every_hostname_that_gets_nothing_has_its_first_reason() {
             |_, r, _| r.hostnames = vec![WrittenHostname::new("a_b.test")].into(),
             "a_b.test invalid-hostname HTTPRoute/shop/web spec.hostnames[0]",
         ),
-        (|_, r, _| r.hostnames.clear(), "* no-name HTTPRoute/shop/web spec.hostnames"),
+        (|_, r, _| r.hostnames = Few::None, "* no-name HTTPRoute/shop/web spec.hostnames"),
     ];
     for (change, expected) in table {
         let (mut edge, mut web, mut settings) =

@@ -257,6 +257,11 @@ impl Decision {
         self.sets == other.sets && self.source == other.source
     }
 
+    /// The routes that have the name.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.sets.iter().flat_map(|set| &set.routes)
+    }
+
     /// Whether another name would be answered in the same way.
     pub(crate) fn is_same_answer(&self, other: &Decision) -> bool {
         let ([wanted], [given]) = (&*self.sets, &*other.sets) else { return false };

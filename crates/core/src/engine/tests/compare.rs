@@ -16,8 +16,8 @@ type Name = (ListenerKey, usize);
 /// A topology without ids.
 #[derive(Debug, PartialEq)]
 pub(super) struct Plain {
-    gateways: Vec<(Key, ClassState, Option<crate::reason::Reason>, Vec<Name>, usize)>,
-    sets: Vec<(ObjectRef, Option<Key>, Option<crate::reason::Reason>, Vec<Name>)>,
+    gateways: Vec<PlainGateway>,
+    sets: Vec<PlainSet>,
     listeners: Vec<PlainListener>,
     routes: Vec<(ObjectRef, Vec<PlainParent>, Vec<BackendProblem>)>,
 }
@@ -30,6 +30,10 @@ struct PlainListener {
     overlaps: Option<Name>,
     attached: usize,
 }
+
+type PlainGateway = (Key, ClassState, Option<crate::reason::Reason>, Vec<Name>, usize);
+
+type PlainSet = (ObjectRef, Option<Key>, Option<crate::reason::Reason>, Vec<Name>);
 
 type PlainParent = (ParentTarget, Vec<(Name, Vec<Intersection>)>, Option<crate::reason::Reason>);
 
@@ -134,9 +138,8 @@ pub(super) fn check_delta(before: &Desired, after: &Desired, delta: &Delta) {
     for secret in old.keys().chain(new.keys()) {
         assert_eq!(old.get(secret) != new.get(secret), delta.certificates.contains(secret), "{secret}");
     }
-    let policies = |desired: &Desired| {
-        desired.policies.iter().map(|p| (p.policy.clone(), p.clone())).collect::<BTreeMap<_, _>>()
-    };
+    let policies =
+        |desired: &Desired| desired.policies.iter().map(|p| (p.policy.clone(), p.clone())).collect::<BTreeMap<_, _>>();
     let (old, new) = (policies(before), policies(after));
     for policy in old.keys().chain(new.keys()) {
         assert_eq!(old.get(policy) != new.get(policy), delta.policies.contains(policy), "{policy}");

@@ -27,7 +27,6 @@ impl Chance {
         &items[self.below(items.len())]
     }
 
-
     fn list<T>(&mut self, most: usize, mut make: impl FnMut(&mut Chance) -> T) -> Vec<T> {
         (0..self.below(most + 1)).map(|_| make(self)).collect()
     }
@@ -38,8 +37,18 @@ const PARENTS: [&str; 3] = ["edge", "west", "own"];
 const ROUTES: [&str; 4] = ["r1", "r2", "r3", "r4"];
 const SECRETS: [&str; 2] = ["tls", "more"];
 const HOSTS: [&str; 12] = [
-    "x.test", "*.x.test", "a.x.test", "b.a.x.test", "*.a.x.test", "*.test", "y.test", "*.y.test", "c.b.a.x.test",
-    "z.y.test", "-bad", "q.z.y.test",
+    "x.test",
+    "*.x.test",
+    "a.x.test",
+    "b.a.x.test",
+    "*.a.x.test",
+    "*.test",
+    "y.test",
+    "*.y.test",
+    "c.b.a.x.test",
+    "z.y.test",
+    "-bad",
+    "q.z.y.test",
 ];
 
 /// Settings of any kind.
@@ -104,12 +113,8 @@ pub(super) fn wildcard_world() -> Vec<Object> {
     let plain = world::at(world::gateway("a/west", vec![world::http("l1", "*")]), &["192.0.2.7"]);
     let mut policy = dns_policy(&mut Chance(1));
     policy.meta = Meta::named("a", "p1");
-    policy.target.object = Reference {
-        group: GATEWAY_GROUP.into(),
-        kind: "Gateway".into(),
-        namespace: None,
-        name: "edge".into(),
-    };
+    policy.target.object =
+        Reference { group: GATEWAY_GROUP.into(), kind: "Gateway".into(), namespace: None, name: "edge".into() };
     (policy.target.section, policy.ttl, policy.exclude_addresses) = (None, None, Vec::new());
     policy.allow_wildcards = Some(true);
     vec![Object::Gateway(wide), Object::Gateway(plain), Object::DnsPolicy(policy)]
@@ -118,8 +123,16 @@ pub(super) fn wildcard_world() -> Vec<Object> {
 /// A route to one of the Gateways of [`wildcard_world`] comes, changes or goes.
 pub(super) fn route_change(chance: &mut Chance) -> Change {
     const DEEP: [&str; 10] = [
-        "x.test", "b.x.test", "a.x.test", "c.a.x.test", "d.c.a.x.test", "e.d.c.a.x.test", "*.c.a.x.test", "*.b.x.test",
-        "f.b.x.test", "*.a.x.test",
+        "x.test",
+        "b.x.test",
+        "a.x.test",
+        "c.a.x.test",
+        "d.c.a.x.test",
+        "e.d.c.a.x.test",
+        "*.c.a.x.test",
+        "*.b.x.test",
+        "f.b.x.test",
+        "*.a.x.test",
     ];
     let mut route = route(chance);
     route.kind = RouteKind::Http;
@@ -311,8 +324,8 @@ fn route(chance: &mut Chance) -> Route {
         weight: 1,
         filters: Vec::new().into(),
     };
-    let status: Vec<ParentStatus> =
-        parents.iter().filter_map(|parent| chance.one_in(3).then(|| status(chance, parent))).collect();
+    let told: Vec<&ParentRef> = parents.iter().filter(|_| chance.one_in(3)).collect();
+    let status: Vec<ParentStatus> = told.into_iter().map(|parent| status(chance, parent)).collect();
     Route {
         kind,
         meta,

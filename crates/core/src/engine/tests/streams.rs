@@ -89,7 +89,8 @@ fn large_worlds_in_bursts() {
 #[test]
 fn what_a_reader_holds_stays() {
     let mut chance = Chance(7);
-    let mut engine = Engine::new(making::settings(&mut chance), making::scope(&mut chance), making::origin(&mut chance));
+    let mut engine =
+        Engine::new(making::settings(&mut chance), making::scope(&mut chance), making::origin(&mut chance));
     engine.apply((0..100).map(|_| Change::Upsert(making::object(&mut chance))));
     let world = engine.world();
     let before = of_engine(&world);
