@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use super::other;
 
-const SHELL: &str = r#""$@" </dev/null & server=$!; echo $server > "$PID_FILE"; cat >/dev/null; kill -9 $server; wait $server"#;
+const SHELL: &str =
+    r#""$@" </dev/null & server=$!; echo $server > "$PID_FILE"; cat >/dev/null; kill -9 $server; wait $server"#;
 
 /// A server that runs.
 #[derive(Debug)]
