@@ -10,8 +10,6 @@ use gatepost_core::model::{Kind, RouteKind};
 pub enum Place {
     /// In all namespaces.
     Everywhere,
-    /// In the namespaces that certificates are written to; everywhere where none are named.
-    Certificates,
     /// In the controller's own namespace.
     Own,
 }
@@ -31,24 +29,13 @@ pub enum Feature {
     LeaderElection,
     /// `--provider dnsendpoint`.
     DnsEndpoints,
-    /// `--issuer embedded` or `acme`: certificates in Secrets.
-    Secrets,
-    /// `--issuer cert-manager`.
-    CertManager,
 }
 
 impl Feature {
     /// Every feature, in the order of the table.
     pub fn all() -> Vec<Feature> {
         let routes = RouteKind::ALL.into_iter().map(Feature::Routes);
-        let rest = [
-            Feature::Policies,
-            Feature::Events,
-            Feature::LeaderElection,
-            Feature::DnsEndpoints,
-            Feature::Secrets,
-            Feature::CertManager,
-        ];
+        let rest = [Feature::Policies, Feature::Events, Feature::LeaderElection, Feature::DnsEndpoints];
         [Feature::Tree].into_iter().chain(routes).chain(rest).collect()
     }
 
@@ -61,8 +48,6 @@ impl Feature {
             Feature::Events => vec![EVENTS],
             Feature::LeaderElection => vec![LEASES],
             Feature::DnsEndpoints => vec![DNS_ENDPOINTS],
-            Feature::Secrets => vec![SECRETS],
-            Feature::CertManager => vec![CERTIFICATES],
         }
     }
 }
@@ -105,20 +90,6 @@ const DNS_ENDPOINTS: Right = Right {
     verbs: OWNED,
     place: Place::Everywhere,
     cost: "no record is published",
-};
-const SECRETS: Right = Right {
-    group: "",
-    resource: "secrets",
-    verbs: &["get", "list", "watch", "create", "patch"],
-    place: Place::Certificates,
-    cost: "no certificate can be stored",
-};
-const CERTIFICATES: Right = Right {
-    group: "cert-manager.io",
-    resource: "certificates",
-    verbs: OWNED,
-    place: Place::Everywhere,
-    cost: "no certificate is asked for",
 };
 
 fn reading(kind: Kind, cost: &'static str) -> Right {
@@ -186,9 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_belong_to_certificates_alone() {
-        let features =
-            Feature::all().into_iter().filter(|f| f.rights().iter().any(|right| right.resource == "secrets"));
-        assert_eq!(features.collect::<Vec<_>>(), [Feature::Secrets]);
+    fn secrets_are_never_asked_for() {
+        assert!(!all().iter().any(|right| right.resource == "secrets"));
     }
 }

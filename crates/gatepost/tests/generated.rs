@@ -61,3 +61,28 @@ fn the_definitions_come_as_json_too() {
     let kinds: Vec<_> = list["items"].as_array().unwrap().iter().map(|item| &item["spec"]["names"]["kind"]).collect();
     assert_eq!(kinds, ["DNSPolicy", "TLSPolicy"]);
 }
+
+/// The words behind each `GATEPOST_` in a text.
+fn variables(text: &str) -> Vec<String> {
+    let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    text.split("GATEPOST_").skip(1).map(|rest| rest.chars().take_while(|c| is_part(*c)).collect()).collect()
+}
+
+#[test]
+fn what_the_chart_sets_are_flags_of_the_controller() {
+    let help = say(&["controller", "--help"]);
+    let schema = tree::text(&tree::root().join("charts/gatepost/values.schema.json")).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let settings = schema["properties"]["settings"]["properties"].as_object().unwrap();
+    assert!(settings.len() > 4);
+    for key in settings.keys().map(String::as_str).chain(["http-addr", "dns-addr"]) {
+        assert!(help.contains(&format!("--{key} ")), "the controller has no --{key}");
+    }
+    for file in ["charts/gatepost/templates/controller.yaml", "deploy/kustomize/controller.yaml"] {
+        let names = variables(&tree::text(&tree::root().join(file)).unwrap());
+        assert!(!names.is_empty(), "{file}");
+        for name in names {
+            assert!(help.contains(&format!("GATEPOST_{name}=")), "{file}: the controller knows no GATEPOST_{name}");
+        }
+    }
+}

@@ -14,7 +14,7 @@ use crate::view::write_json;
 
 /// Print the roles that a controller with these features needs
 ///
-/// Nothing is granted for a feature that is off: without --issuer no Secret can be read, and no rule has a wildcard.
+/// Nothing is granted for a feature that is off, no Secret can be read, and no rule has a wildcard.
 /// For a cluster: gatepost rbac | kubectl apply -f -
 #[derive(Args, Debug)]
 pub(super) struct Rbac {
@@ -41,12 +41,6 @@ pub(super) struct Features {
     /// Where records go; only dnsendpoint needs rights of its own
     #[arg(long, value_enum, env = "GATEPOST_PROVIDER")]
     provider: Option<Provider>,
-    /// Where certificates come from
-    #[arg(long, value_enum, env = "GATEPOST_ISSUER")]
-    issuer: Option<Issuer>,
-    /// Namespace whose Secrets may be written; may be repeated [default: all, where an issuer is set]
-    #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_CERTIFICATE_NAMESPACE", value_delimiter = ',')]
-    certificate_namespace: Vec<String>,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,13 +49,6 @@ enum Provider {
     Rfc2136,
     Webhook,
     Dnsendpoint,
-}
-
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Issuer {
-    Embedded,
-    Acme,
-    CertManager,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
@@ -92,9 +79,6 @@ impl Rbac {
         let mut objects = vec![account];
         objects.extend(self.role("", self.features.rules(Place::Everywhere)));
         objects.extend(self.role(&self.features.controller_namespace, self.features.rules(Place::Own)));
-        for namespace in &self.features.certificate_namespace {
-            objects.extend(self.role(namespace, self.features.rules(Place::Certificates)));
-        }
         objects
     }
 
@@ -104,13 +88,7 @@ impl Rbac {
             return Vec::new();
         }
         let kind = if namespace.is_empty() { "ClusterRole" } else { "Role" };
-        // In the controller's own namespace the role for Secrets stands beside that for the lease.
-        let holds_secrets = rules.iter().any(|rule| rule["resources"][0] == "secrets");
-        let name = if holds_secrets && !namespace.is_empty() {
-            format!("{}-certificates", self.name)
-        } else {
-            self.name.clone()
-        };
+        let name = &self.name;
         let mut metadata = json!({"name": name});
         if !namespace.is_empty() {
             metadata["namespace"] = namespace.into();
@@ -127,25 +105,18 @@ impl Rbac {
 impl Features {
     /// Every right that is needed, with the namespace it is needed in; nothing where it is needed everywhere.
     pub(super) fn rights(&self) -> Vec<(Right, Option<&str>)> {
-        let all = [Place::Everywhere, Place::Own, Place::Certificates];
-        let placed =
-            all.into_iter().flat_map(|place| self.rights_in(place).into_iter().map(move |right| (place, right)));
-        let spread = |(place, right): (Place, Right)| -> Vec<(Right, Option<&str>)> {
-            match place {
-                Place::Everywhere => vec![(right, None)],
-                Place::Own => vec![(right, Some(self.controller_namespace.as_str()))],
-                Place::Certificates => self.certificate_namespace.iter().map(|n| (right, Some(n.as_str()))).collect(),
-            }
-        };
-        placed.flat_map(spread).collect()
+        let own = Some(self.controller_namespace.as_str());
+        let places = [(Place::Everywhere, None), (Place::Own, own)];
+        places
+            .into_iter()
+            .flat_map(|(place, namespace)| self.rights_in(place).into_iter().map(move |right| (right, namespace)))
+            .collect()
     }
 
     fn is_on(&self, feature: Feature) -> bool {
         match feature {
             Feature::Routes(kind) => self.source.is_empty() || self.source.contains(&kind),
             Feature::DnsEndpoints => self.provider == Some(Provider::Dnsendpoint),
-            Feature::Secrets => matches!(self.issuer, Some(Issuer::Embedded | Issuer::Acme)),
-            Feature::CertManager => self.issuer == Some(Issuer::CertManager),
             Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => true,
         }
     }
@@ -153,20 +124,12 @@ impl Features {
     /// The rights that hold in a place.
     fn rights_in(&self, place: Place) -> Vec<Right> {
         let features = Feature::all().into_iter().filter(|feature| self.is_on(*feature));
-        features.flat_map(Feature::rights).filter(|right| self.place(right) == place).collect()
+        features.flat_map(Feature::rights).filter(|right| right.place == place).collect()
     }
 
     /// The rules that hold in a place, one for each right.
     fn rules(&self, place: Place) -> Vec<Value> {
         self.rights_in(place).iter().map(rule).collect()
-    }
-
-    /// Where a right holds here: certificates go everywhere where no namespaces are named.
-    fn place(&self, right: &Right) -> Place {
-        match right.place {
-            Place::Certificates if self.certificate_namespace.is_empty() => Place::Everywhere,
-            place => place,
-        }
     }
 }
 
@@ -174,11 +137,10 @@ fn rule(right: &Right) -> Value {
     json!({"apiGroups": [right.group], "resources": [right.resource], "verbs": right.verbs})
 }
 
-/// The rules as templates of the chart: `gatepost.rules.everywhere`, `.certificates`, `.own`.
+/// The rules as templates of the chart: `gatepost.rules.everywhere` and `.own`.
 fn helm() -> String {
     let mut text = String::from("{{/* Written by `gatepost rbac -o helm`; `make bless` writes it anew. */}}\n");
-    for (place, name) in [(Place::Everywhere, "everywhere"), (Place::Certificates, "certificates"), (Place::Own, "own")]
-    {
+    for (place, name) in [(Place::Everywhere, "everywhere"), (Place::Own, "own")] {
         text.push_str(&format!("{{{{- define \"gatepost.rules.{name}\" -}}}}\n"));
         for feature in Feature::all() {
             let rights: Vec<_> = feature.rights().into_iter().filter(|right| right.place == place).collect();
@@ -208,10 +170,6 @@ fn condition(feature: Feature) -> Option<String> {
             Some(format!("or (not .Values.settings.source) (has {source:?} (.Values.settings.source | default list))"))
         }
         Feature::DnsEndpoints => Some("eq (.Values.settings.provider | default \"\") \"dnsendpoint\"".to_owned()),
-        Feature::Secrets => {
-            Some("has (.Values.settings.issuer | default \"\") (list \"embedded\" \"acme\")".to_owned())
-        }
-        Feature::CertManager => Some("eq (.Values.settings.issuer | default \"\") \"cert-manager\"".to_owned()),
     }
 }
 
@@ -238,27 +196,12 @@ mod tests {
         let plain = objects(&["--source", "gateway-httproute"]);
         let cluster = resources(&plain[1]);
         assert!(cluster.contains(&"httproutes") && !cluster.contains(&"grpcroutes"));
-        assert!(
-            !plain.iter().any(|object| resources(object)
-                .iter()
-                .any(|r| ["secrets", "certificates", "dnsendpoints"].contains(r)))
-        );
+        assert!(!plain.iter().any(|object| resources(object).iter().any(|r| ["secrets", "dnsendpoints"].contains(r))));
     }
 
     #[test]
-    fn secrets_of_named_namespaces_are_no_cluster_wide_right() {
-        let named = objects(&["--issuer", "acme", "--certificate-namespace", "infra,gatepost"]);
-        let with_secrets = named.iter().filter(|object| resources(object).contains(&"secrets"));
-        let places: Vec<_> =
-            with_secrets.map(|o| (&o["kind"], &o["metadata"]["namespace"])).map(|(k, n)| format!("{k}{n}")).collect();
-        assert_eq!(places, [r#""Role""infra""#, r#""Role""gatepost""#]);
-        let names: Vec<_> = named
-            .iter()
-            .map(|o| format!("{}/{}/{}", o["kind"], o["metadata"]["namespace"], o["metadata"]["name"]))
-            .collect();
-        let mut once = names.clone();
-        once.sort();
-        once.dedup();
-        assert_eq!(once.len(), names.len(), "two objects have one name: {names:?}");
+    fn records_as_objects_need_a_right_of_their_own() {
+        let objects = objects(&["--provider", "dnsendpoint"]);
+        assert!(resources(&objects[1]).contains(&"dnsendpoints"));
     }
 }

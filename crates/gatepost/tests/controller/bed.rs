@@ -205,8 +205,8 @@ pub(crate) struct Controller {
 }
 
 impl Controller {
-    /// A controller that writes to BIND.
-    pub(crate) fn on_bind(cluster: &Cluster, zone: &Server, words: &[&str]) -> Controller {
+    /// A controller that writes to BIND, and to the API server with these credentials.
+    pub(crate) fn on_bind_as(kubeconfig: &Path, zone: &Server, words: &[&str]) -> Controller {
         let (host, port) = (zone.address.ip().to_string(), zone.address.port().to_string());
         let provider = [
             "--provider",
@@ -222,7 +222,12 @@ impl Controller {
             "--rfc2136-tsig-secret",
             KEY_SECRET,
         ];
-        Controller::start(&cluster.kubeconfig(ADMIN), &[&provider[..], words].concat())
+        Controller::start(kubeconfig, &[&provider[..], words].concat())
+    }
+
+    /// A controller that writes to BIND.
+    pub(crate) fn on_bind(cluster: &Cluster, zone: &Server, words: &[&str]) -> Controller {
+        Controller::on_bind_as(&cluster.kubeconfig(ADMIN), zone, words)
     }
 
     pub(crate) fn start(kubeconfig: &Path, words: &[&str]) -> Controller {

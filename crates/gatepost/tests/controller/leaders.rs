@@ -75,28 +75,12 @@ fn right_missing() -> Result<(), Failed> {
         &(binding("ClusterRole", "gatepost", "") + "---\n" + &binding("Role", "gatepost", ", namespace: gatepost")),
     )?;
     route(&cluster, "a", "a.example.org")?;
-    let (host, port) = (zone.address.ip().to_string(), zone.address.port().to_string());
-    let words = [
-        "--provider",
-        "rfc2136",
-        "--rfc2136-host",
-        &host,
-        "--rfc2136-port",
-        &port,
-        "--rfc2136-zone",
-        "example.org",
-        "--rfc2136-tsig-keyname",
-        gatepost_testkit::servers::KEY_NAME,
-        "--rfc2136-tsig-secret",
-        gatepost_testkit::servers::KEY_SECRET,
-        "--policy",
-        "sync",
-    ];
+    let words = ["--policy", "sync"];
     let pre =
         ["check", "--pre", "--kubeconfig", &cluster.kubeconfig("limited").display().to_string()].map(str::to_owned);
     let answer = program.run(&pre, "")?;
     assert_eq!(answer.exit, 0, "{}{}", answer.output, answer.errors);
-    let controller = Controller::start(&cluster.kubeconfig("limited"), &words);
+    let controller = Controller::on_bind_as(&cluster.kubeconfig("limited"), &zone, &words);
     zone_comes_to(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
     assert!(!controller.log().contains("forbidden"), "the roles of `gatepost rbac` are enough: {}", controller.log());
     controller.stop();
@@ -111,7 +95,7 @@ fn right_missing() -> Result<(), Failed> {
     assert_eq!(answer.exit, 1, "{}{}", answer.output, answer.errors);
     let named = "may not list listenersets of gateway.networking.k8s.io: hostnames on ListenerSets are held";
     assert!(answer.output.contains(named), "{}", answer.output);
-    let controller = Controller::start(&cluster.kubeconfig("limited"), &words);
+    let controller = Controller::on_bind_as(&cluster.kubeconfig("limited"), &zone, &words);
     controller.says("cannot list resource");
     until("it is named", || controller.get("/readyz").contains("\"listenersets\""), || controller.get("/readyz"));
     cluster.delete("httproute/a", "shop")?;
@@ -148,24 +132,8 @@ fn slow_server() -> Result<(), Failed> {
     route(&cluster, "a", "a.example.org")?;
     let proxy = Proxy::start(&cluster)?;
     proxy.judge(|_| Fault::Late(Duration::from_secs(1)));
-    let (host, port) = (zone.address.ip().to_string(), zone.address.port().to_string());
-    let words = [
-        "--provider",
-        "rfc2136",
-        "--rfc2136-host",
-        &host,
-        "--rfc2136-port",
-        &port,
-        "--rfc2136-zone",
-        "example.org",
-        "--rfc2136-tsig-keyname",
-        gatepost_testkit::servers::KEY_NAME,
-        "--rfc2136-tsig-secret",
-        gatepost_testkit::servers::KEY_SECRET,
-        "--policy",
-        "sync",
-    ];
-    let controller = Controller::start(&proxy.kubeconfig(), &words);
+    let words = ["--policy", "sync"];
+    let controller = Controller::on_bind_as(&proxy.kubeconfig(), &zone, &words);
     zone_comes_to(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
     route(&cluster, "b", "b.example.org")?;
     zone_comes_to(&zone, &["a.example.org 192.0.2.1", "b.example.org 192.0.2.1"], &[&controller]);

@@ -101,7 +101,7 @@ pub(crate) fn run(line: &str, objects: &str) -> Answer {
 /// A Gateway with an address, and a route per hostname.
 pub(crate) fn world(address: &str, hostnames: &[&str]) -> String {
     let kind = if address.starts_with(|c: char| c.is_ascii_digit()) { "IPAddress" } else { "Hostname" };
-    let mut text = format!(
+    let text = format!(
         "\
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -112,6 +112,12 @@ spec:
 status: {{addresses: [{{type: {kind}, value: \"{address}\"}}]}}
 "
     );
+    text + &routes(hostnames)
+}
+
+/// A route on the Gateway for each hostname.
+pub(crate) fn routes(hostnames: &[&str]) -> String {
+    let mut text = String::new();
     for (i, hostname) in hostnames.iter().enumerate() {
         text += &format!(
             "---

@@ -2,10 +2,10 @@
 
 use gatepost_testkit::servers::Primary;
 
-use super::bed::Bed;
+use super::bed::{Bed, routes};
 
 fn world(allowed: bool, hostnames: &[&str]) -> String {
-    let mut text = format!(
+    let text = format!(
         "\
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -23,17 +23,7 @@ spec:
   allowWildcardHosts: {allowed}
 "
     );
-    for (i, hostname) in hostnames.iter().enumerate() {
-        text += &format!(
-            "---
-apiVersion: gateway.networking.k8s.io/v1
-kind: HTTPRoute
-metadata: {{namespace: infra, name: route-{i}}}
-spec: {{parentRefs: [{{name: edge}}], hostnames: [\"{hostname}\"]}}
-"
-        );
-    }
-    text
+    text + &routes(hostnames)
 }
 
 const NAMES: [&str; 3] = ["www.example.org", "deep.mail.example.org", "hand.example.org"];
