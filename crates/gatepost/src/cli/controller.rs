@@ -38,7 +38,8 @@ use crate::web;
 /// Watches Gateways, ListenerSets, routes, grants, namespaces and policies, publishes every attached hostname through the
 /// provider that is named, writes the status of policies and Events on routes and Gateways. Writes nothing at all until
 /// --policy is set. Several replicas elect one writer by a Lease; the annotation gatepost.dev/freeze on that Lease, or the
-/// file of --freeze-file, stops all writes within seconds. `ready http=ADDRESS` on standard error says when it answers.
+/// file of --freeze-file, stops all writes within seconds. Deletes that a safety brake holds are carried out once the
+/// annotation gatepost.dev/confirm-deletes on the Lease has the word that the log and /readyz tell for them. `ready http=ADDRESS` on standard error says when it answers.
 #[derive(Args, Debug)]
 pub(super) struct Controller {
     #[command(flatten)]
@@ -197,7 +198,8 @@ impl Controller {
 }
 
 impl Passes for Session {
-    async fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> Result<Pass, Failure> {
+    async fn pass(&mut self, seen: Seen<'_>, may_write: bool, confirmed: Option<String>) -> Result<Pass, Failure> {
+        self.line.confirmed = confirmed;
         let decision = self.decide_on(seen).await?;
         // The embedded server is this replica's own; its provider asks for itself whether it may write.
         let mode = self.line.mode;

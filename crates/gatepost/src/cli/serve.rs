@@ -282,6 +282,7 @@ mod tests {
             unread: unread.iter().map(|text| (*text).to_owned()).collect(),
             notes: Vec::new(),
             issuing: Vec::new(),
+            confirmed: None,
         };
         let error = |retry_after| Error { retry_after, ..Error::new(Problem::Stale("x".to_owned())) };
         pass.outcome.failed.extend(failure.map(|wait| (0, error(wait))));
