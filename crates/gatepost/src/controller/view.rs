@@ -18,6 +18,8 @@ pub struct View {
     versions: BTreeMap<Kind, Str>,
     heard: BTreeMap<Kind, Instant>,
     absent: Vec<Kind>,
+    /// Kinds that may only be listed, and why.
+    unwatched: BTreeMap<Kind, String>,
 }
 
 impl View {
@@ -30,6 +32,7 @@ impl View {
             versions: BTreeMap::new(),
             heard: BTreeMap::new(),
             absent: Vec::new(),
+            unwatched: BTreeMap::new(),
         }
     }
 
@@ -57,6 +60,11 @@ impl View {
                 }
                 false
             }
+            Told::Watch(kind, refusal) => {
+                self.unwatched.remove(&kind);
+                self.unwatched.extend(refusal.map(|error| (kind, error.problem.to_string())));
+                false
+            }
             Told::Trouble(..) => false,
         }
     }
@@ -79,6 +87,11 @@ impl View {
             Visibility::NotVisible(why) => Some((*kind, why.to_string())),
         };
         self.kinds.iter().filter_map(why).collect()
+    }
+
+    /// Kinds that may be listed and not watched, and why.
+    pub fn unwatched(&self) -> &BTreeMap<Kind, String> {
+        &self.unwatched
     }
 
     /// Kinds that are not installed.

@@ -72,7 +72,7 @@ impl Bed {
 fn asked(server: SocketAddr) -> Vec<String> {
     let (host, port) = (format!("@{}", server.ip()), server.port().to_string());
     let mut command = Command::new("dig");
-    command.args(["+noall", "+answer", "+time=1", "+tries=1", "-p", &port, &host]);
+    command.args(["+noall", "+answer", "+time=5", "+tries=3", "-p", &port, &host]);
     for name in NAMES {
         let name = format!("{}.example.org", if name == "any" { "below.any" } else { name });
         command.args([&*name, "A", &name, "AAAA"]);
