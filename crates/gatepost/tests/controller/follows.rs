@@ -78,7 +78,8 @@ fn asked(server: SocketAddr) -> Vec<String> {
         command.args([&*name, "A", &name, "AAAA"]);
     }
     let said = command.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let words = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|words| words.len() > 4);
+    let lines = said.lines().filter(|line| !line.starts_with(';'));
+    let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|words| words.len() > 4);
     let line = |words: Vec<&str>| format!("{} {}", words[0], words[4]).replace(".example.org. ", " ");
     let mut found: Vec<String> = words.map(line).map(|line| line.replace("below.any ", "*.any ")).collect();
     found.sort();
