@@ -91,6 +91,8 @@ impl Engine {
         match (judged, number) {
             (Some(judged), Some(number)) => {
                 let is_changed = self.replace_hall(number, judged.hall, due, |engine, before, due| {
+                    let hall = engine.world.topology.halls[number as usize].clone();
+                    engine.direct_listeners(key, before, &hall);
                     let is_gateway = engine.replace_gateway(key, Some(judged.gateway), before, due);
                     let sets = judged.sets.into_iter();
                     sets.fold(is_gateway, |any, set| engine.replace_set(set, before, due) | any)
@@ -101,7 +103,9 @@ impl Engine {
             }
             _ => {
                 self.replace_gateway(key, None, &Hall::default(), due);
-                self.free_hall(&object);
+                if let Some(before) = self.free_hall(&object) {
+                    self.direct_listeners(key, &before, &Hall::default());
+                }
             }
         }
         refused.into_iter().for_each(|(set, reason)| self.refuse_set(set, reason, due));
@@ -154,13 +158,14 @@ impl Engine {
         !is_same || are_others
     }
 
-    fn free_hall(&mut self, object: &ObjectRef) {
-        let Some(number) = self.halls.numbers.remove(object) else { return };
-        if let Some(hall) = Arc::make_mut(&mut self.world.topology.halls).get_mut(number as usize) {
-            *hall = Arc::default();
-        }
+    /// Empties the hall of an object, and gives back what was in it.
+    fn free_hall(&mut self, object: &ObjectRef) -> Option<Arc<Hall>> {
+        let number = self.halls.numbers.remove(object)?;
+        let halls = Arc::make_mut(&mut self.world.topology.halls);
+        let before = halls.get_mut(number as usize).map(std::mem::take);
         self.world.outlets.set(number, Arc::default());
         self.halls.freed.push(number);
+        before
     }
 
     fn replace_gateway(&mut self, key: &Key, state: Option<GatewayState>, before: &Hall, due: &mut Due) -> bool {

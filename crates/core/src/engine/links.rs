@@ -34,8 +34,6 @@ pub(super) struct Links {
     pub(super) listeners: Relation<ListenerId>,
     /// Routes by a name that they have claims on.
     pub(super) names: Relation<Hostname>,
-    /// Routes by a Secret that they have wishes for.
-    pub(super) secrets: Relation<Key>,
     /// ListenerSets by the Gateway that they name.
     pub(super) sets: BTreeMap<Key, BTreeSet<ObjectRef>>,
     /// Gateways by a Secret or ConfigMap that listeners around them name.

@@ -72,6 +72,7 @@ impl Engine {
             before => {
                 let state = Arc::new(state);
                 self.attach(id, before.as_deref(), Some(&state));
+                self.direct_route(before.as_deref(), Some(&state));
                 self.world.topology.routes.insert(object.clone(), state.clone());
                 due.changed_routes.insert(object.clone());
                 state
@@ -87,6 +88,7 @@ impl Engine {
         let Some(before) = self.world.topology.routes.remove(object) else { return };
         let id = self.links.id(object);
         self.attach(id, Some(&before), None);
+        self.direct_route(Some(&before), None);
         self.links.set_unsettled(id, None);
         self.contribute(id, object, None, due);
         self.links.forget(object);
@@ -131,13 +133,14 @@ impl Engine {
         let links = &mut self.links;
         old.names.difference(&new.names).for_each(|name| links.names.take(name, id));
         new.names.difference(&old.names).for_each(|name| links.names.add(name, id));
-        old.secrets.difference(&new.secrets).for_each(|secret| links.secrets.take(secret, id));
-        new.secrets.difference(&old.secrets).for_each(|secret| links.secrets.add(secret, id));
         if old.withheld != new.withheld {
             due.changed_withheld.insert(object.clone());
         }
         due.names.extend(old.names.iter().chain(&new.names).map(|name| (*name).clone()));
-        due.secrets.extend(old.secrets.iter().chain(&new.secrets).map(|secret| (*secret).clone()));
+        for secret in old.secrets.union(&new.secrets) {
+            self.wish(secret, object, before.as_deref(), after.as_deref());
+            due.secrets.insert((*secret).clone());
+        }
         if !(old.told.is_empty() && new.told.is_empty()) {
             self.retell(&Teller::Route(object.clone()), old.told, new.told, due);
         }
@@ -146,6 +149,21 @@ impl Engine {
             None => _ = self.world.contributions.remove(object),
         }
         self.links.set_contribution(id, after.clone());
+    }
+
+    /// Replaces what a route wishes for one Secret.
+    fn wish(&mut self, secret: &Key, object: &ObjectRef, old: Option<&Contribution>, new: Option<&Contribution>) {
+        let limit = self.world.settings.certificate_names;
+        let book = self.books.entry(secret.clone()).or_default();
+        book.replace(
+            limit,
+            object,
+            old.and_then(|old| old.wishes_for(secret)),
+            new.and_then(|new| new.wishes_for(secret)),
+        );
+        if book.is_empty() {
+            self.books.remove(secret);
+        }
     }
 
     /// Files a teller under the policies that it tells something, and marks those that are told something else.
