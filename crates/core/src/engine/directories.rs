@@ -25,7 +25,8 @@ impl Engine {
     /// Files the listeners of a Gateway that differ from before.
     pub(super) fn direct_listeners(&mut self, gateway: &Key, before: &Hall, after: &Hall) {
         let slots = 0..before.width().max(after.width()) as u32;
-        let differ = |slot: &u32| !is_same(before.listener(*slot), after.listener(*slot));
+        let differ =
+            |slot: &u32| !before.is_same_slot(after, *slot) && !is_same(before.listener(*slot), after.listener(*slot));
         let differ: Vec<u32> = slots.filter(differ).collect();
         if differ.is_empty() {
             return;

@@ -24,6 +24,7 @@ impl Engine {
         if !is_due {
             return;
         }
+        due.are_policies_judged = true;
         let after = Arc::new(Policies::build(snapshot, &self.world.topology));
         let before = std::mem::replace(&mut self.world.policies, after.clone());
         compare(&before.dns, &after.dns, due);
@@ -35,16 +36,20 @@ impl Engine {
         for number in std::mem::take(&mut due.halls) {
             let Some(hall) = self.world.topology.halls.get(number as usize).cloned() else { continue };
             let context = Context { base: self.base(), policies: &self.world.policies };
-            let after = Arc::new(HallOutlets::of(context, &hall));
+            let known = self.world.outlets.of_hall(number).filter(|_| !due.are_policies_judged);
+            let after = Arc::new(HallOutlets::of(context, &hall, known.as_deref()));
             let before = self.world.outlets.set(number, after.clone());
-            if before == after {
+            let slots = 0..before.width().max(after.width()) as u32;
+            let differ: Vec<u32> = slots.filter(|slot| before.at(*slot) != after.at(*slot)).collect();
+            if differ.is_empty() {
                 continue;
             }
-            let slots = 0..before.width().max(after.width()) as u32;
-            for slot in slots.filter(|slot| before.at(*slot) != after.at(*slot)) {
+            for slot in differ {
                 mark_routes(&self.links, self.links.listeners.of(&ListenerId { hall: number, slot }), due);
             }
-            let owners: BTreeSet<&Str> = hall.slots().flatten().map(|l| &l.owner.meta().key.name).collect();
+            let mut owners: Vec<&Str> = hall.slots().flatten().map(|l| &l.owner.meta().key.name).collect();
+            owners.dedup();
+            let owners: BTreeSet<&Str> = owners.into_iter().collect();
             for name in owners {
                 mark_routes(&self.links, self.links.unsettled.of(name), due);
             }
