@@ -4,10 +4,10 @@
 //! is one write. Nothing is written by who does not lead, while somebody has frozen writing, or in observe mode, which is
 //! the mode until a policy is set; all three are asked again with every single write ([`permit`]).
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gatepost_core::topology::Topology;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_kube::Connection;
 use gatepost_kube::lease::{Campaign, Standing};
 use gatepost_kube::watch::Watching;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::apply::Mode;
 use crate::cli::Failure;
-use crate::run::{Pass, Seen};
+use crate::run::Pass;
 
 pub mod dnsendpoint;
 pub mod permit;
@@ -55,9 +55,12 @@ const TICK: Duration = Duration::from_secs(1);
 /// What runs a pass: the session of the command line.
 pub trait Passes {
     /// One pass over the line; who may not write only looks.
-    fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> impl Future<Output = Result<Pass, Failure>>;
-    /// Whose Gateways are looked at.
-    fn scope(&self) -> &gatepost_core::topology::Scope;
+    fn pass(
+        &mut self,
+        world: &World,
+        problems: &[Diagnostic],
+        may_write: bool,
+    ) -> impl Future<Output = Result<Pass, Failure>>;
     /// Whether anything is to be written at all.
     fn mode(&self) -> Mode;
 }
@@ -118,11 +121,10 @@ impl Controller {
         reporter: &mut report::Reporter,
         log: &mut told::Log,
     ) -> Result<(), Failure> {
-        let topology = Arc::new(Topology::build(&self.view.snapshot, passes.scope()));
+        let world = self.view.settle();
         let problems = self.view.problems();
-        let seen = Seen { snapshot: &self.view.snapshot, topology: &topology, problems: &problems };
         let refusal = self.permit.refusal();
-        let pass = passes.pass(seen, refusal.is_none()).await?;
+        let pass = passes.pass(&world, &problems, refusal.is_none()).await?;
         log.pass(&pass, refusal.as_deref());
         if passes.mode() == Mode::Act && self.permit.refusal().is_none() {
             let troubles = reporter.report(&self.view, &pass, &self.permit).await;

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_core::model::Kind;
 use gatepost_core::plan::Instance;
-use gatepost_core::topology::Scope;
+use gatepost_core::snapshot::Origin;
 use gatepost_dns::provider::Shared;
 use gatepost_kube::lease::{Campaign, Candidacy};
 use gatepost_kube::objects::watched_kinds;
@@ -28,7 +30,7 @@ use crate::apply::Mode;
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Passes, View};
-use crate::run::{Pass, Seen};
+use crate::run::Pass;
 use crate::source::cluster::connect;
 use crate::state::State;
 use crate::web;
@@ -107,7 +109,7 @@ impl Controller {
         let kinds = self.kinds();
         let controller = controller::Controller {
             watching: Watching::start(&connection, self.patience(&kinds)),
-            view: View::new(&kinds),
+            view: View::new(&kinds, session.engine(Origin::Cluster)),
             permit: self.permit(&campaign),
             campaign,
             identity: self.identity(),
@@ -197,8 +199,8 @@ impl Controller {
 }
 
 impl Passes for Session {
-    async fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> Result<Pass, Failure> {
-        let decision = self.decide_on(seen).await?;
+    async fn pass(&mut self, world: &World, problems: &[Diagnostic], may_write: bool) -> Result<Pass, Failure> {
+        let decision = self.follow(world, problems).await?;
         // The embedded server is this replica's own; its provider asks for itself whether it may write.
         let mode = self.line.mode;
         if !may_write && self.local.is_none() {
@@ -210,10 +212,6 @@ impl Passes for Session {
             tracing::error!(error = %error, "--state-dir: what was written could not be kept");
         }
         Ok(pass)
-    }
-
-    fn scope(&self) -> &Scope {
-        &self.line.scope
     }
 
     fn mode(&self) -> Mode {
