@@ -179,6 +179,7 @@ async fn pass(session: &mut Session, engine: &mut Engine, objects: &Objects) -> 
         let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
         pass.notes.extend(unkept);
         let again = session.certify(objects.snapshot(), &mut pass).await;
+        pass.notes.extend(pass.news.iter().map(|news| format!("certificate {}: {}", news.secret, news.text)));
         if let Err(error) = &again {
             pass.notes.push(format!("certificates: {error}"));
         }
@@ -288,6 +289,7 @@ mod tests {
             unread: unread.iter().map(|text| (*text).to_owned()).collect(),
             notes: Vec::new(),
             issuing: Vec::new(),
+            news: Vec::new(),
         };
         let error = |retry_after| Error { retry_after, ..Error::new(Problem::Stale("x".to_owned())) };
         pass.outcome.failed.extend(failure.map(|wait| (0, error(wait))));
