@@ -153,7 +153,7 @@ impl Line {
         let mut settings = self.planning.clone();
         settings.capabilities = provider.capabilities().plan;
         settings.recent_deletes = memory.recent_deletes();
-        settings.futile = memory.futile();
+        settings.in_vain = memory.in_vain();
         let observed = observe::read(provider).await;
         let question = Question { seen, beside, memory, provider, settings: &settings };
         let mut decision = question.answer(desired, observed).await;
