@@ -20,6 +20,7 @@ use crate::run::{Pass, Seen};
 pub mod dnsendpoint;
 pub mod permit;
 mod report;
+pub mod secrets;
 mod told;
 mod view;
 
@@ -56,6 +57,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub trait Passes {
     /// One pass over the line; who may not write only looks.
     fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> impl Future<Output = Result<Pass, Failure>>;
+    /// When the next pass is due though nothing changed, in seconds since 1970: an order goes on, a certificate is to be renewed.
+    fn wake(&self) -> Option<i64>;
     /// Whose Gateways are looked at.
     fn scope(&self) -> &gatepost_core::topology::Scope;
     /// Whether anything is to be written at all.
@@ -95,7 +98,7 @@ impl Controller {
                     () = &mut stop => break,
                     done = work => done?,
                 }
-                clock.ended();
+                clock.ended(passes.wake());
             }
             self.post(&log);
         }
@@ -168,11 +171,13 @@ struct Clock {
     /// Since when something is new.
     new_since: Option<Instant>,
     last: Option<Instant>,
+    /// When something goes on by itself.
+    wake: Option<Instant>,
 }
 
 impl Clock {
     fn new(interval: Duration) -> Clock {
-        Clock { interval, new_since: Some(Instant::now()), last: None }
+        Clock { interval, new_since: Some(Instant::now()), last: None, wake: None }
     }
 
     fn dirty(&mut self) {
@@ -183,15 +188,19 @@ impl Clock {
         self.new_since = None;
     }
 
-    fn ended(&mut self) {
-        self.last = Some(Instant::now());
+    fn ended(&mut self, wake: Option<i64>) {
+        let now = Instant::now();
+        let seconds = |wake: i64| u64::try_from(wake.saturating_sub(crate::certificates::now())).unwrap_or(0);
+        // Clocks may be set, so nobody sleeps for longer than the interval.
+        self.wake = wake.map(|wake| now + Duration::from_secs(seconds(wake)).min(self.interval));
+        self.last = Some(now);
     }
 
     fn due(&self) -> Instant {
         let spaced = self.last.map(|last| last + SPACING);
         let gathered = self.new_since.map(|since| since + QUIET);
         let compared = self.last.map(|last| last + self.interval.max(SPACING));
-        let wanted = [gathered, compared].into_iter().flatten().min().unwrap_or_else(Instant::now);
+        let wanted = [gathered, compared, self.wake].into_iter().flatten().min().unwrap_or_else(Instant::now);
         spaced.map_or(wanted, |spaced| wanted.max(spaced))
     }
 

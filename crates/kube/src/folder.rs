@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::connection::Connection;
 use crate::error::{Error, Problem, Result};
-use crate::objects::{MANAGER, Stored};
+use crate::objects::{MANAGER, Stored, stored};
 
 /// A resource by its place in the API, whatever its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +42,7 @@ impl Folder {
 
     /// Reads one object; nothing where it is not there.
     pub async fn read(&self, connection: &Connection, key: &Key) -> Result<Option<Stored>> {
-        match connection.get(&format!("{}/{}", self.path(&key.namespace), key.name)).await {
-            Ok(value) => Ok(self.stored(value).map(|(_, stored)| stored)),
-            Err(error) if error.is_not_found() => Ok(None),
-            Err(error) => Err(error),
-        }
+        stored(connection, &format!("{}/{}", self.path(&key.namespace), key.name)).await
     }
 
     /// Reads all objects of a namespace.

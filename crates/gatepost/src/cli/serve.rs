@@ -173,6 +173,7 @@ async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure>
         let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
         pass.notes.extend(unkept);
         let again = session.certify(objects.snapshot(), &mut pass).await;
+        pass.notes.extend(pass.news.iter().map(|news| format!("certificate {}: {}", news.secret, news.text)));
         if let Err(error) = &again {
             pass.notes.push(format!("certificates: {error}"));
         }
@@ -282,6 +283,7 @@ mod tests {
             unread: unread.iter().map(|text| (*text).to_owned()).collect(),
             notes: Vec::new(),
             issuing: Vec::new(),
+            news: Vec::new(),
         };
         let error = |retry_after| Error { retry_after, ..Error::new(Problem::Stale("x".to_owned())) };
         pass.outcome.failed.extend(failure.map(|wait| (0, error(wait))));

@@ -15,7 +15,8 @@ use gatepost_dns::providers::embedded::Embedded;
 
 use super::Failure;
 use super::flags::Publishing;
-use super::flags::issuing::{IssuingFlags, Places};
+use super::flags::issuer::Places;
+use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlag, ProviderFlags};
 use crate::apply::{Mode, Progress};
@@ -152,16 +153,19 @@ impl Session {
         if let Some(most) = issuing.most_names() {
             self.line.publishing.certificate_names = most;
         }
+        self.certificates = issuing.open(self.places(flags)).await?;
+        self.beside = self.certificates.as_ref().map(Certificates::beside).unwrap_or_default();
+        Ok(())
+    }
+
+    /// Who is to answer challenges.
+    pub(super) fn places(&self, flags: Flags<'_>) -> Places {
         let servers = match &self.local {
             Some(local) => vec![local.server.address().to_string()],
             None => flags.provider.servers(),
         };
-        let resolvers = flags.publishing.resolvers();
-        let places =
-            Places { servers, zones: flags.provider.rfc2136_zones(), is_alone: self.local.is_some(), resolvers };
-        self.certificates = issuing.open(places).await?;
-        self.beside = self.certificates.as_ref().map(Certificates::beside).unwrap_or_default();
-        Ok(())
+        let resolvers = flags.publishing.resolvers().to_vec();
+        Places { servers, zones: flags.provider.rfc2136_zones(), is_alone: self.local.is_some(), resolvers }
     }
 
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
@@ -171,16 +175,20 @@ impl Session {
         if self.line.mode == Mode::Observe {
             return Ok(false);
         }
-        if pass.unread.is_empty() && pass.outcome.is_complete() {
-            certificates.forget_retired().await.map_err(|error| error.to_string())?;
-        }
-        let advanced = certificates.advance(&pass.desired, snapshot, certificates::now()).await;
+        let forgotten = match pass.unread.is_empty() && pass.outcome.is_complete() {
+            true => certificates.forget_retired().await,
+            false => Ok(()),
+        };
+        let advanced = match forgotten {
+            Ok(()) => certificates.advance(&pass.desired, snapshot, certificates::now()).await,
+            failed => failed,
+        };
         self.beside = certificates.beside();
-        advanced.map_err(|error| error.to_string())?;
         let round = certificates.round();
         certificates::reflect(&mut pass.desired, snapshot, &round.states);
         pass.issuing = round.states.clone();
-        pass.notes.extend(round.events.iter().map(|(secret, text)| format!("certificate {secret}: {text}")));
+        advanced.map_err(|error| error.to_string())?;
+        pass.news.extend(round.events.iter().cloned());
         Ok(round.needs_publishing)
     }
 
