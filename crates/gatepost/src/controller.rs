@@ -17,6 +17,7 @@ use crate::apply::Mode;
 use crate::cli::Failure;
 use crate::run::{Pass, Seen};
 
+pub mod cert_manager;
 pub mod dnsendpoint;
 pub mod permit;
 mod report;
@@ -57,6 +58,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub trait Passes {
     /// One pass over the line; who may not write only looks.
     fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> impl Future<Output = Result<Pass, Failure>>;
+    /// Ends when something changed that the watches do not tell of; may be given up and asked again.
+    fn woken(&mut self) -> impl Future<Output = ()>;
     /// When the next pass is due though nothing changed, in seconds since 1970: an order goes on, a certificate is to be renewed.
     fn wake(&self) -> Option<i64>;
     /// Whose Gateways are looked at.
@@ -87,6 +90,7 @@ impl Controller {
                     log.standing(&standing);
                     clock.dirty();
                 }
+                () = passes.woken() => clock.dirty(),
                 () = tokio::time::sleep(clock.wait()) => {}
             }
             log.frozen(self.permit.frozen().as_deref());

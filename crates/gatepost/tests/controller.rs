@@ -7,6 +7,7 @@
 
 mod controller {
     pub(crate) mod bed;
+    pub(crate) mod cert_manager;
     pub(crate) mod ends;
     pub(crate) mod leaders;
     pub(crate) mod ownership;
@@ -15,7 +16,14 @@ mod controller {
 }
 
 fn main() {
-    use controller::{ends, leaders, ownership, reading, sources};
-    let all = [ends::trials(), reading::trials(), sources::trials(), leaders::trials(), ownership::trials()];
+    use controller::{cert_manager, ends, leaders, ownership, reading, sources};
+    let all = [
+        ends::trials(),
+        reading::trials(),
+        sources::trials(),
+        leaders::trials(),
+        ownership::trials(),
+        cert_manager::trials(),
+    ];
     gatepost_testkit::run(all.into_iter().flatten().collect())
 }
