@@ -23,6 +23,7 @@ use gatepost_tls::key::Algorithm;
 use crate::run::Beside;
 
 mod asked;
+pub mod cert_manager;
 
 pub use asked::Asked;
 

@@ -25,6 +25,7 @@ use gatepost_tls::issuers::cert_manager::{
 use serde_json::Value;
 
 use super::permit::Permit;
+use crate::certificates::cert_manager::obstacle;
 
 mod secret;
 
@@ -67,7 +68,8 @@ struct Look {
     content: Content,
 }
 
-const CERTIFICATES: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificates" };
+/// Where Certificate objects are.
+pub const CERTIFICATES: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificates" };
 const REQUESTS: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificaterequests" };
 /// The group of issuers that are this program's own.
 const OWN_GROUP: &str = "gatepost.dev";
@@ -187,15 +189,13 @@ impl CertManager {
         let values = case.there.concerned(secret);
         let found = case.there.ours(secret);
         match (judge(body, &values, content.leaf.as_ref(), work.now), found) {
-            (Judgement::Ready { .. }, _) => None,
-            (Judgement::Foreign(who), _) => Some(foreign(&who)),
-            (Judgement::Failed(why), _) => Some((reason::CERTIFICATE_ORDER_FAILED, why)),
             (Judgement::Pending(why), found) => {
                 let said = self.request(found, work).await;
-                Some((reason::CERTIFICATE_PENDING, said.unwrap_or(why)))
+                obstacle(Judgement::Pending(said.unwrap_or(why)))
             }
             (Judgement::Differs(fields), Some(found)) => Some(self.change(found, body, &fields, work).await),
-            (Judgement::Missing | Judgement::Differs(_), _) => Some(self.make(secret, body, content, work).await),
+            (Judgement::Missing, _) => Some(self.make(secret, body, content, work).await),
+            (judgement, _) => obstacle(judgement),
         }
     }
 
@@ -215,8 +215,7 @@ impl CertManager {
             match (judge(body, &values, None, work.now), stranger) {
                 (Judgement::Missing, None) => CERTIFICATES.make(&self.connection, body).await.map(|()| None),
                 (Judgement::Missing, Some(stranger)) => Ok(Some((reason::CERTIFICATE_FOREIGN, stranger))),
-                (Judgement::Foreign(who), _) => Ok(Some(foreign(&who))),
-                _ => Ok(Some(soon())),
+                (judgement, _) => Ok(Some(obstacle(judgement).unwrap_or_else(soon))),
             }
         };
         match made.await {
@@ -345,13 +344,19 @@ impl CertManager {
         Ok(content)
     }
 
-    /// What the issuer says of the request that is worked on; who may not read it is told what the object says.
+    /// What the issuer says of the request that is worked on.
     async fn request(&self, found: Option<&Stored>, work: &mut Work) -> Option<String> {
-        let key = request_of(&found?.value).filter(|_| work.requests < MOST_REQUESTS)?;
+        let found = found.filter(|_| work.requests < MOST_REQUESTS)?;
         work.requests += 1;
-        let request = REQUESTS.read(&self.connection, &key).await.ok()??;
-        request_says(&request.value).map(|words| format!("cert-manager says: {words}"))
+        said(&self.connection, found).await
     }
+}
+
+/// What the issuer of an object says of the request that is worked on; nothing for who may not read it.
+pub async fn said(connection: &Connection, found: &Stored) -> Option<String> {
+    let key = request_of(&found.value)?;
+    let request = REQUESTS.read(connection, &key).await.ok()??;
+    request_says(&request.value).map(|words| format!("cert-manager says: {words}"))
 }
 
 /// What a round has done so far.
@@ -468,10 +473,6 @@ fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, 
         failing: Vec::new(),
         now,
     }
-}
-
-fn foreign(who: &str) -> (Reason, String) {
-    (reason::CERTIFICATE_FOREIGN, format!("{who} looks after this Secret"))
 }
 
 fn soon() -> (Reason, String) {

@@ -241,6 +241,11 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
         let told = told(&cluster);
         told.contains("certificate-pending") && told.contains(r#"clusterissuer.cert-manager.io \"nobody\" not found"#)
     });
+    let waits = explained(&cluster)?;
+    assert!(
+        waits.contains("clusterissuer.cert-manager.io \"nobody\" not found [GP0613 certificate-pending]"),
+        "{waits}"
+    );
     cluster.apply(&policy("issuerRef: {kind: ClusterIssuer, name: authority}, duration: 48h"))?;
     let lifetime = || held(&cluster).map_or(0, |leaf| leaf.lifetime() / 3600);
     comes_to("the authority issues", &cluster, &controller, || names(&cluster) == "a.example.org" && lifetime() == 48);
@@ -248,14 +253,15 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
     comes_to("what the policy no longer says goes", &cluster, &controller, || {
         object(&cluster, "certificate", "edge-tls")["spec"]["duration"].is_null()
     });
-    let explained = explained(&cluster, "a.example.org")?;
-    assert!(explained.contains("infra/edge-tls is to hold a.example.org"), "{explained}");
+    let works = explained(&cluster)?;
+    assert!(works.contains("infra/edge-tls is to hold a.example.org\n    held         a.example.org until"), "{works}");
+    assert!(works.contains("    renewal      about ") && !works.contains("has no certificate"), "{works}");
     Ok(())
 }
 
-fn explained(cluster: &Cluster, hostname: &str) -> Result<String, Failed> {
+fn explained(cluster: &Cluster) -> Result<String, Failed> {
     let kubeconfig = cluster.kubeconfig(ADMIN).display().to_string();
-    let line = ["explain", hostname, "--kubeconfig", &kubeconfig].map(str::to_owned);
+    let line = ["explain", "a.example.org", "--kubeconfig", &kubeconfig].map(str::to_owned);
     Ok(Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&line, "")?.output)
 }
 

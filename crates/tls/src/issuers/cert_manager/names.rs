@@ -141,7 +141,7 @@ fn since(noted: &mut i64, now: i64) -> i64 {
 fn is_covered(name: &str, names: &BTreeSet<&Str>) -> bool {
     let covers =
         |held: &&Str| Hostname::parse(held).is_ok_and(|held| held.is_wildcard() && held.covers_in_certificate(name));
-    names.iter().any(|held| covers(held))
+    names.iter().any(covers)
 }
 
 #[cfg(test)]
