@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_core::model::Kind;
 use gatepost_core::plan::Instance;
 use gatepost_core::reason;
-use gatepost_core::topology::Scope;
+use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::provider::Shared;
 use gatepost_kube::lease::{Campaign, Candidacy};
 use gatepost_kube::objects::watched_kinds;
@@ -33,7 +35,7 @@ use crate::controller::cert_manager::{self, CertManager};
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Passes, View};
-use crate::run::{Pass, Seen};
+use crate::run::Pass;
 use crate::source::cluster::connect;
 use crate::state::State;
 use crate::web;
@@ -120,7 +122,7 @@ impl Controller {
         let kinds = self.kinds();
         let controller = controller::Controller {
             watching: Watching::start(&connection, self.patience(&kinds)),
-            view: View::new(&kinds),
+            view: View::new(&kinds, session.engine(Origin::Cluster)),
             permit: self.permit(&campaign),
             campaign,
             identity: self.identity(),
@@ -253,24 +255,24 @@ struct Followed {
 
 impl Followed {
     /// Brings cert-manager's objects to what they ought to be. Who does not lead leaves that to who does.
-    async fn ask_cert_manager(&mut self, seen: Seen<'_>, may_write: bool, pass: &mut Pass) {
+    async fn ask_cert_manager(&mut self, snapshot: &Snapshot, may_write: bool, pass: &mut Pass) {
         self.later = None;
         if !may_write && self.session.line.mode == Mode::Act {
             return;
         }
-        let round = self.cert_manager.round(&pass.desired, seen.snapshot, now()).await;
+        let round = self.cert_manager.round(&pass.desired, snapshot, now()).await;
         (pass.issuing, self.later) = (round.states, round.wake);
         pass.news.extend(round.events);
     }
 }
 
 impl Passes for Followed {
-    async fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> Result<Pass, Failure> {
+    async fn pass(&mut self, world: &World, problems: &[Diagnostic], may_write: bool) -> Result<Pass, Failure> {
         let session = &mut self.session;
         if let Some(desk) = &mut self.desk {
             desk.prepare(session).await;
         }
-        let decision = session.decide_on(seen).await?;
+        let decision = session.follow(world, problems).await?;
         // The embedded server is this replica's own; its provider asks for itself whether it may write.
         let mode = session.line.mode;
         if !may_write && session.local.is_none() {
@@ -281,12 +283,12 @@ impl Passes for Followed {
         if let Err(error) = kept {
             tracing::error!(error = %error, "--state-dir: what was written could not be kept");
         }
-        self.ask_cert_manager(seen, may_write, &mut pass).await;
+        self.ask_cert_manager(world.snapshot(), may_write, &mut pass).await;
         match &mut self.desk {
-            Some(desk) => desk.certify(&mut self.session, seen.snapshot, &mut pass).await,
+            Some(desk) => desk.certify(&mut self.session, world.snapshot(), &mut pass).await,
             None => {
                 let (desired, known) = (&mut pass.desired, &pass.issuing);
-                certificates::withhold(desired, seen.snapshot, known, reason::ISSUER_UNUSABLE, NOBODY);
+                certificates::withhold(desired, world.snapshot(), known, reason::ISSUER_UNUSABLE, NOBODY);
             }
         }
         Ok(pass)
@@ -299,10 +301,6 @@ impl Passes for Followed {
     fn wake(&self) -> Option<i64> {
         let desk = self.desk.as_ref().and_then(Desk::wake);
         [desk, self.later].into_iter().flatten().min()
-    }
-
-    fn scope(&self) -> &Scope {
-        &self.session.line.scope
     }
 
     fn mode(&self) -> Mode {
