@@ -17,6 +17,7 @@ use crate::apply::Mode;
 use crate::cli::Failure;
 use crate::run::Pass;
 
+pub mod cert_manager;
 pub mod dnsendpoint;
 pub mod permit;
 mod report;
@@ -69,6 +70,8 @@ pub struct Occasion<'a> {
 pub trait Passes {
     /// One pass over the line.
     fn pass(&mut self, occasion: Occasion<'_>) -> impl Future<Output = Result<Pass, Failure>>;
+    /// Ends when something changed that the watches do not tell of; may be given up and asked again.
+    fn woken(&mut self) -> impl Future<Output = ()>;
     /// When the next pass is due though nothing changed, in seconds since 1970: an order goes on, a certificate is to be renewed.
     fn wake(&self) -> Option<i64>;
     /// Whether anything is to be written at all.
@@ -99,6 +102,7 @@ impl Controller {
                         clock.dirty();
                     }
                 }
+                () = passes.woken() => clock.dirty(),
                 () = tokio::time::sleep(clock.wait()) => {}
             }
             if log.frozen(self.permit.frozen().as_deref()) {

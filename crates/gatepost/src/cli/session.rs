@@ -178,8 +178,8 @@ impl Session {
         };
         self.beside = certificates.beside();
         let round = certificates.round();
-        certificates::reflect(&mut pass.desired, snapshot, &round.states);
-        pass.issuing = round.states.clone();
+        pass.issuing.extend(round.states.iter().cloned());
+        certificates::reflect(&mut pass.desired, snapshot, &pass.issuing);
         advanced.map_err(|error| error.to_string())?;
         pass.news.extend(round.events.iter().cloned());
         Ok(round.needs_publishing)
