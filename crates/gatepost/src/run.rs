@@ -31,6 +31,8 @@ pub struct Line {
     pub planning: plan::Settings,
     /// Whether anything is written.
     pub mode: Mode,
+    /// The word by which somebody has confirmed what one plan holds; it says nothing about any other.
+    pub confirmed: Option<String>,
     /// Finds addresses where no CNAME may stand; nothing is resolved without one.
     pub resolver: Option<Resolver>,
 }
@@ -68,6 +70,8 @@ pub struct Decision {
     pub unread: Vec<String>,
     /// What somebody may want to know beside it.
     pub notes: Vec<String>,
+    /// The word by which its deletes were confirmed.
+    pub confirmed: Option<String>,
 }
 
 /// What one pass came to.
@@ -85,12 +89,16 @@ pub struct Pass {
     pub notes: Vec<String>,
     /// What is known of the certificates that are issued here.
     pub issuing: Vec<gatepost_tls::certifier::State>,
+    /// What happened to them.
+    pub news: Vec<gatepost_tls::certifier::News>,
+    /// The word by which the deletes of the plan were confirmed.
+    pub confirmed: Option<String>,
 }
 
 impl Pass {
     /// This pass and the one that came right behind it, told as one.
     pub fn followed_by(self, next: Pass) -> Pass {
-        let (mut plan, mut outcome, mut notes) = (self.plan, self.outcome, self.notes);
+        let (mut plan, mut outcome, mut notes, mut news) = (self.plan, self.outcome, self.notes, self.news);
         let shift = plan.steps.len();
         let groups = plan.steps.iter().map(|step| step.group + 1).max().unwrap_or(0);
         plan.steps.extend(next.plan.steps.into_iter().map(|mut step| {
@@ -102,8 +110,11 @@ impl Pass {
         outcome.failed.extend(next.outcome.failed.into_iter().map(|(i, error)| (i + shift, error)));
         outcome.skipped.extend(next.outcome.skipped.into_iter().map(|i| i + shift));
         notes.extend(next.notes);
+        news.extend(next.news);
         let plan = Plan { steps: plan.steps, ..next.plan };
-        Pass { desired: next.desired, plan, outcome, unread: next.unread, notes, issuing: next.issuing }
+        let confirmed = next.confirmed.or(self.confirmed);
+        let Pass { desired, unread, issuing, .. } = next;
+        Pass { desired, plan, outcome, unread, notes, issuing, news, confirmed }
     }
 }
 
@@ -142,6 +153,7 @@ impl Line {
         let mut settings = self.planning.clone();
         settings.capabilities = provider.capabilities().plan;
         settings.recent_deletes = memory.recent_deletes();
+        settings.in_vain = memory.in_vain();
         let observed = observe::read(provider).await;
         let question = Question { seen, beside, memory, provider, settings: &settings };
         let mut decision = question.answer(desired, observed).await;
@@ -153,18 +165,25 @@ impl Line {
             decision = question.answer(desired, observed).await;
             decision.notes = notes;
         }
+        let confirmed = self.confirmed.clone().filter(|word| decision.plan.is_confirmed_by(word));
+        if confirmed.is_some() {
+            let settings = plan::Settings { confirm_deletes: true, ..settings.clone() };
+            let Answer { desired, observed, notes, .. } = decision;
+            decision = Question { settings: &settings, ..question }.answer(desired, observed).await;
+            decision.notes = notes;
+        }
         let Answer { desired, plan, observed, notes } = decision;
         if let (Some(resolver), true, []) = (&self.resolver, stuck.is_empty(), &observe::unread(&observed)[..]) {
             resolver.resolve(&Default::default(), std::time::Instant::now()).await;
         }
-        Decision { unread: observe::unread(&observed), desired, plan, observed, notes }
+        Decision { unread: observe::unread(&observed), desired, plan, observed, notes, confirmed }
     }
 
     /// Writes what was decided, unless only to observe.
     pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
-        let Decision { desired, plan, unread, notes, .. } = decision;
+        let Decision { desired, plan, unread, notes, confirmed, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
-        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new() }
+        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new(), confirmed }
     }
 }
 
