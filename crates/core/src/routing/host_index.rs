@@ -194,7 +194,7 @@ mod tests {
     }
 
     fn numbered(n: usize) -> Hostname {
-        let wild = if n % 7 == 0 { "*." } else { "" };
+        let wild = if n.is_multiple_of(7) { "*." } else { "" };
         Hostname::parse(&format!("{wild}app-{n}.team-{}.example.com", n % 11)).unwrap()
     }
 
