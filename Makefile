@@ -10,6 +10,7 @@ test: lint        ## format, lints, all tests; ends with the number of tests
 	scripts/servers >/dev/null
 	scripts/servers-pebble >/dev/null
 	scripts/servers-helm >/dev/null
+	scripts/servers-cert-manager >/dev/null
 	scripts/peer external-dns >/dev/null
 	scripts/run-tests
 

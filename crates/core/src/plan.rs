@@ -18,6 +18,7 @@ mod cover;
 mod diff;
 mod digest;
 pub mod follow;
+pub mod in_vain;
 pub mod intent;
 pub mod labels;
 pub mod layout;
@@ -244,8 +245,10 @@ fn fill(plan: &mut Plan, question: Question<'_>, zones: &[zone::Zone<'_>], wishe
         let after = draft.after.iter().cloned().collect();
         steps::build(draft, settings).map(|step| (step, after))
     });
-    plan.steps = order::arrange(built.collect(), zones);
+    let (built, in_vain): (Vec<_>, Vec<_>) = built.partition(|(step, _)| !settings.was_in_vain(step));
+    plan.steps = order::arrange(built, zones);
     plan.held = book.held;
+    plan.held.extend(in_vain.iter().map(|(step, _)| step.in_vain()));
     plan.ours = book.ours;
 }
 

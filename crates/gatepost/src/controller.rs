@@ -4,10 +4,10 @@
 //! is one write. Nothing is written by who does not lead, while somebody has frozen writing, or in observe mode, which is
 //! the mode until a policy is set; all three are asked again with every single write ([`permit`]).
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gatepost_core::topology::Topology;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_kube::Connection;
 use gatepost_kube::lease::{Campaign, Standing};
 use gatepost_kube::watch::Watching;
@@ -15,11 +15,13 @@ use tokio::sync::watch;
 
 use crate::apply::Mode;
 use crate::cli::Failure;
-use crate::run::{Pass, Seen};
+use crate::run::Pass;
 
+pub mod cert_manager;
 pub mod dnsendpoint;
 pub mod permit;
 mod report;
+pub mod secrets;
 mod told;
 mod view;
 
@@ -52,17 +54,26 @@ const SPACING: Duration = Duration::from_secs(1);
 /// How often ages and rights are looked at again for health.
 const TICK: Duration = Duration::from_secs(1);
 
+/// What a pass is made on.
+pub struct Occasion<'a> {
+    /// The objects, and what was decided about them.
+    pub world: &'a World,
+    /// What is odd about them.
+    pub problems: &'a [Diagnostic],
+    /// Who may not write only looks.
+    pub may_write: bool,
+    /// The word for held deletes that may go.
+    pub confirmed: Option<String>,
+}
+
 /// What runs a pass: the session of the command line.
 pub trait Passes {
-    /// One pass over the line; who may not write only looks. `confirmed` is the word for held deletes that may go.
-    fn pass(
-        &mut self,
-        seen: Seen<'_>,
-        may_write: bool,
-        confirmed: Option<String>,
-    ) -> impl Future<Output = Result<Pass, Failure>>;
-    /// Whose Gateways are looked at.
-    fn scope(&self) -> &gatepost_core::topology::Scope;
+    /// One pass over the line.
+    fn pass(&mut self, occasion: Occasion<'_>) -> impl Future<Output = Result<Pass, Failure>>;
+    /// Ends when something changed that the watches do not tell of; may be given up and asked again.
+    fn woken(&mut self) -> impl Future<Output = ()>;
+    /// When the next pass is due though nothing changed, in seconds since 1970: an order goes on, a certificate is to be renewed.
+    fn wake(&self) -> Option<i64>;
     /// Whether anything is to be written at all.
     fn mode(&self) -> Mode;
 }
@@ -91,6 +102,7 @@ impl Controller {
                         clock.dirty();
                     }
                 }
+                () = passes.woken() => clock.dirty(),
                 () = tokio::time::sleep(clock.wait()) => {}
             }
             if log.frozen(self.permit.frozen().as_deref()) {
@@ -104,7 +116,7 @@ impl Controller {
                     () = &mut stop => break,
                     done = work => done?,
                 };
-                clock.ended(ending);
+                clock.ended(ending, passes.wake());
             }
             self.post(&log);
         }
@@ -127,11 +139,11 @@ impl Controller {
         reporter: &mut report::Reporter,
         log: &mut told::Log,
     ) -> Result<PassEnd, Failure> {
-        let topology = Arc::new(Topology::build(&self.view.snapshot, passes.scope()));
+        let world = self.view.settle();
         let problems = self.view.problems();
-        let seen = Seen { snapshot: &self.view.snapshot, topology: &topology, problems: &problems };
         let refusal = self.permit.refusal();
-        let pass = passes.pass(seen, refusal.is_none(), self.permit.confirmed()).await?;
+        let (may_write, confirmed) = (refusal.is_none(), self.permit.confirmed());
+        let pass = passes.pass(Occasion { world: &world, problems: &problems, may_write, confirmed }).await?;
         log.pass(&pass, refusal.as_deref());
         if let (Some(word), Some(campaign)) = (&pass.confirmed, &self.campaign)
             && refusal.is_none()
@@ -211,12 +223,14 @@ struct Clock {
     /// When to look again though nothing is new.
     again: Option<Instant>,
     pause: Duration,
+    /// When something goes on by itself.
+    wake: Option<Instant>,
 }
 
 impl Clock {
     fn new(interval: Duration) -> Clock {
         let interval = interval.max(SPACING);
-        Clock { interval, new_since: Some(Instant::now()), last: None, again: None, pause: PAUSE }
+        Clock { interval, new_since: Some(Instant::now()), last: None, again: None, pause: PAUSE, wake: None }
     }
 
     fn dirty(&mut self) {
@@ -227,7 +241,7 @@ impl Clock {
         self.new_since = None;
     }
 
-    fn ended(&mut self, ending: PassEnd) {
+    fn ended(&mut self, ending: PassEnd, wake: Option<i64>) {
         let now = Instant::now();
         self.last = Some(now);
         let wait = match ending {
@@ -237,12 +251,15 @@ impl Clock {
         };
         self.pause = if let PassEnd::Failed(_) = ending { (self.pause * 2).min(self.interval) } else { PAUSE };
         self.again = Some(now + wait);
+        let seconds = |wake: i64| u64::try_from(wake.saturating_sub(crate::certificates::now())).unwrap_or(0);
+        // Clocks may be set, so nobody sleeps for longer than the interval.
+        self.wake = wake.map(|wake| now + Duration::from_secs(seconds(wake)).min(self.interval));
     }
 
     fn due(&self) -> Instant {
         let spaced = self.last.map(|last| last + SPACING);
         let gathered = self.new_since.map(|since| since + QUIET);
-        let wanted = [gathered, self.again].into_iter().flatten().min().unwrap_or_else(Instant::now);
+        let wanted = [gathered, self.again, self.wake].into_iter().flatten().min().unwrap_or_else(Instant::now);
         spaced.map_or(wanted, |spaced| wanted.max(spaced))
     }
 
@@ -270,18 +287,18 @@ mod tests {
         let mut clock = Clock::new(Duration::from_secs(60));
         assert!(!clock.is_due() && clock.due() <= Instant::now() + QUIET, "changes are gathered first");
         clock.passed();
-        clock.ended(PassEnd::Quiet);
+        clock.ended(PassEnd::Quiet, None);
         assert_eq!(waits(&clock), 60);
-        clock.ended(PassEnd::Wrote);
+        clock.ended(PassEnd::Wrote, None);
         assert_eq!(waits(&clock), 1);
         let failures: Vec<u64> = (0..7)
             .map(|_| {
-                clock.ended(PassEnd::Failed(None));
+                clock.ended(PassEnd::Failed(None), None);
                 waits(&clock)
             })
             .collect();
         assert_eq!(failures, [2, 4, 8, 16, 32, 60, 60]);
-        clock.ended(PassEnd::Failed(Some(Duration::from_secs(300))));
+        clock.ended(PassEnd::Failed(Some(Duration::from_secs(300))), None);
         assert_eq!(waits(&clock), 300);
         clock.dirty();
         assert_eq!(waits(&clock), 1, "what is new does not wait for the provider");

@@ -89,6 +89,8 @@ pub struct Pass {
     pub notes: Vec<String>,
     /// What is known of the certificates that are issued here.
     pub issuing: Vec<gatepost_tls::certifier::State>,
+    /// What happened to them.
+    pub news: Vec<gatepost_tls::certifier::News>,
     /// The word by which the deletes of the plan were confirmed.
     pub confirmed: Option<String>,
 }
@@ -96,7 +98,7 @@ pub struct Pass {
 impl Pass {
     /// This pass and the one that came right behind it, told as one.
     pub fn followed_by(self, next: Pass) -> Pass {
-        let (mut plan, mut outcome, mut notes) = (self.plan, self.outcome, self.notes);
+        let (mut plan, mut outcome, mut notes, mut news) = (self.plan, self.outcome, self.notes, self.news);
         let shift = plan.steps.len();
         let groups = plan.steps.iter().map(|step| step.group + 1).max().unwrap_or(0);
         plan.steps.extend(next.plan.steps.into_iter().map(|mut step| {
@@ -108,9 +110,11 @@ impl Pass {
         outcome.failed.extend(next.outcome.failed.into_iter().map(|(i, error)| (i + shift, error)));
         outcome.skipped.extend(next.outcome.skipped.into_iter().map(|i| i + shift));
         notes.extend(next.notes);
+        news.extend(next.news);
         let plan = Plan { steps: plan.steps, ..next.plan };
         let confirmed = next.confirmed.or(self.confirmed);
-        Pass { desired: next.desired, plan, outcome, unread: next.unread, notes, issuing: next.issuing, confirmed }
+        let Pass { desired, unread, issuing, .. } = next;
+        Pass { desired, plan, outcome, unread, notes, issuing, news, confirmed }
     }
 }
 
@@ -149,6 +153,7 @@ impl Line {
         let mut settings = self.planning.clone();
         settings.capabilities = provider.capabilities().plan;
         settings.recent_deletes = memory.recent_deletes();
+        settings.in_vain = memory.in_vain();
         let observed = observe::read(provider).await;
         let question = Question { seen, beside, memory, provider, settings: &settings };
         let mut decision = question.answer(desired, observed).await;
@@ -178,7 +183,7 @@ impl Line {
     pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
         let Decision { desired, plan, unread, notes, confirmed, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
-        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new(), confirmed }
+        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new(), confirmed }
     }
 }
 

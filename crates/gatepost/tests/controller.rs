@@ -7,6 +7,7 @@
 
 mod controller {
     pub(crate) mod bed;
+    pub(crate) mod cert_manager;
     pub(crate) mod chart;
     pub(crate) mod ends;
     pub(crate) mod follows;
@@ -18,8 +19,8 @@ mod controller {
 }
 
 fn main() {
-    use controller::{chart, ends, follows, leaders, ownership, reading, scale, sources};
+    use controller::{cert_manager, chart, ends, follows, leaders, ownership, reading, scale, sources};
     let first = [ends::trials(), follows::trials(), reading::trials(), sources::trials()];
-    let second = [leaders::trials(), ownership::trials(), scale::trials(), chart::trials()];
-    gatepost_testkit::run(first.into_iter().chain(second).flatten().collect())
+    let second = [leaders::trials(), ownership::trials(), scale::trials(), chart::trials(), cert_manager::trials()];
+    gatepost_testkit::run(first.into_iter().flatten().chain(second.into_iter().flatten()).collect())
 }

@@ -14,6 +14,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 pub mod bind;
+pub mod cert_manager;
 pub mod external_dns;
 pub mod helm;
 pub mod knot;

@@ -9,34 +9,44 @@ use std::time::Duration;
 use clap::Args;
 use gatepost_core::model::Kind;
 use gatepost_core::plan::Instance;
-use gatepost_core::topology::Scope;
+use gatepost_core::reason;
+use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::provider::Shared;
 use gatepost_kube::lease::{Campaign, Candidacy};
 use gatepost_kube::objects::watched_kinds;
 use gatepost_kube::watch::{self, Watching};
 use gatepost_kube::{Connection, Error};
+use gatepost_tls::issuers::cert_manager::names::Waits;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
 use super::flags::Publishing;
+use super::flags::issuer::{IssuerFlag, IssuerFlags};
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Cluster, Ending, Failure};
 use crate::apply::Mode;
+use crate::certificates::{self, now};
+use crate::controller::cert_manager::{self, CertManager};
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
-use crate::controller::{self, Passes, View};
-use crate::run::{Pass, Seen};
+use crate::controller::{self, Occasion, Passes, View};
+use crate::run::Pass;
 use crate::source::cluster::connect;
 use crate::state::State;
 use crate::web;
 
+mod desk;
+
+use desk::{Cabinet, Desk};
+
 /// Follow a cluster and publish exactly the hostnames that its routes serve
 ///
 /// Watches Gateways, ListenerSets, routes, grants, namespaces and policies, publishes every attached hostname through the
-/// provider that is named, writes the status of policies and Events on routes and Gateways. Writes nothing at all until
+/// provider that is named, puts certificates from the issuer that is named into the Secrets of listeners, writes the
+/// status of policies and Events on routes and Gateways. Writes nothing at all until
 /// --policy is set. Several replicas elect one writer by a Lease; the annotation gatepost.dev/freeze on that Lease, or the
 /// file of --freeze-file, stops all writes within seconds. Deletes that a safety brake holds are carried out once the
 /// annotation gatepost.dev/confirm-deletes on the Lease has the word that the log and /readyz tell for them. `ready http=ADDRESS` on standard error says when it answers.
@@ -80,6 +90,8 @@ pub(super) struct Controller {
     #[command(flatten)]
     provider: ProviderFlags,
     #[command(flatten)]
+    issuer: IssuerFlags,
+    #[command(flatten)]
     planning: PlanningFlags,
     #[command(flatten)]
     publishing: Publishing,
@@ -95,7 +107,8 @@ impl Controller {
         let connection = connect(&self.cluster.place()).await?;
         let mode = self.mode();
         let campaign = (mode == Mode::Act).then(|| self.candidacy().map(|c| c.start(&connection))).transpose()?;
-        let mut session = self.session(&connection, &campaign).await?;
+        let mut followed = self.followed(&connection, &campaign).await?;
+        let session = &mut followed.session;
         session.line.mode = mode;
         let listener = TcpListener::bind(self.http_addr)
             .await
@@ -108,7 +121,7 @@ impl Controller {
         let kinds = self.kinds();
         let controller = controller::Controller {
             watching: Watching::start(&connection, self.patience(&kinds)),
-            view: View::new(&kinds),
+            view: View::new(&kinds, session.engine(Origin::Cluster)),
             permit: self.permit(&campaign),
             campaign,
             identity: self.identity(),
@@ -117,7 +130,7 @@ impl Controller {
             connection,
         };
         tracing::info!(mode = ?mode, "begun");
-        controller.run(&mut session, super::serve::stopped()).await?;
+        controller.run(&mut followed, super::serve::stopped()).await?;
         tracing::info!("ended");
         Ok(Ending::Done)
     }
@@ -169,9 +182,40 @@ impl Controller {
         if name.is_empty() { "gatepost".to_owned() } else { name.to_owned() }
     }
 
+    /// The session, and the desk where certificates are made.
+    async fn followed(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Followed, Failure> {
+        let mut session = self.session(connection, campaign).await?;
+        if let Some(most) = self.issuer.most_names() {
+            session.line.publishing.certificate_names = most;
+        }
+        let (namespace, prefix) = (self.controller_namespace.clone(), self.lease.clone());
+        let cabinet = Cabinet { connection: connection.clone(), namespace, prefix, permit: self.permit(campaign) };
+        let desk = Desk::new(&self.issuer, session.places(self.flags()), cabinet)?;
+        let settings = self.cert_manager(&session)?;
+        let cert_manager = CertManager::new(connection.clone(), self.permit(campaign), settings);
+        Ok(Followed { session, desk, cert_manager, later: None })
+    }
+
+    /// What is asked of cert-manager: everything where it is the issuer, otherwise what policies name it for.
+    fn cert_manager(&self, session: &Session) -> Result<cert_manager::Settings, Failure> {
+        let rules = self.issuer.rules(Default::default());
+        Ok(cert_manager::Settings {
+            is_usual: self.issuer.kind() == Some(IssuerFlag::CertManager),
+            issuer: self.issuer.issuer_ref()?,
+            waits: Waits { settle: rules.settle, grace: rules.grace },
+            most_names: session.line.publishing.certificate_names,
+            policy: session.line.planning.policy,
+            only_looks: self.mode() == Mode::Observe,
+        })
+    }
+
+    fn flags(&self) -> Flags<'_> {
+        Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning }
+    }
+
     /// The session, with the provider behind the permit. The embedded server is every replica's own and needs no leader.
     async fn session(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Session, Failure> {
-        let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
+        let flags = self.flags();
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
         let writes = self.mode() == Mode::Act;
         let state = State::open(self.provider.state_dir(), writes)?.of_instance(instance(connection).await?);
@@ -198,31 +242,76 @@ impl Controller {
     }
 }
 
-impl Passes for Session {
-    async fn pass(&mut self, seen: Seen<'_>, may_write: bool, confirmed: Option<String>) -> Result<Pass, Failure> {
-        self.line.confirmed = confirmed;
-        let decision = self.decide_on(seen).await?;
-        // The embedded server is this replica's own; its provider asks for itself whether it may write.
-        let mode = self.line.mode;
-        if !may_write && self.local.is_none() {
-            self.line.mode = Mode::Observe;
+/// What follows a cluster: the line, and certificates beside it.
+struct Followed {
+    session: Session,
+    /// Where certificates are made; nothing where nobody issues any.
+    desk: Option<Desk>,
+    /// Who makes the others.
+    cert_manager: CertManager,
+    /// When that is to be looked at again, in seconds since 1970.
+    later: Option<i64>,
+}
+
+impl Followed {
+    /// Brings cert-manager's objects to what they ought to be. Who does not lead leaves that to who does.
+    async fn ask_cert_manager(&mut self, snapshot: &Snapshot, may_write: bool, pass: &mut Pass) {
+        self.later = None;
+        if !may_write && self.session.line.mode == Mode::Act {
+            return;
         }
-        let (pass, kept) = self.write(decision, &mut |_, _| ()).await;
-        self.line.mode = mode;
+        let round = self.cert_manager.round(&pass.desired, snapshot, now()).await;
+        (pass.issuing, self.later) = (round.states, round.wake);
+        pass.news.extend(round.events);
+    }
+}
+
+impl Passes for Followed {
+    async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, Failure> {
+        let Occasion { world, problems, may_write, confirmed } = occasion;
+        let session = &mut self.session;
+        session.line.confirmed = confirmed;
+        if let Some(desk) = &mut self.desk {
+            desk.prepare(session).await;
+        }
+        let decision = session.follow(world, problems).await?;
+        // The embedded server is this replica's own; its provider asks for itself whether it may write.
+        let mode = session.line.mode;
+        if !may_write && session.local.is_none() {
+            session.line.mode = Mode::Observe;
+        }
+        let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
+        session.line.mode = mode;
         if let Err(error) = kept {
             tracing::error!(error = %error, "--state-dir: what was written could not be kept");
+        }
+        self.ask_cert_manager(world.snapshot(), may_write, &mut pass).await;
+        match &mut self.desk {
+            Some(desk) => desk.certify(&mut self.session, world.snapshot(), &mut pass).await,
+            None => {
+                let (desired, known) = (&mut pass.desired, &pass.issuing);
+                certificates::withhold(desired, world.snapshot(), known, reason::ISSUER_UNUSABLE, NOBODY);
+            }
         }
         Ok(pass)
     }
 
-    fn scope(&self) -> &Scope {
-        &self.line.scope
+    async fn woken(&mut self) {
+        self.cert_manager.changed().await;
+    }
+
+    fn wake(&self) -> Option<i64> {
+        let desk = self.desk.as_ref().and_then(Desk::wake);
+        [desk, self.later].into_iter().flatten().min()
     }
 
     fn mode(&self) -> Mode {
-        self.line.mode
+        self.session.line.mode
     }
 }
+
+/// What is in the way of every certificate where nobody issues.
+const NOBODY: &str = "nobody issues certificates: start the controller with --issuer";
 
 /// The instance of a cluster: all replicas in it, now and after any restart, are the same one.
 async fn instance(connection: &Connection) -> Result<Instance, Failure> {

@@ -110,7 +110,7 @@ impl DnsEndpoints {
                 self.connection.create(&self.folder(), &object(&self.namespace, name, sets, words.as_deref())).await
             }
             (Some(stored), true) => stored.delete(&self.connection).await,
-            (Some(stored), false) => stored.patch(&self.connection, &json!({"spec": spec(sets)})).await,
+            (Some(stored), false) => stored.patch(&self.connection, &json!({"spec": spec(sets)})).await.map(drop),
         }
     }
 }
