@@ -4,10 +4,10 @@
 //! is one write. Nothing is written by who does not lead, while somebody has frozen writing, or in observe mode, which is
 //! the mode until a policy is set; all three are asked again with every single write ([`permit`]).
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gatepost_core::topology::Topology;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_kube::Connection;
 use gatepost_kube::lease::{Campaign, Standing};
 use gatepost_kube::watch::Watching;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::apply::Mode;
 use crate::cli::Failure;
-use crate::run::{Pass, Seen};
+use crate::run::Pass;
 
 pub mod dnsendpoint;
 pub mod permit;
@@ -56,11 +56,14 @@ const TICK: Duration = Duration::from_secs(1);
 /// What runs a pass: the session of the command line.
 pub trait Passes {
     /// One pass over the line; who may not write only looks.
-    fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> impl Future<Output = Result<Pass, Failure>>;
+    fn pass(
+        &mut self,
+        world: &World,
+        problems: &[Diagnostic],
+        may_write: bool,
+    ) -> impl Future<Output = Result<Pass, Failure>>;
     /// When the next pass is due though nothing changed, in seconds since 1970: an order goes on, a certificate is to be renewed.
     fn wake(&self) -> Option<i64>;
-    /// Whose Gateways are looked at.
-    fn scope(&self) -> &gatepost_core::topology::Scope;
     /// Whether anything is to be written at all.
     fn mode(&self) -> Mode;
 }
@@ -121,18 +124,17 @@ impl Controller {
         reporter: &mut report::Reporter,
         log: &mut told::Log,
     ) -> Result<(), Failure> {
-        let topology = Arc::new(Topology::build(&self.view.snapshot, passes.scope()));
+        let world = self.view.settle();
         let problems = self.view.problems();
-        let seen = Seen { snapshot: &self.view.snapshot, topology: &topology, problems: &problems };
         let refusal = self.permit.refusal();
-        let pass = passes.pass(seen, refusal.is_none()).await?;
+        let pass = passes.pass(&world, &problems, refusal.is_none()).await?;
         log.pass(&pass, refusal.as_deref());
         if passes.mode() == Mode::Act && self.permit.refusal().is_none() {
             let troubles = reporter.report(&self.view, &pass, &self.permit).await;
             log.reported(&troubles);
         }
         let plan = crate::view::plan::PlanView::of(&pass.desired, None, Vec::new());
-        let plan = plan.with(Some(&pass.plan), Some(&pass.outcome));
+        let plan = plan.with(Some(&pass.plan), Some(&pass.outcome)).with_issuing(&pass.issuing);
         self.board.write().unwrap_or_else(std::sync::PoisonError::into_inner).plan =
             serde_json::to_string_pretty(&plan).unwrap_or_default();
         Ok(())

@@ -145,6 +145,7 @@ impl Line {
         let mut settings = self.planning.clone();
         settings.capabilities = provider.capabilities().plan;
         settings.recent_deletes = memory.recent_deletes();
+        settings.futile = memory.futile();
         let observed = observe::read(provider).await;
         let question = Question { seen, beside, memory, provider, settings: &settings };
         let mut decision = question.answer(desired, observed).await;

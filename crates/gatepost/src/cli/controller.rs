@@ -7,10 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_core::model::Kind;
 use gatepost_core::plan::Instance;
 use gatepost_core::reason;
-use gatepost_core::topology::Scope;
+use gatepost_core::snapshot::Origin;
 use gatepost_dns::provider::Shared;
 use gatepost_kube::lease::{Campaign, Candidacy};
 use gatepost_kube::objects::watched_kinds;
@@ -31,7 +33,7 @@ use crate::certificates;
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Passes, View};
-use crate::run::{Pass, Seen};
+use crate::run::Pass;
 use crate::source::cluster::connect;
 use crate::state::State;
 use crate::web;
@@ -118,7 +120,7 @@ impl Controller {
         let kinds = self.kinds();
         let controller = controller::Controller {
             watching: Watching::start(&connection, self.patience(&kinds)),
-            view: View::new(&kinds),
+            view: View::new(&kinds, session.engine(Origin::Cluster)),
             permit: self.permit(&campaign),
             campaign,
             identity: self.identity(),
@@ -231,12 +233,12 @@ struct Followed {
 }
 
 impl Passes for Followed {
-    async fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> Result<Pass, Failure> {
+    async fn pass(&mut self, world: &World, problems: &[Diagnostic], may_write: bool) -> Result<Pass, Failure> {
         let session = &mut self.session;
         if let Some(desk) = &mut self.desk {
             desk.prepare(session).await;
         }
-        let decision = session.decide_on(seen).await?;
+        let decision = session.follow(world, problems).await?;
         // The embedded server is this replica's own; its provider asks for itself whether it may write.
         let mode = session.line.mode;
         if !may_write && session.local.is_none() {
@@ -248,18 +250,14 @@ impl Passes for Followed {
             tracing::error!(error = %error, "--state-dir: what was written could not be kept");
         }
         match &mut self.desk {
-            Some(desk) => desk.certify(session, seen.snapshot, &mut pass).await,
-            None => certificates::withhold(&mut pass.desired, seen.snapshot, reason::ISSUER_UNUSABLE, NOBODY),
+            Some(desk) => desk.certify(session, world.snapshot(), &mut pass).await,
+            None => certificates::withhold(&mut pass.desired, world.snapshot(), reason::ISSUER_UNUSABLE, NOBODY),
         }
         Ok(pass)
     }
 
     fn wake(&self) -> Option<i64> {
         self.desk.as_ref().and_then(Desk::wake)
-    }
-
-    fn scope(&self) -> &Scope {
-        &self.session.line.scope
     }
 
     fn mode(&self) -> Mode {

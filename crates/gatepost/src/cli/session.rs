@@ -6,9 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use gatepost_core::desired::Desired;
-use gatepost_core::engine::Engine;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::{Engine, World};
 use gatepost_core::model::Str;
-use gatepost_core::snapshot::{Change, Snapshot};
+use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::embedded::Server;
 use gatepost_dns::provider::{Provider, Shared};
 use gatepost_dns::providers::embedded::Embedded;
@@ -39,8 +40,6 @@ pub(super) struct Session {
     pub(super) local: Option<Local>,
     /// The certificates, where somebody issues them.
     pub(super) certificates: Option<Certificates>,
-    /// What was decided so far, for who follows changes.
-    engine: Option<Box<Engine>>,
 }
 
 /// The embedded server.
@@ -112,32 +111,26 @@ impl Session {
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
         let beside = Beside::default();
-        Ok(Session { line, provider, state, beside, local, certificates: None, engine: None })
+        Ok(Session { line, provider, state, beside, local, certificates: None })
     }
 
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
         let topology = objects.topology(&self.line.scope);
-        self.decide_on(objects.seen(&topology)).await
-    }
-
-    /// The same on what was seen, however that came about.
-    pub(super) async fn decide_on(&self, seen: Seen<'_>) -> Result<Decision, Failure> {
+        let seen = objects.seen(&topology);
         let desired = self.line.desired(seen, &self.beside);
         self.compare(seen, desired).await
     }
 
-    /// The same for who follows changes: only what differs from the last time is decided again.
-    pub(super) async fn follow(&mut self, objects: &Objects) -> Result<Decision, Failure> {
-        let line = &self.line;
-        let engine = self.engine.get_or_insert_with(|| {
-            Box::new(Engine::new(line.publishing.clone(), line.scope.clone(), objects.snapshot().origin))
-        });
-        let changes = Change::between(engine.world().snapshot(), objects.snapshot());
-        engine.apply(changes);
-        let world = engine.world();
-        let desired = line.desired_in(&world, &self.beside);
-        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems: objects.problems() };
+    /// What decides about the objects of this session as they change.
+    pub(super) fn engine(&self, origin: Origin) -> Engine {
+        Engine::new(self.line.publishing.clone(), self.line.scope.clone(), origin)
+    }
+
+    /// What ought to exist against what does, for who follows changes with an engine.
+    pub(super) async fn follow(&self, world: &World, problems: &[Diagnostic]) -> Result<Decision, Failure> {
+        let desired = self.line.desired_in(world, &self.beside);
+        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems };
         self.compare(seen, desired).await
     }
 
