@@ -61,10 +61,7 @@ impl Desk {
         flags.check()?;
         match flags.kind() {
             Some(IssuerFlag::Embedded | IssuerFlag::Acme) => {}
-            Some(IssuerFlag::CertManager) => {
-                return Err(Failure::usage("--issuer cert-manager is not served by the controller yet"));
-            }
-            None => return Ok(None),
+            Some(IssuerFlag::CertManager) | None => return Ok(None),
         }
         flags.acme(cabinet.notebook(None))?;
         Ok(Some(Desk { flags: flags.clone(), places, cabinet, open: None, trouble: None, wake: None }))
@@ -141,7 +138,7 @@ impl Desk {
                 Some(why) => (reason::CERTIFICATE_NOT_STORED, why.clone()),
                 None => (reason::CERTIFICATE_PENDING, idle()),
             };
-            certificates::withhold(&mut pass.desired, snapshot, reason, &why);
+            certificates::withhold(&mut pass.desired, snapshot, &pass.issuing, reason, &why);
         }
         pass.notes.extend(self.trouble.iter().map(|why| format!("certificates: {why}")));
     }
