@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 pub mod bind;
 pub mod cert_manager;
 pub mod external_dns;
+pub mod helm;
 pub mod knot;
 pub mod kube;
 pub mod pdns;

@@ -7,8 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::engine::World;
 use gatepost_core::model::Kind;
 use gatepost_core::plan::Instance;
 use gatepost_core::reason;
@@ -34,7 +32,7 @@ use crate::certificates::{self, now};
 use crate::controller::cert_manager::{self, CertManager};
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
-use crate::controller::{self, Passes, View};
+use crate::controller::{self, Occasion, Passes, View};
 use crate::run::Pass;
 use crate::source::cluster::connect;
 use crate::state::State;
@@ -50,7 +48,8 @@ use desk::{Cabinet, Desk};
 /// provider that is named, puts certificates from the issuer that is named into the Secrets of listeners, writes the
 /// status of policies and Events on routes and Gateways. Writes nothing at all until
 /// --policy is set. Several replicas elect one writer by a Lease; the annotation gatepost.dev/freeze on that Lease, or the
-/// file of --freeze-file, stops all writes within seconds. `ready http=ADDRESS` on standard error says when it answers.
+/// file of --freeze-file, stops all writes within seconds. Deletes that a safety brake holds are carried out once the
+/// annotation gatepost.dev/confirm-deletes on the Lease has the word that the log and /readyz tell for them. `ready http=ADDRESS` on standard error says when it answers.
 #[derive(Args, Debug)]
 pub(super) struct Controller {
     #[command(flatten)]
@@ -267,8 +266,10 @@ impl Followed {
 }
 
 impl Passes for Followed {
-    async fn pass(&mut self, world: &World, problems: &[Diagnostic], may_write: bool) -> Result<Pass, Failure> {
+    async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, Failure> {
+        let Occasion { world, problems, may_write, confirmed } = occasion;
         let session = &mut self.session;
+        session.line.confirmed = confirmed;
         if let Some(desk) = &mut self.desk {
             desk.prepare(session).await;
         }

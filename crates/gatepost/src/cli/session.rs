@@ -109,7 +109,7 @@ impl Session {
             (None, None) => flags.provider.open(flags.publishing.domains())?,
         };
         let scope = flags.publishing.scope();
-        let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
+        let line = Line { publishing, scope, planning, mode: flags.planning.mode(), confirmed: None, resolver };
         let beside = Beside::default();
         Ok(Session { line, provider, state, beside, local, certificates: None })
     }
