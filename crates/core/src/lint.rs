@@ -170,10 +170,15 @@ fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
 
 /// Several names in one sentence, bounded.
 pub fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    let mut names: Vec<_> = names.collect();
-    let more = names.len().saturating_sub(8);
-    names.truncate(8);
-    let quoted: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+    let names: Vec<_> = names.collect();
+    listed_of(names.len(), names.into_iter())
+}
+
+/// The same, where it is known how many there are.
+pub(crate) fn listed_of<'n>(count: usize, names: impl Iterator<Item = &'n str>) -> String {
+    const SHOWN: usize = 8;
+    let quoted: Vec<_> = names.take(SHOWN).map(|name| format!("`{name}`")).collect();
+    let more = count.saturating_sub(SHOWN);
     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{tail}", quoted.join(", "))
 }

@@ -29,7 +29,7 @@ pub(crate) mod tests;
 mod verdicts;
 mod why;
 
-pub(crate) use certificates::{SecretDecision, Wish, decide as decide_secret};
+pub(crate) use certificates::{Book as SecretBook, SecretDecision, Wish, decide as decide_secret};
 pub(crate) use claims::{Contribution, of_route};
 pub(crate) use outlets::{HallOutlets, Outlets};
 pub(crate) use records::{Bid, Decision, Rest as NameRest, decide as decide_name, names_of};

@@ -34,18 +34,47 @@ pub(super) struct Links {
     pub(super) listeners: Relation<ListenerId>,
     /// Routes by a name that they have claims on.
     pub(super) names: Relation<Hostname>,
-    /// Routes by a Secret that they have wishes for.
-    pub(super) secrets: Relation<Key>,
     /// ListenerSets by the Gateway that they name.
     pub(super) sets: BTreeMap<Key, BTreeSet<ObjectRef>>,
-    /// Gateways by a Secret or ConfigMap that listeners around them name.
-    pub(super) materials: BTreeMap<Key, BTreeSet<Key>>,
+    /// Gateways and ListenerSets by a Secret or ConfigMap that they name.
+    pub(super) materials: Materials,
     /// Whoever tells a policy something.
     pub(super) tellers: BTreeMap<ObjectRef, BTreeSet<Teller>>,
 }
 
+/// Who names a Secret or ConfigMap.
+#[derive(Default)]
+pub(super) struct Materials(BTreeMap<Key, BTreeSet<ObjectRef>>);
+
+impl Materials {
+    /// The owners of listeners that name one.
+    pub(super) fn of(&self, material: &Key) -> impl Iterator<Item = &ObjectRef> {
+        self.0.get(material).into_iter().flatten()
+    }
+
+    /// The owners of listeners that name any of a namespace.
+    pub(super) fn in_namespace(&self, namespace: &Str) -> impl Iterator<Item = &ObjectRef> {
+        let from = Key::new(namespace.clone(), "");
+        self.0.range(from..).take_while(move |(key, _)| key.namespace == *namespace).flat_map(|(_, owners)| owners)
+    }
+
+    pub(super) fn add(&mut self, material: Key, owner: &ObjectRef) {
+        self.0.entry(material).or_default().insert(owner.clone());
+    }
+
+    pub(super) fn take(&mut self, material: &Key, owner: &ObjectRef) {
+        let Some(owners) = self.0.get_mut(material) else { return };
+        owners.remove(owner);
+        if owners.is_empty() {
+            self.0.remove(material);
+        }
+    }
+}
+
 struct Entry {
     object: ObjectRef,
+    /// The route as it is linked.
+    route: Option<Arc<Route>>,
     contribution: Option<Arc<Contribution>>,
     /// The route under whose parents it is filed as unsettled.
     unsettled: Option<Arc<Route>>,
@@ -65,7 +94,7 @@ impl Links {
         if let Some(id) = self.ids.get(object) {
             return *id;
         }
-        let entry = Some(Entry { object: object.clone(), contribution: None, unsettled: None });
+        let entry = Some(Entry { object: object.clone(), route: None, contribution: None, unsettled: None });
         let id = match self.free.pop() {
             Some(id) => {
                 self.entries[id as usize] = entry;
@@ -91,6 +120,19 @@ impl Links {
     /// The route of a number.
     pub(super) fn object(&self, id: RouteId) -> Option<&ObjectRef> {
         self.entries.get(id as usize)?.as_ref().map(|entry| &entry.object)
+    }
+
+    /// The route of a number with what it says, without a search for it.
+    pub(super) fn route(&self, id: RouteId) -> Option<(&ObjectRef, &Arc<Route>)> {
+        let entry = self.entries.get(id as usize)?.as_ref()?;
+        Some((&entry.object, entry.route.as_ref()?))
+    }
+
+    /// Notes what a route says, or that it is gone.
+    pub(super) fn set_route(&mut self, id: RouteId, route: Option<&Arc<Route>>) {
+        if let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::as_mut) {
+            entry.route = route.cloned();
+        }
     }
 
     /// What a route brings in.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Engine;
 use super::due::Due;
 use super::links::Teller;
-use crate::desired::strict::{Bid, Contribution, Decision, Ledger, SecretDecision, Wish, decide_name, decide_secret};
-use crate::model::{Key, Kind, ObjectRef, Route};
+use crate::desired::strict::{Bid, Contribution, Decision, Ledger, SecretDecision, decide_name};
+use crate::model::{Key, Kind, ObjectRef};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
 
@@ -94,17 +94,9 @@ impl Engine {
     }
 
     fn decided_secret(&self, secret: &Key) -> Option<SecretDecision> {
-        let mut claimants: Vec<&Arc<Contribution>> =
-            self.links.secrets.of(secret).filter_map(|id| self.links.contribution(id)).collect();
-        claimants.sort_by(|a, b| by_object(&a.route, &b.route));
-        let mut wishes: Vec<(&Route, &Wish)> = Vec::new();
-        for contribution in claimants {
-            let all = contribution.rest().into_iter().flat_map(|rest| &rest.wishes);
-            let about = all.filter(|wish| wish.secrets().any(|key| key == secret));
-            wishes.extend(about.map(|wish| (&*contribution.route, wish)));
-        }
         let limit = self.world.settings.certificate_names;
-        (!wishes.is_empty()).then(|| decide_secret(limit, secret, &wishes))
+        let wishes = |route: &ObjectRef| self.world.contributions.get(route)?.wishes_for(secret);
+        self.books.get(secret).map(|book| book.decide(limit, secret, wishes))
     }
 
     /// Reports on the policies that are due.
@@ -147,8 +139,4 @@ fn is_same_to_readers(before: Option<&Decision>, after: Option<&Decision>) -> bo
         (Some(before), Some(after)) => before.is_same_to_readers(after),
         (before, after) => before.is_none() && after.is_none(),
     }
-}
-
-fn by_object(a: &Route, b: &Route) -> std::cmp::Ordering {
-    a.kind.kind().cmp(&b.kind.kind()).then_with(|| a.meta.key.cmp(&b.meta.key))
 }

@@ -32,30 +32,35 @@ pub(super) fn find_overlaps(listeners: &mut [ListenerState]) {
         listener.is_accepted() && matches!(listener.spec().protocol, Protocol::Https | Protocol::Tls)
     };
     let tls: Vec<usize> = (0..listeners.len()).filter(|place| is_tls(&listeners[*place])).collect();
-    let mut named: HashMap<(u16, Str), Vec<usize>> = HashMap::new();
+    let mut named: HashMap<(u16, &str), Few<usize>> = HashMap::with_capacity(tls.len());
     for place in &tls {
         let listener = &listeners[*place];
-        named.entry((listener.spec().port, listener.hostname.text().clone())).or_default().push(*place);
+        named.entry((listener.spec().port, short(&listener.hostname))).or_default().push(*place);
     }
-    for place in tls {
-        let (port, hostname) = (listeners[place].spec().port, listeners[place].hostname.clone());
-        let around = containers(hostname.as_str());
-        let same = around.filter_map(|name| named.get(&(port, name.into()))).flatten();
-        let other = same.copied().find(|other| *other != place);
-        if let Some(other) = other {
-            let (id, other_id) = (listeners[place].id, listeners[other].id);
-            listeners[place].overlaps = Some(other_id);
-            listeners[other].overlaps.get_or_insert(id);
-        }
+    let other = |place: &usize| {
+        let (port, hostname) = (listeners[*place].spec().port, &listeners[*place].hostname);
+        let around = containers(hostname).filter_map(|name| named.get(&(port, name))).flatten();
+        around.copied().find(|other| other != place).map(|other| (*place, other))
+    };
+    let pairs: Vec<(usize, usize)> = tls.iter().filter_map(other).collect();
+    for (place, other) in pairs {
+        let (id, other_id) = (listeners[place].id, listeners[other].id);
+        listeners[place].overlaps = Some(other_id);
+        listeners[other].overlaps.get_or_insert(id);
     }
 }
 
-/// Every hostname that contains `name`, itself first: `a.b.c` gives `a.b.c`, `*.b.c`, `*.c`, `*`.
-fn containers(name: &str) -> impl Iterator<Item = String> + '_ {
+/// A hostname without the `*` of a wildcard, so that it begins with a dot as no other does; that of an unset field is empty.
+fn short(hostname: &Hostname) -> &str {
+    hostname.as_str().strip_prefix('*').unwrap_or(hostname.as_str())
+}
+
+/// Every hostname that contains one, itself first: `a.b.c` gives `a.b.c`, `*.b.c`, `*.c`, `*`, all without their `*`.
+fn containers(hostname: &Hostname) -> impl Iterator<Item = &str> {
+    let name = hostname.as_str();
     let base = name.strip_prefix("*.").unwrap_or(name);
-    let suffixes = base.match_indices('.').map(move |(i, _)| format!("*{}", &base[i..]));
-    let star = (name != "*").then(|| "*".to_owned());
-    std::iter::once(name.to_owned()).chain(suffixes).chain(star)
+    let wildcards = base.match_indices('.').map(move |(dot, _)| &base[dot..]);
+    std::iter::once(short(hostname)).chain(wildcards).chain((!hostname.is_any()).then_some(""))
 }
 
 type Clash = (usize, Conflict);

@@ -48,6 +48,8 @@ struct Seen {
 
 /// The type of a Secret with a key pair.
 const TYPE: &str = "kubernetes.io/tls";
+/// The annotation with which cert-manager says for which object it fills a Secret.
+const FILLED_FOR: &str = "cert-manager.io/certificate-name";
 /// The annotation that says who issues.
 const ISSUER: &str = "gatepost.dev/issuer";
 /// For so long it is not asked again what a Secret holds; what is written names the version that was read anyway.
@@ -166,6 +168,11 @@ fn keeper(secret: &Key, value: &Value) -> Option<String> {
     if label != Some(OWNER) {
         let fix = format!("give it the label {OWNER_LABEL}={OWNER} to have it replaced, or name another Secret");
         return Some(format!("Secret {secret} was made by somebody else: {fix}"));
+    }
+    // Our label is there as well where cert-manager fills it for us.
+    if let Some(name) = value["metadata"]["annotations"][FILLED_FOR].as_str() {
+        let fix = format!("remove that Certificate, then the annotation {FILLED_FOR} of the Secret");
+        return Some(format!("cert-manager fills Secret {secret} for Certificate {name}: {fix}"));
     }
     if kind != TYPE {
         return Some(format!(

@@ -7,7 +7,7 @@ use gatepost_testkit::servers::cert_manager::{CertManager, install, trial};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 use gatepost_tls::chain::{Chain, Leaf};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::bed::{Controller, accept, accept_route, cluster, until};
 
@@ -17,6 +17,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("cert-manager: what somebody else made is refused with a reason, and left alone", foreign),
         trial("cert-manager: not there yet is told, and it is picked up when it comes", installed_later),
         trial("cert-manager: the issuer of a policy wins, and its own words are told", issuer_of_a_policy),
+        trial(
+            "cert-manager: another issuer does not fight for a Secret, and takes it when it is handed over",
+            other_issuer,
+        ),
         trial("cert-manager: nothing is written in observe mode or while writing is frozen", no_writes),
     ]
 }
@@ -246,6 +250,11 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
         waits.contains("clusterissuer.cert-manager.io \"nobody\" not found [GP0613 certificate-pending]"),
         "{waits}"
     );
+    refuse(&cluster, "edge-tls-1")?;
+    comes_to("a refusal is told", &cluster, &controller, || {
+        let told = told(&cluster);
+        told.contains("certificate-order-failed") && told.contains("the zone is not ours")
+    });
     cluster.apply(&policy("issuerRef: {kind: ClusterIssuer, name: authority}, duration: 48h"))?;
     let lifetime = || held(&cluster).map_or(0, |leaf| leaf.lifetime() / 3600);
     comes_to("the authority issues", &cluster, &controller, || names(&cluster) == "a.example.org" && lifetime() == 48);
@@ -259,10 +268,46 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
     Ok(())
 }
 
+/// What an issuer writes on a request that it will not fulfil.
+fn refuse(cluster: &Cluster, request: &str) -> Result<(), Failed> {
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        let time = "2026-01-01T00:00:00Z";
+        json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": time})
+    };
+    let conditions = [
+        condition("Approved", "True", "cert-manager.io", "approved"),
+        condition("Ready", "False", "Failed", "the zone is not ours"),
+    ];
+    let status = json!({"conditions": conditions, "failureTime": "2026-01-01T00:00:00Z"});
+    cluster.set_status(&format!("certificaterequest/{request}"), "infra", &status)?;
+    Ok(())
+}
+
 fn explained(cluster: &Cluster) -> Result<String, Failed> {
     let kubeconfig = cluster.kubeconfig(ADMIN).display().to_string();
     let line = ["explain", "a.example.org", "--kubeconfig", &kubeconfig].map(str::to_owned);
     Ok(Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&line, "")?.output)
+}
+
+fn other_issuer() -> Result<(), Failed> {
+    let cluster = world()?;
+    let _running = certified(&cluster)?;
+    route(&cluster, "a")?;
+    let first = controller(&cluster, &ISSUER);
+    comes_to("cert-manager issues", &cluster, &first, || names(&cluster) == "a.example.org");
+    first.stop();
+    route(&cluster, "b")?;
+    let embedded = ["--policy", "sync", "--issuer", "embedded", "--certificate-settle", "1s"];
+    let second = Controller::start(&cluster.kubeconfig(ADMIN), &embedded);
+    comes_to("who fills it is told", &cluster, &second, || {
+        told(&cluster).contains("cert-manager fills Secret infra/edge-tls for Certificate edge-tls")
+    });
+    assert!(told(&cluster).contains("certificate-foreign"), "{}", told(&cluster));
+    assert_eq!(names(&cluster), "a.example.org");
+    cluster.delete("certificate/edge-tls", "infra")?;
+    cluster.kubectl(&["annotate", "secret", "edge-tls", "-n", "infra", "cert-manager.io/certificate-name-"])?;
+    comes_to("the other one issues", &cluster, &second, || names(&cluster) == "a.example.org b.example.org");
+    Ok(())
 }
 
 fn no_writes() -> Result<(), Failed> {

@@ -15,13 +15,17 @@ use crate::desired::settings::Publish;
 use crate::desired::{Certificate, KeptName, is_unknown};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::few::Few;
-use crate::lint::{listed, listener_field, listener_name};
+use crate::lint::{listed, listed_of, listener_field, listener_name};
 use crate::model::{Key, Kind, ObjectRef, Reference, Route, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
 use crate::topology::{CertificateUse, Intersection, ListenerKey, ListenerState};
+
+mod book;
+
+pub(crate) use book::{Book, Wishes};
 
 /// The listener's side: which Secrets are to be filled, and by whose leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,6 +80,28 @@ impl Wish {
     /// The Secrets that it is about.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &Key> {
         self.terms.secrets.iter().flatten().map(|(key, _)| key)
+    }
+
+    /// Every name that it brings in: its own, and the listener's wildcard.
+    fn wanted(&self) -> impl Iterator<Item = &Hostname> {
+        self.names.iter().chain(&self.terms.wildcard)
+    }
+
+    /// The wildcards that its policy allows by saying nothing.
+    fn unsaid(&self) -> impl Iterator<Item = &Hostname> {
+        let is_unsaid = self.terms.policy.as_ref().is_some_and(|policy| policy.allow_wildcards.is_none());
+        self.wanted().filter(move |name| is_unsaid && name.is_wildcard())
+    }
+
+    /// Whether anybody is told what becomes of it.
+    fn is_spoken_of(&self) -> bool {
+        self.terms.policy.is_some() || !self.added.is_empty()
+    }
+
+    /// The listener's owner, and its field that names a Secret.
+    fn place(&self, secret: &Key) -> (ObjectRef, FieldPath) {
+        let named = self.terms.secrets.iter().flatten().find(|(key, _)| key == secret);
+        (self.seat.key.owner.clone(), named.map(|(_, field)| field.clone()).unwrap_or_default())
     }
 }
 
@@ -257,63 +283,42 @@ struct Draft<'a> {
     policies: BTreeMap<Age<'a>, &'a Arc<TlsPolicy>>,
     /// Wildcards by the policy that allows them by saying nothing.
     unsaid: BTreeMap<&'a Key, BTreeSet<&'a Hostname>>,
-    /// The listener that named the Secret first, and its field.
-    place: Option<(ObjectRef, FieldPath)>,
 }
 
 /// Decides about a Secret. The wishes come by route and then by precedence of the listener, and all are about it.
 pub(crate) fn decide(limit: usize, secret: &Key, wishes: &[(&Route, &Wish)]) -> SecretDecision {
     let mut draft = Draft::default();
-    wishes.iter().for_each(|(route, wish)| draft.add(secret, route, wish));
+    wishes.iter().for_each(|(route, wish)| draft.add(route, wish));
     let (names, dropped) = draft.chosen(limit);
     let mut diagnostics = Vec::new();
-    diagnostics.extend(draft.dropped(secret, limit, &dropped));
-    diagnostics.extend(draft.issuers(secret));
-    let known: BTreeSet<&Hostname> = names.iter().copied().collect();
-    let wildcards: Vec<&Hostname> = names.iter().copied().filter(|name| name.is_wildcard()).collect();
-    let is_served = |name: &Hostname| known.contains(name) || wildcards.iter().any(|wildcard| covers(wildcard, name));
-    let mut all_told = Vec::new();
-    for (route, wish) in wishes {
-        let unserved = wish.added.iter().filter(|name| !is_served(name));
-        diagnostics.extend(unserved.map(|name| added_uncovered(name, &wish.seat.key, route, secret)));
-        let Some(policy) = &wish.terms.policy else { continue };
-        let granted = wish.names.iter().map(|name| granted(name, wish, route, is_served(name)));
-        all_told.extend(granted.map(|report| told(Kind::TlsPolicy, &policy.meta.key, report)));
+    if let (Some((_, first)), false) = (wishes.first(), dropped.is_empty()) {
+        diagnostics.push(left_out(first.place(secret), secret, limit, dropped.len(), dropped.iter().copied()));
     }
-    let policy = draft.policies.values().next();
+    diagnostics.extend(issuers_differ(secret, draft.policies.values().copied()));
+    let made = Made::of(&names);
+    let mut told = Vec::new();
+    wishes.iter().for_each(|(route, wish)| made.speak(secret, route, wish, &mut diagnostics, &mut told));
+    let (issuer, policy) = chosen_issuer(draft.policies.values().copied());
     let certificate = Certificate {
         secret: secret.clone(),
         dns_names: names.iter().map(|name| name.text().clone()).collect(),
         listeners: draft.listeners.iter().map(|listener| (*listener).clone()).collect(),
-        routes: draft.routes,
-        issuer: policy.and_then(|policy| policy.issuer.clone()),
-        policy: policy.map(|policy| policy.meta.key.clone()),
+        routes: draft.routes.into_iter().map(|route| (route, ())).collect(),
+        issuer,
+        policy,
     };
     let notes = draft.unsaid.iter().map(|(policy, wildcards)| {
-        let made = wildcards.iter().filter(|wildcard| known.contains(*wildcard));
+        let made = wildcards.iter().filter(|wildcard| made.has(wildcard));
         ((*policy).clone(), made.map(|wildcard| wildcard.text().clone()).collect::<Vec<_>>())
     });
     let notes = notes.filter(|(_, made)| !made.is_empty()).collect();
-    SecretDecision { certificate, diagnostics, told: all_told, notes }
-}
-
-/// What became of a wish.
-fn granted(hostname: &Hostname, wish: &Wish, route: &Route, is_served: bool) -> HostnameReport {
-    let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
-    HostnameReport {
-        hostname: hostname.text().clone(),
-        listener: wish.seat.key.clone(),
-        route: route.object(),
-        state: if is_served { HostnameState::Served } else { skipped },
-        message: String::new(),
-    }
+    SecretDecision { certificate, diagnostics, told, notes }
 }
 
 impl<'a> Draft<'a> {
-    fn add(&mut self, secret: &Key, route: &'a Route, wish: &'a Wish) {
+    fn add(&mut self, route: &'a Route, wish: &'a Wish) {
         let age = route.meta.seniority();
-        let wildcard = &wish.terms.wildcard;
-        for name in wish.names.iter().chain(wildcard) {
+        for name in wish.wanted() {
             let known = self.names.entry(name).or_insert(age);
             *known = age.min(*known);
         }
@@ -321,13 +326,12 @@ impl<'a> Draft<'a> {
         if self.routes.last().is_none_or(|last| last.key != route.meta.key || last.kind != route.kind.kind()) {
             self.routes.push(route.object());
         }
-        self.place.get_or_insert_with(|| (wish.seat.key.owner.clone(), wish.field(secret)));
         if let Some(policy) = &wish.terms.policy {
             let age = policy.meta.seniority();
             self.policies.insert(age, policy);
-            if policy.allow_wildcards.is_none() {
-                let wildcards = wish.names.iter().chain(wildcard).filter(|name| name.is_wildcard());
-                self.unsaid.entry(age.1).or_default().extend(wildcards);
+            let mut unsaid = wish.unsaid().peekable();
+            if unsaid.peek().is_some() {
+                self.unsaid.entry(age.1).or_default().extend(unsaid);
             }
         }
     }
@@ -344,33 +348,85 @@ impl<'a> Draft<'a> {
         dropped.sort();
         (names, dropped)
     }
+}
 
-    fn dropped(&self, secret: &Key, limit: usize, dropped: &[&Hostname]) -> Option<Diagnostic> {
-        let (object, field) = self.place.as_ref().filter(|_| !dropped.is_empty())?;
-        let names = listed(dropped.iter().map(|name| name.as_str()));
-        let message = format!("the certificate of Secret {secret} has room for {limit} names; left out are {names}");
-        Some(Diagnostic::new(reason::CERTIFICATE_TOO_MANY_NAMES, object, field.clone(), message))
+/// The names of a certificate, sorted, to be asked what they serve.
+struct Made<'a> {
+    names: &'a [&'a Hostname],
+    wildcards: Vec<&'a Hostname>,
+}
+
+impl<'a> Made<'a> {
+    fn of(names: &'a [&'a Hostname]) -> Self {
+        Made { names, wildcards: names.iter().copied().filter(|name| name.is_wildcard()).collect() }
     }
 
-    fn issuers(&self, secret: &Key) -> Vec<Diagnostic> {
-        let mut policies = self.policies.values();
-        let Some(first) = policies.next() else { return Vec::new() };
-        let differ = policies.filter(|policy| policy.issuer != first.issuer).map(|policy| {
-            let object = policy.object();
-            let message =
-                format!("Secret {secret} is shared, and its issuer is that of {}, which is older", first.object());
-            Diagnostic::new(reason::CERTIFICATE_ISSUERS_DIFFER, &object, FieldPath::of("spec.issuerRef"), message)
-        });
-        differ.collect()
+    fn has(&self, name: &Hostname) -> bool {
+        self.names.binary_search(&name).is_ok()
+    }
+
+    fn serves(&self, name: &Hostname) -> bool {
+        self.has(name) || self.wildcards.iter().any(|wildcard| covers(wildcard, name))
+    }
+
+    /// Tells what became of a wish.
+    fn speak(
+        &self,
+        secret: &Key,
+        route: &Route,
+        wish: &Wish,
+        diagnostics: &mut Vec<Diagnostic>,
+        all_told: &mut Vec<Told>,
+    ) {
+        let unserved = wish.added.iter().filter(|name| !self.serves(name));
+        diagnostics.extend(unserved.map(|name| added_uncovered(name, &wish.seat.key, route, secret)));
+        let Some(policy) = &wish.terms.policy else { return };
+        let granted = wish.names.iter().map(|name| granted(name, wish, route, self.serves(name)));
+        all_told.extend(granted.map(|report| told(Kind::TlsPolicy, &policy.meta.key, report)));
     }
 }
 
-impl Wish {
-    /// Where the listener names a Secret.
-    fn field(&self, secret: &Key) -> FieldPath {
-        let named = self.terms.secrets.iter().flatten().find(|(key, _)| key == secret);
-        named.map(|(_, field)| field.clone()).unwrap_or_default()
+/// What became of one name of a wish.
+fn granted(hostname: &Hostname, wish: &Wish, route: &Route, is_served: bool) -> HostnameReport {
+    let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
+    HostnameReport {
+        hostname: hostname.text().clone(),
+        listener: wish.seat.key.clone(),
+        route: route.object(),
+        state: if is_served { HostnameState::Served } else { skipped },
+        message: String::new(),
     }
+}
+
+/// What is told of names that there is no room for; `count` is how many there are.
+fn left_out<'a>(
+    place: (ObjectRef, FieldPath),
+    secret: &Key,
+    limit: usize,
+    count: usize,
+    names: impl Iterator<Item = &'a Hostname>,
+) -> Diagnostic {
+    let names = listed_of(count, names.map(Hostname::as_str));
+    let message = format!("the certificate of Secret {secret} has room for {limit} names; left out are {names}");
+    Diagnostic::new(reason::CERTIFICATE_TOO_MANY_NAMES, &place.0, place.1, message)
+}
+
+/// The issuer and name of the oldest policy; they come by age.
+fn chosen_issuer<'a>(mut policies: impl Iterator<Item = &'a Arc<TlsPolicy>>) -> (Option<Reference>, Option<Key>) {
+    let first = policies.next();
+    (first.and_then(|policy| policy.issuer.clone()), first.map(|policy| policy.meta.key.clone()))
+}
+
+/// What is told of policies whose issuer is not that of the oldest; they come by age.
+fn issuers_differ<'a>(secret: &Key, mut policies: impl Iterator<Item = &'a Arc<TlsPolicy>>) -> Vec<Diagnostic> {
+    let Some(first) = policies.next() else { return Vec::new() };
+    let differ = policies.filter(|policy| policy.issuer != first.issuer).map(|policy| {
+        let object = policy.object();
+        let message =
+            format!("Secret {secret} is shared, and its issuer is that of {}, which is older", first.object());
+        Diagnostic::new(reason::CERTIFICATE_ISSUERS_DIFFER, &object, FieldPath::of("spec.issuerRef"), message)
+    });
+    differ.collect()
 }
 
 /// Whether a wildcard in a certificate stands for another name of it.

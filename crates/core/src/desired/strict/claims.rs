@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::addresses::{self, Resolved, Targets};
-use super::certificates::{self, Wish};
+use super::certificates::{self, Wish, Wishes};
 use super::names::{self, Asked, Name};
 use super::outlets::{Outlet, Outlets, Seat};
 use super::selection;
@@ -97,6 +97,13 @@ impl Contribution {
     /// Whether some hostname gets nothing for now.
     pub(crate) fn is_withheld(&self) -> bool {
         self.rest().is_some_and(|rest| !rest.withheld.is_empty())
+    }
+
+    /// What it wishes for one Secret; nothing where it has no wish for it.
+    pub(crate) fn wishes_for(&self, secret: &Key) -> Option<Wishes<'_>> {
+        let all = self.rest()?.wishes.iter();
+        let wishes: Vec<&Wish> = all.filter(|wish| wish.secrets().any(|key| key == secret)).collect();
+        (!wishes.is_empty()).then_some((&self.route, wishes))
     }
 
     pub(super) fn ttl(&self) -> Option<u32> {

@@ -108,15 +108,17 @@ fn told(diagnostics: Vec<Diagnostic>, reason: Reason, object: &ObjectRef) -> Obs
 
 /// The least favourable opinion among Gateway, ListenerSet and listener; of equal ones the first.
 pub(super) fn of_listener_side(listener: &ListenerState, gateway: Option<&GatewayState>) -> Option<Opinion> {
-    let gateway = gateway.map(|state| {
-        let gateway = &state.gateway;
-        opinion(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
-    });
+    let gateway = gateway.map(|state| of_gateway(&state.gateway));
     let set = match &listener.owner {
         Owner::Set(set) => Some(opinion(set.object(), &set.conditions, set.meta.generation)),
         Owner::Gateway(_) => None,
     };
     [gateway, set, of_listener(listener)].into_iter().flatten().reduce(worse)
+}
+
+/// What the status of a Gateway says of it.
+pub(super) fn of_gateway(gateway: &Gateway) -> Opinion {
+    opinion(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
 }
 
 /// The least favourable word among those of the listener's side and the route's.
@@ -148,8 +150,9 @@ fn severity(observed: Observed) -> usize {
     match observed {
         Observed::Accepted => 0,
         Observed::Silent => 1,
-        Observed::Stale => 2,
-        Observed::Refused => 3,
+        Observed::Undecided => 2,
+        Observed::Stale => 3,
+        Observed::Refused => 4,
     }
 }
 
@@ -211,6 +214,10 @@ impl Opinion {
                 let message =
                     format!("the status of {object} says Accepted: {}, {}: {}", c.status, c.reason, c.message);
                 message.trim_end_matches([':', ' ']).to_owned()
+            }
+            (Observed::Undecided, Some(c)) => {
+                let message = format!("the status of {object} says Accepted: Unknown, {}: {}", c.reason, c.message);
+                format!("{}; it is not decided yet", message.trim_end_matches([':', ' ', '.']))
             }
             (Observed::Stale, _) => format!("the status of {object} speaks of an older generation"),
             (Observed::Accepted, _) => format!("the status of {object} says Accepted, against our own judgement"),

@@ -7,6 +7,7 @@ use crate::desired::{self, Desired, Record, Settings};
 use crate::diagnostic::Diagnostic;
 use crate::lint;
 use crate::model::*;
+use crate::routing::{Request, Router};
 use crate::snapshot::Snapshot;
 use crate::topology::*;
 
@@ -73,20 +74,34 @@ pub(super) fn plain(topology: &Topology) -> Plain {
 pub(super) struct Seen {
     topology: Plain,
     pub(super) desired: Desired,
+    /// What people are told, where that is looked at.
     diagnostics: Vec<Diagnostic>,
 }
 
-pub(super) fn from_scratch(snapshot: &Snapshot, scope: &Scope, settings: &Settings) -> Seen {
+/// How closely worlds are looked at.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Look {
+    /// At what is decided.
+    Quick,
+    /// Also at what people are told of it, and who serves requests.
+    Close,
+}
+
+pub(super) fn from_scratch(snapshot: &Snapshot, scope: &Scope, settings: &Settings, look: Look) -> Seen {
     let topology = Topology::build(snapshot, scope);
     Seen {
         desired: desired::build(snapshot, &topology, settings),
-        diagnostics: lint::World { snapshot, topology: &topology }.diagnostics(),
+        diagnostics: told(lint::World { snapshot, topology: &topology }, look),
         topology: plain(&topology),
     }
 }
 
-pub(super) fn of_engine(world: &World) -> Seen {
-    Seen { topology: plain(world.topology()), desired: world.desired(), diagnostics: world.lint().diagnostics() }
+pub(super) fn of_engine(world: &World, look: Look) -> Seen {
+    Seen { topology: plain(world.topology()), desired: world.desired(), diagnostics: told(world.lint(), look) }
+}
+
+fn told(world: lint::World<'_>, look: Look) -> Vec<Diagnostic> {
+    if look == Look::Close { world.diagnostics() } else { Vec::new() }
 }
 
 /// Says what differs first, rather than everything.
@@ -115,6 +130,19 @@ pub(super) fn assert_same(found: &Seen, expected: &Seen, context: &dyn Fn() -> S
     first("policies", &a.policies, &b.policies, context);
     first("diagnostics", &a.diagnostics, &b.diagnostics, context);
     first("lint", &found.diagnostics, &expected.diagnostics, context);
+}
+
+/// Asks both ways who serves requests at each Gateway.
+pub(super) fn check_routing(world: &World, requests: &[Request]) {
+    for gateway in world.snapshot().gateways.keys() {
+        let router = Router::compile(world.snapshot(), world.topology(), gateway);
+        for request in requests {
+            let expected = router.as_ref().map(|router| router.route(request));
+            assert_eq!(world.route(gateway, request), expected, "{gateway} {request:?}");
+        }
+    }
+    let nowhere = Key::new("nowhere", "edge");
+    assert!(requests.iter().all(|request| world.route(&nowhere, request).is_none()));
 }
 
 /// Says what a delta forgot or made up.

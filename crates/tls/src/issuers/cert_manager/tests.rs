@@ -9,7 +9,7 @@ fn certificate() -> Certificate {
         secret: Key::new("infra", "edge-tls"),
         dns_names: vec!["a.test".into(), "b.test".into()],
         listeners: Vec::new(),
-        routes: Vec::new(),
+        routes: Default::default(),
         issuer: None,
         policy: None,
     }
