@@ -399,3 +399,17 @@ fn a_namespace_narrows_the_answer() {
     assert!(!status.contains("\"one\""), "{status}");
     assert_eq!(said(&["plan", "-n", "a", "-f", "-"]), said(&["plan", "--namespace", "a", "-f", "-"]));
 }
+
+#[test]
+fn the_gateway_of_a_request_may_be_named_as_kubectl_names_it() {
+    let world = world(&["a"]);
+    for words in ["--gateway infra/edge", "--gateway edge -n infra", "-n infra", ""] {
+        let answer = run(&format!("route -f - {words} --port 80 -o json http://a.example.org/"), &world);
+        assert!(answer.output.contains("HTTPRoute/infra/a"), "{words}: {}{}", answer.output, answer.errors);
+    }
+    for (words, said) in [("--gateway edge", "add --namespace"), ("-n shop", "no Gateway of namespace shop")] {
+        let answer = run(&format!("route -f - {words} --port 80 http://a.example.org/"), &world);
+        assert_eq!(answer.exit, 2, "{words}");
+        assert!(answer.errors.contains(said), "{words}: {}", answer.errors);
+    }
+}

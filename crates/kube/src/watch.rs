@@ -67,6 +67,8 @@ pub enum Told {
     Heard(Kind),
     /// The kind is installed in this version, or it is not.
     Installed(Kind, Option<Str>),
+    /// The kind may be watched, or it may only be listed, and why.
+    Watch(Kind, Option<Error>),
     /// Something failed; unset where it concerns every kind. It is tried again.
     Trouble(Option<Kind>, Error),
 }

@@ -16,7 +16,6 @@ pub enum Exclusion {
 impl Exclusion {
     /// Reads an entry; the error is a clause that can follow the field's name.
     pub fn parse(text: &str) -> Result<Exclusion, String> {
-        let text = text.trim();
         let network = match text.split_once('/') {
             Some((address, length)) => Some(range(address, length).ok_or_else(|| unreadable(text))?),
             None => ip(text).map(|address| Exclusion::Network(address, full_length(address))),

@@ -20,6 +20,12 @@ catalog! {
     KIND_NOT_VISIBLE = "kind-not-visible" "GP0101" Warning ("", "")
         "A kind of object could not be listed, so nothing that depends on it is decided."
         "Grant the right that the message names, or install the kind; until then what is published is kept.";
+    KIND_NOT_WATCHED = "kind-not-watched" "GP0103" Warning ("", "")
+        "A kind of object may be listed and not watched, so its changes are seen late."
+        "Grant the verb `watch` on the resource that the message names; until then it is listed again and again.";
+    LIST_DOUBTED = "list-doubted" "GP0104" Warning ("", "")
+        "A list is suddenly empty, or older than what was seen before, so it is not believed yet."
+        "Find out whether the store of the API server was set back, or something between lies; what is published is kept meanwhile.";
     OBJECT_UNREADABLE = "object-unreadable" "GP0105" Error ("", "")
         "An object could not be understood and is left out."
         "Mend the field that the message names; the other objects are not affected.";

@@ -39,7 +39,9 @@ pub enum Observed {
     Stale,
     /// `Accepted: True`.
     Accepted,
-    /// `Accepted: False`, or `Unknown`.
+    /// `Accepted: Unknown`: seen, and not decided yet. Objects begin so.
+    Undecided,
+    /// `Accepted: False`.
     Refused,
 }
 
@@ -51,10 +53,11 @@ impl Observed {
             (Some(observed), Some(current)) => observed < current,
             _ => false,
         };
-        match (lags, accepted.is_true()) {
-            (true, _) => Observed::Stale,
-            (false, true) => Observed::Accepted,
-            (false, false) => Observed::Refused,
+        match &*accepted.status {
+            _ if lags => Observed::Stale,
+            "True" => Observed::Accepted,
+            "Unknown" => Observed::Undecided,
+            _ => Observed::Refused,
         }
     }
 }
@@ -73,7 +76,7 @@ pub fn decide(computed: Result<(), Reason>, observed: Observed, trust: Trust, sp
         (true, Ok(()), Observed::Refused) => Verdict::Unknown(reason::STATUS_REFUSED),
         (true, Err(_), Observed::Accepted) => Verdict::Unknown(reason::STATUS_DISAGREES),
         (true, Err(reason), _) => Verdict::No(reason),
-        (true, Ok(()), Observed::Silent) => Verdict::Unknown(reason::STATUS_MISSING),
+        (true, Ok(()), Observed::Silent | Observed::Undecided) => Verdict::Unknown(reason::STATUS_MISSING),
         (true, Ok(()), Observed::Stale) => Verdict::Unknown(reason::STATUS_STALE),
     }
 }
@@ -91,10 +94,12 @@ mod tests {
         let table = [
             // computed, observed, trusting, computing
             (Ok(()), Silent, unknown(reason::STATUS_MISSING), yes),
+            (Ok(()), Undecided, unknown(reason::STATUS_MISSING), yes),
             (Ok(()), Stale, unknown(reason::STATUS_STALE), yes),
             (Ok(()), Accepted, yes, yes),
             (Ok(()), Refused, unknown(reason::STATUS_REFUSED), yes),
             (Err(NO), Silent, no, no),
+            (Err(NO), Undecided, no, no),
             (Err(NO), Stale, no, no),
             (Err(NO), Accepted, unknown(reason::STATUS_DISAGREES), no),
             (Err(NO), Refused, no, no),
@@ -115,6 +120,8 @@ mod tests {
         accepted.observed_generation = Some(2);
         assert_eq!(Observed::of(&[accepted.clone()], Some(3)), Observed::Stale);
         assert_eq!(Observed::of(&[accepted.clone()], Some(2)), Observed::Accepted);
+        accepted.status = "Unknown".into();
+        assert_eq!(Observed::of(&[accepted.clone()], None), Observed::Undecided);
         accepted.status = "False".into();
         assert_eq!(Observed::of(&[accepted], None), Observed::Refused);
         assert_eq!(Observed::of(&[], None), Observed::Silent);

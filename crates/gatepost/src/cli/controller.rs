@@ -220,7 +220,7 @@ impl Controller {
         let writes = self.mode() == Mode::Act;
         let state = State::open(self.provider.state_dir(), writes)?.of_instance(instance(connection).await?);
         let listen = is_embedded.then_some(self.dns_addr);
-        let mut session = Session::of(flags, listen, writes, state, self.provider_of_cluster(connection))?;
+        let mut session = Session::of(flags, listen, writes, state, self.provider_of_cluster(connection, campaign))?;
         let permit = if is_embedded { Permit::new(None, self.freeze_file.clone()) } else { self.permit(campaign) };
         let is_fenced = matches!(self.provider.provider(), Some(ProviderFlag::Rfc2136 | ProviderFlag::Webhook));
         let owner = is_fenced.then(|| self.planning.owner());
@@ -229,12 +229,13 @@ impl Controller {
     }
 
     /// The providers that are no server of the network.
-    fn provider_of_cluster(&self, connection: &Connection) -> Option<Shared> {
+    fn provider_of_cluster(&self, connection: &Connection, campaign: &Option<Campaign>) -> Option<Shared> {
         match self.provider.provider() {
             None => Some(Nowhere::shared()),
             Some(ProviderFlag::Dnsendpoint) => {
                 let domains = self.publishing.domains();
-                Some(Arc::new(DnsEndpoints::new(connection.clone(), &self.controller_namespace, domains)))
+                let (namespace, permit) = (&self.controller_namespace, self.permit(campaign));
+                Some(Arc::new(DnsEndpoints::new(connection.clone(), namespace, domains, permit)))
             }
             Some(_) => None,
         }

@@ -23,9 +23,12 @@ pub(super) struct Route {
     url: String,
     #[command(flatten)]
     input: Input,
-    /// The Gateway, as NAMESPACE/NAME; needed where there are several
+    /// The Gateway, as NAMESPACE/NAME, or as NAME with --namespace; needed where there are several
     #[arg(long, value_name = "NAMESPACE/NAME")]
     gateway: Option<String>,
+    /// Namespace of the Gateway; of a cluster that shows no more, all that is read
+    #[arg(short = 'n', long, value_name = "NAMESPACE", env = "GATEPOST_NAMESPACE")]
+    namespace: Option<String>,
     /// The listener's port [default: that of the URL, else of its scheme]
     #[arg(long)]
     port: Option<u16>,
@@ -49,7 +52,7 @@ pub(super) struct Route {
 impl Route {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
         let request = self.asked()?;
-        let objects = Objects::read(&self.input)?;
+        let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
         super::warn_unreadable(&objects);
         let topology = objects.topology(&Default::default());
         let gateway = self.gateway(&topology)?;
@@ -98,15 +101,24 @@ impl Route {
     /// The Gateway that is meant: the one that is named, or the only one.
     fn gateway(&self, topology: &Topology) -> Result<Key, Failure> {
         match &self.gateway {
-            Some(name) => match name.split_once('/') {
-                Some((namespace, name)) => Ok(Key::new(namespace, name)),
-                None => Err(Failure::usage(format!("--gateway {name}: write NAMESPACE/NAME"))),
+            Some(name) => match (name.split_once('/'), &self.namespace) {
+                (Some((namespace, name)), _) => Ok(Key::new(namespace, name)),
+                (None, Some(namespace)) => Ok(Key::new(namespace.as_str(), name.as_str())),
+                (None, None) => {
+                    Err(Failure::usage(format!("--gateway {name}: write NAMESPACE/NAME, or add --namespace")))
+                }
             },
             None => {
-                let mut keys = topology.gateways.iter().filter(|(_, g)| g.is_in_scope()).map(|(key, _)| key);
-                match (keys.next(), keys.next()) {
-                    (Some(only), None) => Ok(only.clone()),
-                    (None, _) => Err(Failure::usage("there is no Gateway in the input")),
+                let is_meant =
+                    |key: &Key| self.namespace.as_ref().is_none_or(|namespace| **namespace == *key.namespace);
+                let in_scope = topology.gateways.iter().filter(|(_, g)| g.is_in_scope()).map(|(key, _)| key);
+                let mut keys = in_scope.filter(|key| is_meant(key));
+                match (keys.next(), keys.next(), &self.namespace) {
+                    (Some(only), None, _) => Ok(only.clone()),
+                    (None, _, Some(namespace)) => {
+                        Err(Failure::usage(format!("there is no Gateway of namespace {namespace} in the input")))
+                    }
+                    (None, _, None) => Err(Failure::usage("there is no Gateway in the input")),
                     _ => Err(Failure::usage("there are several Gateways: choose one with --gateway NAMESPACE/NAME")),
                 }
             }

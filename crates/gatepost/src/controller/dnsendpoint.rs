@@ -2,7 +2,9 @@
 //!
 //! It stands here and not among the providers of `dns`, because its server is the API server, which `dns` never sees. One
 //! object holds all record sets of one name. Only objects with our label are read, and every write names the version that
-//! was read, so that two writers cannot undo one another.
+//! was read, so that two writers cannot undo one another. A new leader puts the words of its term on every object when it
+//! first looks: whatever an older one sends later then names a version, and words, that no longer stand. An object that is
+//! made late cannot be refused so; the next pass finds it and takes it back.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +16,16 @@ use gatepost_kube::objects::{Stored, collection};
 use gatepost_kube::{Connection, Error as KubeError};
 use serde_json::{Value, json};
 
+use super::permit::Permit;
+
 /// What can be written.
 const TYPES: [RecordType; 4] = [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Txt];
 /// The label of our objects.
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "gatepost");
 /// The annotation with the name that an object is about.
 const NAME: &str = "gatepost.dev/name";
+/// The annotation with the words of the leader who wrote it.
+const TERM: &str = "gatepost.dev/term";
 
 /// DNSEndpoint objects in one namespace.
 #[derive(Debug)]
@@ -27,17 +33,18 @@ pub struct DnsEndpoints {
     connection: Connection,
     namespace: String,
     zones: Vec<Str>,
+    permit: Permit,
 }
 
 impl DnsEndpoints {
-    /// Objects in a namespace, for these domains; for all names where none are given.
-    pub fn new(connection: Connection, namespace: &str, domains: &[String]) -> DnsEndpoints {
+    /// Objects in a namespace, for these domains; for all names where none are given. The permit has the words of our term.
+    pub fn new(connection: Connection, namespace: &str, domains: &[String], permit: Permit) -> DnsEndpoints {
         let zone = |domain: &String| Str::from(domain.trim_matches('.').to_ascii_lowercase());
         let mut zones: Vec<Str> = domains.iter().map(zone).filter(|zone| !zone.is_empty()).collect();
         if zones.is_empty() {
             zones.push("".into());
         }
-        DnsEndpoints { connection, namespace: namespace.to_owned(), zones }
+        DnsEndpoints { connection, namespace: namespace.to_owned(), zones, permit }
     }
 
     fn folder(&self) -> String {
@@ -51,8 +58,27 @@ impl DnsEndpoints {
         Ok(all.into_iter().filter_map(|stored| Some((name_of(&stored.value)?.into(), stored))).collect())
     }
 
-    async fn content(&self, zone: &str) -> Result<ZoneContent> {
+    /// The same, each with the words of our term on it, where we lead. What somebody changes meanwhile is read again.
+    async fn fenced_objects(&self) -> Result<BTreeMap<Str, Stored>> {
         let objects = self.objects().await?;
+        let Some(words) = self.permit.words_now() else { return Ok(objects) };
+        let older: Vec<&Stored> =
+            objects.values().filter(|stored| term_of(&stored.value) != Some(words.as_str())).collect();
+        if older.is_empty() {
+            return Ok(objects);
+        }
+        let mark = json!({"metadata": {"annotations": {TERM: words}}});
+        for stored in older {
+            match stored.patch(&self.connection, &mark).await {
+                Err(error) if error.is_conflict() || error.is_not_found() => {}
+                done => _ = done.map_err(failure)?,
+            }
+        }
+        self.objects().await
+    }
+
+    async fn content(&self, zone: &str) -> Result<ZoneContent> {
+        let objects = self.fenced_objects().await?;
         let inside = objects.iter().filter(|(name, _)| is_in(name, zone));
         let sets: Vec<RecordSet> = inside.flat_map(|(_, stored)| sets(&stored.value)).collect();
         Ok(ZoneContent::new("", sets))
@@ -60,8 +86,13 @@ impl DnsEndpoints {
 
     async fn step(&self, step: &Step) -> Result<()> {
         let objects = self.objects().await?;
+        let words = self.permit.words_now();
         for name in names(step) {
             let stored = objects.get(&name);
+            if stored.is_some_and(|stored| words.is_some() && term_of(&stored.value) != words.as_deref()) {
+                let why = "another leader has written this DNSEndpoint since it was read".to_owned();
+                return Err(Error::new(Problem::Stale(why)).record(&*name));
+            }
             let found = stored.map(|stored| sets(&stored.value)).unwrap_or_default();
             let changes: Vec<&SetChange> =
                 step.changes.iter().chain(&step.markers).filter(|c| c.name == name).collect();
@@ -74,7 +105,10 @@ impl DnsEndpoints {
     async fn put(&self, name: &str, stored: Option<&Stored>, sets: &[RecordSet]) -> std::result::Result<(), KubeError> {
         match (stored, sets.is_empty()) {
             (None, true) => Ok(()),
-            (None, false) => self.connection.create(&self.folder(), &object(&self.namespace, name, sets)).await,
+            (None, false) => {
+                let words = self.permit.words_now();
+                self.connection.create(&self.folder(), &object(&self.namespace, name, sets, words.as_deref())).await
+            }
             (Some(stored), true) => stored.delete(&self.connection).await,
             (Some(stored), false) => stored.patch(&self.connection, &json!({"spec": spec(sets)})).await.map(drop),
         }
@@ -150,6 +184,10 @@ fn is_in(name: &str, zone: &str) -> bool {
     zone.is_empty() || name == zone || name.strip_suffix(zone).is_some_and(|rest| rest.ends_with('.'))
 }
 
+fn term_of(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/annotations")?.get(TERM)?.as_str()
+}
+
 fn name_of(object: &Value) -> Option<&str> {
     object.pointer("/metadata/annotations")?.get(NAME)?.as_str()
 }
@@ -196,12 +234,16 @@ fn endpoint(set: &RecordSet) -> Value {
     endpoint
 }
 
-fn object(namespace: &str, name: &str, sets: &[RecordSet]) -> Value {
+fn object(namespace: &str, name: &str, sets: &[RecordSet], words: Option<&str>) -> Value {
+    let mut annotations = json!({NAME: name});
+    if let Some(words) = words {
+        annotations[TERM] = words.into();
+    }
     json!({
         "apiVersion": "externaldns.k8s.io/v1alpha1", "kind": "DNSEndpoint",
         "metadata": {
             "namespace": namespace, "name": object_name(name),
-            "labels": {LABEL.0: LABEL.1}, "annotations": {NAME: name},
+            "labels": {LABEL.0: LABEL.1}, "annotations": annotations,
         },
         "spec": spec(sets),
     })
@@ -251,9 +293,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_is_read() {
-        let written = object("infra", "*.example.org", &[a("192.0.2.1")]);
+        let written = object("infra", "*.example.org", &[a("192.0.2.1")], Some("term=1"));
         assert_eq!(sets(&written), [a("192.0.2.1")]);
-        assert_eq!(name_of(&written), Some("*.example.org"));
+        assert_eq!((name_of(&written), term_of(&written)), (Some("*.example.org"), Some("term=1")));
         assert!(written["metadata"]["name"].as_str().unwrap().starts_with("gatepost-example-org-"));
     }
 

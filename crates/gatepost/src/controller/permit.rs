@@ -1,8 +1,8 @@
 //! Whether a write may go out at this moment, asked with every single write.
 //!
 //! Three things must hold: we lead, nobody has frozen writing, and, where the provider checks preconditions, the zone still
-//! carries the words of our term. Those words are the fence: a new leader writes its own first, so that whatever an older
-//! one sends later, however long it was paused, is refused by the server itself.
+//! carries the words of our term. Those words are the fence: a new leader writes its own when it first looks at a zone, so that
+//! whatever an older one sends later, however long it was paused, is refused by the server itself.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -63,6 +63,11 @@ impl Permit {
         })
     }
 
+    /// The words of our term, while we may write.
+    pub(super) fn words_now(&self) -> Option<String> {
+        self.words().filter(|_| self.refusal().is_none())
+    }
+
     /// The words of our term.
     pub(crate) fn words(&self) -> Option<String> {
         let standing = self.standing.as_ref()?.borrow();
@@ -94,11 +99,9 @@ impl Guarded {
         if let Some(why) = self.permit.refusal() {
             return refused(steps, zone, &why);
         }
-        let (Some(label), Some(words)) = (&self.label, self.permit.words()) else {
+        let Some((name, value)) = self.permit.words().and_then(|words| self.fence(zone, &words)) else {
             return self.inner.write(zone, steps).await;
         };
-        let name: Str = format!("{label}.{zone}").into();
-        let value: Str = format!("\"heritage=gatepost,{words}\"").into();
         if let Err(error) = self.raise(zone, &name, &value).await {
             return steps.iter().map(|_| Err(error.clone())).collect();
         }
@@ -106,6 +109,27 @@ impl Guarded {
         let mut steps = steps.to_vec();
         steps.iter_mut().for_each(|step| step.guards.push(guard.clone()));
         self.inner.write(zone, &steps).await
+    }
+
+    /// Reads a zone. Where an older leader has put its words there, ours go in first: from then on nothing changes that it may
+    /// still send, and what it has sent by then is read.
+    async fn looked_at(&self, zone: &str) -> Result<ZoneContent> {
+        let content = self.inner.read(zone).await?;
+        let fence = self.permit.words_now().and_then(|words| self.fence(zone, &words));
+        let Some((name, value)) = fence else { return Ok(content) };
+        let is_fence = |set: &&gatepost_core::plan::RecordSet| set.name == name && set.kind == RecordType::Txt.into();
+        let is_older = content.sets().iter().find(is_fence).is_some_and(|set| set.values != [value.clone()]);
+        // Who cannot raise the fence cannot write either, and is told so then.
+        if is_older && self.raise(zone, &name, &value).await.is_ok() {
+            return self.inner.read(zone).await;
+        }
+        Ok(content)
+    }
+
+    /// Name and value of the record that holds the words of a term; nothing where zones are not fenced.
+    fn fence(&self, zone: &str, words: &str) -> Option<(Str, Str)> {
+        let label = self.label.as_ref()?;
+        Some((format!("{label}.{zone}").into(), format!("\"heritage=gatepost,{words}\"").into()))
     }
 
     /// Puts the words of our term into the zone, unless they are there.
@@ -155,7 +179,7 @@ impl Provider for Guarded {
     }
 
     fn read<'a>(&'a self, zone: &'a str) -> Call<'a, Result<ZoneContent>> {
-        self.inner.read(zone)
+        Box::pin(self.looked_at(zone))
     }
 
     fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use gatepost_core::model::Kind;
 use gatepost_core::plan::Verb;
+use gatepost_core::reason::KIND_NOT_WATCHED;
 use gatepost_core::snapshot::{Change, Visibility};
 use gatepost_kube::Error;
 use gatepost_kube::lease::{CONFIRM, Standing};
@@ -76,6 +77,11 @@ impl Log {
             Told::Installed(kind, Some(version)) => {
                 info!(kind = kind.as_str(), version = &**version, "kind is installed")
             }
+            Told::Watch(kind, Some(error)) => {
+                let reason = KIND_NOT_WATCHED.name();
+                warn!(kind = kind.as_str(), reason, error = %error, "kind may be listed and not watched; it is listed again and again");
+            }
+            Told::Watch(kind, None) => info!(kind = kind.as_str(), "kind is watched again"),
             Told::Trouble(kind, trouble) => {
                 self.numbers.troubles += 1;
                 warn!(kind = kind.map(Kind::as_str), error = %trouble, "the API server refuses or fails; it is asked again");
@@ -228,6 +234,13 @@ impl Log {
         notes.extend(self.waiting());
         notes.extend(self.unfitting(permit));
         notes.extend(view.hidden().into_iter().map(|(kind, why)| format!("{kind} objects are not visible: {why}")));
+        let row = KIND_NOT_WATCHED.row();
+        let unwatched = view.unwatched().iter();
+        notes.extend(
+            unwatched.map(|(kind, why)| {
+                format!("{kind} objects are listed, not watched: {why} [{} {}]", row.code, row.name)
+            }),
+        );
         let old = view.ages().into_iter().filter(|(_, age)| *age > OLD);
         notes.extend(old.map(|(kind, age)| format!("{kind} objects were last heard of {} s ago", age.as_secs())));
         notes.extend(view.absent().iter().map(|kind| format!("{kind} is not installed")));

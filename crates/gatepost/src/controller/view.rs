@@ -26,6 +26,8 @@ pub struct View {
     versions: BTreeMap<Kind, Str>,
     heard: BTreeMap<Kind, Instant>,
     absent: Vec<Kind>,
+    /// Kinds that may only be listed, and why.
+    unwatched: BTreeMap<Kind, String>,
 }
 
 impl View {
@@ -42,6 +44,7 @@ impl View {
             versions: BTreeMap::new(),
             heard: BTreeMap::new(),
             absent: Vec::new(),
+            unwatched: BTreeMap::new(),
         }
     }
 
@@ -67,6 +70,11 @@ impl View {
                 if !self.absent.contains(&kind) {
                     self.absent.push(kind);
                 }
+                false
+            }
+            Told::Watch(kind, refusal) => {
+                self.unwatched.remove(&kind);
+                self.unwatched.extend(refusal.map(|error| (kind, error.problem.to_string())));
                 false
             }
             Told::Trouble(..) => false,
@@ -103,6 +111,11 @@ impl View {
             Visibility::NotVisible(why) => Some((*kind, why.to_string())),
         };
         self.kinds.iter().filter_map(why).collect()
+    }
+
+    /// Kinds that may be listed and not watched, and why.
+    pub fn unwatched(&self) -> &BTreeMap<Kind, String> {
+        &self.unwatched
     }
 
     /// Kinds that are not installed.

@@ -1,7 +1,10 @@
 //! From one end to the other: objects come, change and go, and the zone follows.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use gatepost_testkit::servers::kube::proxy::{Fault, Proxy};
 use gatepost_testkit::servers::kube::{ADMIN, Setup};
 use gatepost_testkit::{Failed, Trial};
 
@@ -13,7 +16,9 @@ use super::bed::{
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("a policy reads well with kubectl, and its status is written only when it changes", policy_is_read),
+        trial("what may be excluded is the same in files and in a cluster", exclusions_agree),
         trial("records become DNSEndpoint objects for external-dns", dns_endpoints),
+        trial("scenario 47: a DNSEndpoint that a paused leader would delete late is kept", late_endpoint),
         trial("scenario 89: observe mode writes nothing, neither to the zone nor to the API server", observes),
         trial("a controller ends within ten seconds and gives its Lease up", ends),
     ]
@@ -73,6 +78,47 @@ fn policy_is_read() -> Result<(), Failed> {
     Ok(())
 }
 
+/// What may be excluded is the same in files and in a cluster.
+fn exclusions_agree() -> Result<(), Failed> {
+    let cluster = cluster(&Setup::default())?;
+    let long = format!("{}.example.org", vec!["x".repeat(57); 4].join("."));
+    let longest = format!("{}{long}.", "y".repeat(253 - long.len() - 1) + ".");
+    let entries = [
+        "192.0.2.1",
+        "2001:db8::/32",
+        "A.lb.example.net.",
+        "lb.1a",
+        "1a",
+        "a.b",
+        "10.0.0.0/33",
+        "10.0.0.0/08",
+        "300.1.1.1",
+        "::ffff:192.0.2.1",
+        "a.1",
+        "a.1.",
+        "*.example.org",
+        " a.b",
+        "a..b",
+        "-a.b",
+        "a_b.c",
+        ".",
+        "a.b..",
+        &longest,
+    ];
+    let program = gatepost_testkit::program::Program::at(env!("CARGO_BIN_EXE_gatepost"));
+    for entry in entries {
+        let policy = format!(
+            "apiVersion: gatepost.dev/v1alpha1\nkind: DNSPolicy\nmetadata: {{namespace: infra, name: dns}}\n\
+             spec: {{targetRef: {{group: gateway.networking.k8s.io, kind: Gateway, name: edge}}, excludeAddresses: ['{entry}']}}\n"
+        );
+        let said = program.run(&["check", "-f", "-"].map(str::to_owned), &policy)?.output;
+        let in_files = !said.contains("spec.excludeAddresses");
+        let in_cluster = cluster.feed(&["apply", "--server-side", "--dry-run=server", "-f", "-"], &policy);
+        assert_eq!(in_files, in_cluster.is_ok(), "{entry}: {said} {in_cluster:?}");
+    }
+    Ok(())
+}
+
 const DNS_ENDPOINT_CRD: &str = "\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -112,6 +158,44 @@ fn dns_endpoints() -> Result<(), Failed> {
     until("both change", || endpoints() == ["*.example.org A [192.0.2.2]", "www.example.org A [192.0.2.2]"], log);
     cluster.delete("httproute/web", "shop")?;
     until("one goes", || endpoints() == ["*.example.org A [192.0.2.2]"], log);
+    Ok(())
+}
+
+/// A delete that is on its way when leadership changes arrives late at the API server.
+fn late_endpoint() -> Result<(), Failed> {
+    let cluster = cluster(&Setup::default())?;
+    cluster.install_text(DNS_ENDPOINT_CRD)?;
+    let words = ["--provider", "dnsendpoint", "--policy", "sync", "--lease-duration", "3s", "--identity"];
+    let proxy = Proxy::start(&cluster)?;
+    let (is_held, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (held, tell) = (is_held.clone(), caught.clone());
+    proxy.judge(move |path| {
+        let is_write = held.load(Ordering::Relaxed) && path.contains("/dnsendpoints/");
+        tell.fetch_or(is_write, Ordering::Relaxed);
+        if is_write { Fault::Late(Duration::from_secs(15)) } else { Fault::Pass }
+    });
+    let first = Controller::start(&proxy.kubeconfig(), &[&words[..], &["first"]].concat());
+    for name in ["a", "k"] {
+        route(&cluster, name, &format!("{name}.example.org"))?;
+    }
+    let names = || cluster.kubectl(&["get", "dnsendpoints", "-n", "gatepost", "-o", "name"]).unwrap_or_default();
+    until("both are there", || names().lines().count() == 2, || first.log());
+    is_held.store(true, Ordering::Relaxed);
+    cluster.delete("httproute/a", "shop")?;
+    until("the delete is on its way", || caught.load(Ordering::Relaxed), || first.log());
+    first.signal("STOP");
+    route(&cluster, "a", "a.example.org")?;
+    let second = Controller::start(&cluster.kubeconfig(ADMIN), &[&words[..], &["second"]].concat());
+    second.says("\"message\":\"leading\"");
+    let is_delete = |(verb, _, path): &(String, String, String)| verb == "delete" && path.contains("/dnsendpoints/");
+    let before = names();
+    assert_eq!(before.lines().count(), 2, "{before}");
+    until("the delete has arrived", || cluster.writes().iter().any(is_delete), || second.log());
+    let writes = cluster.writes();
+    assert_eq!(names(), before, "{writes:?}");
+    let is_create = |(verb, ..): &&(String, String, String)| verb == "create";
+    let made = writes.iter().filter(is_create).filter(|(_, _, path)| path.contains("/dnsendpoints")).count();
+    assert_eq!(made, 2, "none had to be made again: {writes:?}");
     Ok(())
 }
 

@@ -72,13 +72,14 @@ impl Bed {
 fn asked(server: SocketAddr) -> Vec<String> {
     let (host, port) = (format!("@{}", server.ip()), server.port().to_string());
     let mut command = Command::new("dig");
-    command.args(["+noall", "+answer", "+time=1", "+tries=1", "-p", &port, &host]);
+    command.args(["+noall", "+answer", "+time=5", "+tries=3", "-p", &port, &host]);
     for name in NAMES {
         let name = format!("{}.example.org", if name == "any" { "below.any" } else { name });
         command.args([&*name, "A", &name, "AAAA"]);
     }
     let said = command.output().map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default();
-    let words = said.lines().map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|words| words.len() > 4);
+    let lines = said.lines().filter(|line| !line.starts_with(';'));
+    let words = lines.map(|line| line.split_whitespace().collect::<Vec<_>>()).filter(|words| words.len() > 4);
     let line = |words: Vec<&str>| format!("{} {}", words[0], words[4]).replace(".example.org. ", " ");
     let mut found: Vec<String> = words.map(line).map(|line| line.replace("below.any ", "*.any ")).collect();
     found.sort();

@@ -38,6 +38,8 @@ pub(super) struct Follow {
     heard: Instant,
     /// What it last said instead of an answer.
     trouble: Option<String>,
+    /// Whether the kind may only be listed.
+    is_unwatched: bool,
     pause: Duration,
 }
 
@@ -80,6 +82,7 @@ impl Follow {
             sight: not_read_yet(),
             heard,
             trouble: None,
+            is_unwatched: false,
             pause: PAUSE,
         }
     }
@@ -214,6 +217,7 @@ impl Follow {
                 Ok(End::Forgotten) => return Ok(()),
                 Err(error) if error.is_gone() => return Ok(()),
                 Err(error) if error.is_forbidden() => {
+                    self.may_watch(Some(error.clone())).await?;
                     self.complain(error).await?;
                     sleep(self.settings.relist).await;
                     return Ok(());
@@ -244,6 +248,7 @@ impl Follow {
             Ok(lines) => lines,
             Err(error) => return Ok(Err(error)),
         };
+        self.may_watch(None).await?;
         self.hear().await?;
         let mut version = version.to_owned();
         loop {
@@ -320,6 +325,15 @@ impl Follow {
         self.trouble = None;
         self.show(Visibility::Complete).await?;
         self.say(Told::Heard(self.kind)).await
+    }
+
+    /// Tells whether the kind may be watched, where that is new.
+    async fn may_watch(&mut self, refusal: Option<Error>) -> Going<()> {
+        let is_refused = refusal.is_some();
+        if std::mem::replace(&mut self.is_unwatched, is_refused) != is_refused {
+            self.say(Told::Watch(self.kind, refusal)).await?;
+        }
+        Ok(())
     }
 
     /// Tells of a failure, and keeps its words.

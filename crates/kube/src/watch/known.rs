@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gatepost_core::model::{Key, Kind, ObjectRef};
+use gatepost_core::reason::LIST_DOUBTED;
 use gatepost_core::snapshot::Change;
 use tokio::time::Instant;
 
@@ -38,7 +39,8 @@ impl Known {
             return None;
         }
         let since = *self.doubted_since.get_or_insert(now);
-        why.filter(|_| now.duration_since(since) < patience)
+        let row = LIST_DOUBTED.row();
+        why.filter(|_| now.duration_since(since) < patience).map(|why| format!("{why} [{} {}]", row.code, row.name))
     }
 
     fn oddity(&self, listing: &Listing) -> Option<String> {

@@ -69,7 +69,7 @@ fn set_back() -> Result<(), Failed> {
     }
     follower.until("the late route is there", |f| f.has_route("back", "late"));
     cluster.restore()?;
-    follower.until("older data are doubted", |f| f.hidden(Kind::HttpRoute).contains("set back"));
+    follower.until("older data are doubted", |f| f.hidden(Kind::HttpRoute).contains("set back [GP0104 list-doubted]"));
     assert!(follower.has_route("back", "late") && !follower.lost("late"));
     follower.until("older data are believed in the end", |f| f.sees(Kind::HttpRoute) && !f.has_route("back", "late"));
     assert!(follower.has_route("back", "one"));
@@ -102,6 +102,7 @@ fn not_watched() -> Result<(), Failed> {
     cluster.apply(&(namespace("watch") + &route("watch", "one", "one.example.org")))?;
     let mut follower = Follower::start(&cluster, "limited", impatient(&[Kind::HttpRoute]));
     follower.until("it is said at once", |f| f.told.iter().any(|told| is_refused(told, "cannot watch")));
+    assert!(follower.told.iter().any(|told| matches!(told, Told::Watch(Kind::HttpRoute, Some(_)))));
     assert!(follower.sees(Kind::HttpRoute) && follower.has_route("watch", "one"));
     cluster.apply(&route("watch", "two", "two.example.org"))?;
     cluster.delete("httproute/one", "watch")?;

@@ -35,10 +35,10 @@ pub struct DnsPolicySpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(extend("x-kubernetes-validations" = [{
-    "rule": "isIP(self) || isCIDR(self) || self.matches('^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?\\\\.)*[A-Za-z]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?$')",
+    "rule": "isIP(self) || isCIDR(self) || (self.matches('^([A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?\\\\.)*[A-Za-z0-9]([-A-Za-z0-9]{0,61}[A-Za-z0-9])?\\\\.?$') && !self.matches('(^|\\\\.)[0-9]+\\\\.?$'))",
     "message": "must be an IP address, a range such as 10.0.0.0/8, or a hostname",
 }]))]
-pub struct ExcludedAddress(#[schemars(length(min = 1, max = 253))] pub String);
+pub struct ExcludedAddress(#[schemars(length(min = 1, max = 254))] pub String);
 
 /// How addresses are probed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -150,8 +150,9 @@ fn severity(observed: Observed) -> usize {
     match observed {
         Observed::Accepted => 0,
         Observed::Silent => 1,
-        Observed::Stale => 2,
-        Observed::Refused => 3,
+        Observed::Undecided => 2,
+        Observed::Stale => 3,
+        Observed::Refused => 4,
     }
 }
 
@@ -213,6 +214,10 @@ impl Opinion {
                 let message =
                     format!("the status of {object} says Accepted: {}, {}: {}", c.status, c.reason, c.message);
                 message.trim_end_matches([':', ' ']).to_owned()
+            }
+            (Observed::Undecided, Some(c)) => {
+                let message = format!("the status of {object} says Accepted: Unknown, {}: {}", c.reason, c.message);
+                format!("{}; it is not decided yet", message.trim_end_matches([':', ' ', '.']))
             }
             (Observed::Stale, _) => format!("the status of {object} speaks of an older generation"),
             (Observed::Accepted, _) => format!("the status of {object} says Accepted, against our own judgement"),
