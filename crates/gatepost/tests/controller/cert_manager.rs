@@ -7,7 +7,7 @@ use gatepost_testkit::servers::cert_manager::{CertManager, install, trial};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 use gatepost_tls::chain::{Chain, Leaf};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::bed::{Controller, accept, accept_route, cluster, until};
 
@@ -250,11 +250,6 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
         waits.contains("clusterissuer.cert-manager.io \"nobody\" not found [GP0613 certificate-pending]"),
         "{waits}"
     );
-    refuse(&cluster, "edge-tls-1")?;
-    comes_to("a refusal is told", &cluster, &controller, || {
-        let told = told(&cluster);
-        told.contains("certificate-order-failed") && told.contains("the zone is not ours")
-    });
     cluster.apply(&policy("issuerRef: {kind: ClusterIssuer, name: authority}, duration: 48h"))?;
     let lifetime = || held(&cluster).map_or(0, |leaf| leaf.lifetime() / 3600);
     comes_to("the authority issues", &cluster, &controller, || names(&cluster) == "a.example.org" && lifetime() == 48);
@@ -265,21 +260,6 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
     let works = explained(&cluster)?;
     assert!(works.contains("infra/edge-tls is to hold a.example.org\n    held         a.example.org until"), "{works}");
     assert!(works.contains("    renewal      about ") && !works.contains("has no certificate"), "{works}");
-    Ok(())
-}
-
-/// What an issuer writes on a request that it will not fulfil.
-fn refuse(cluster: &Cluster, request: &str) -> Result<(), Failed> {
-    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
-        let time = "2026-01-01T00:00:00Z";
-        json!({"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": time})
-    };
-    let conditions = [
-        condition("Approved", "True", "cert-manager.io", "approved"),
-        condition("Ready", "False", "Failed", "the zone is not ours"),
-    ];
-    let status = json!({"conditions": conditions, "failureTime": "2026-01-01T00:00:00Z"});
-    cluster.set_status(&format!("certificaterequest/{request}"), "infra", &status)?;
     Ok(())
 }
 
