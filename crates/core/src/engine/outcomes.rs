@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::Engine;
 use super::due::Due;
 use super::links::Teller;
-use crate::desired::strict::{Bid, Contribution, Decision, Ledger, SecretDecision, Wish, decide_name, decide_secret};
+use crate::desired::strict::{Ask, Bid, Contribution, Decision, Ledger, SecretDecision, decide_name, decide_secret};
 use crate::model::{Key, Kind, ObjectRef, Route};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
@@ -97,14 +97,11 @@ impl Engine {
         let mut claimants: Vec<&Arc<Contribution>> =
             self.links.secrets.of(secret).filter_map(|id| self.links.contribution(id)).collect();
         claimants.sort_by(|a, b| by_object(&a.route, &b.route));
-        let mut wishes: Vec<(&Route, &Wish)> = Vec::new();
-        for contribution in claimants {
-            let all = contribution.rest().into_iter().flat_map(|rest| &rest.wishes);
-            let about = all.filter(|wish| wish.secrets().any(|key| key == secret));
-            wishes.extend(about.map(|wish| (&*contribution.route, wish)));
-        }
+        let asks = claimants.iter().enumerate().flat_map(|(place, contribution)| contribution.asks(place as u32));
+        let mut asks: Vec<Ask<'_>> = asks.filter(|ask| ask.is_about(secret)).collect();
+        asks.sort_by(|a, b| a.name.cmp(b.name));
         let limit = self.world.settings.certificate_names;
-        (!wishes.is_empty()).then(|| decide_secret(limit, secret, &wishes))
+        (!asks.is_empty()).then(|| decide_secret(limit, secret, &asks))
     }
 
     /// Reports on the policies that are due.

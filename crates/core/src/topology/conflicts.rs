@@ -32,30 +32,50 @@ pub(super) fn find_overlaps(listeners: &mut [ListenerState]) {
         listener.is_accepted() && matches!(listener.spec().protocol, Protocol::Https | Protocol::Tls)
     };
     let tls: Vec<usize> = (0..listeners.len()).filter(|place| is_tls(&listeners[*place])).collect();
-    let mut named: HashMap<(u16, Str), Vec<usize>> = HashMap::new();
+    let mut named: HashMap<(u16, Shape<'_>), Few<usize>> = HashMap::new();
     for place in &tls {
         let listener = &listeners[*place];
-        named.entry((listener.spec().port, listener.hostname.text().clone())).or_default().push(*place);
+        named.entry((listener.spec().port, Shape::of(listener.hostname.as_str()))).or_default().push(*place);
     }
-    for place in tls {
-        let (port, hostname) = (listeners[place].spec().port, listeners[place].hostname.clone());
-        let around = containers(hostname.as_str());
-        let same = around.filter_map(|name| named.get(&(port, name.into()))).flatten();
-        let other = same.copied().find(|other| *other != place);
-        if let Some(other) = other {
-            let (id, other_id) = (listeners[place].id, listeners[other].id);
-            listeners[place].overlaps = Some(other_id);
-            listeners[other].overlaps.get_or_insert(id);
+    let other = |place: usize| {
+        let listener = &listeners[place];
+        let around = containers(listener.hostname.as_str());
+        let same = around.filter_map(|name| named.get(&(listener.spec().port, name))).flatten();
+        same.copied().find(|other| *other != place)
+    };
+    let pairs: Vec<(usize, usize)> = tls.iter().filter_map(|place| Some((*place, other(*place)?))).collect();
+    for (place, other) in pairs {
+        let (id, other_id) = (listeners[place].id, listeners[other].id);
+        listeners[place].overlaps = Some(other_id);
+        listeners[other].overlaps.get_or_insert(id);
+    }
+}
+
+/// A hostname, taken apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Shape<'a> {
+    Precise(&'a str),
+    /// What stands behind `*.`.
+    Wildcard(&'a str),
+    Any,
+}
+
+impl<'a> Shape<'a> {
+    fn of(name: &'a str) -> Self {
+        match name.strip_prefix("*.") {
+            Some(base) => Shape::Wildcard(base),
+            None if name == "*" => Shape::Any,
+            None => Shape::Precise(name),
         }
     }
 }
 
 /// Every hostname that contains `name`, itself first: `a.b.c` gives `a.b.c`, `*.b.c`, `*.c`, `*`.
-fn containers(name: &str) -> impl Iterator<Item = String> + '_ {
+fn containers(name: &str) -> impl Iterator<Item = Shape<'_>> {
     let base = name.strip_prefix("*.").unwrap_or(name);
-    let suffixes = base.match_indices('.').map(move |(i, _)| format!("*{}", &base[i..]));
-    let star = (name != "*").then(|| "*".to_owned());
-    std::iter::once(name.to_owned()).chain(suffixes).chain(star)
+    let suffixes = base.match_indices('.').map(move |(i, _)| Shape::Wildcard(&base[i + 1..]));
+    let star = (name != "*").then_some(Shape::Any);
+    std::iter::once(Shape::of(name)).chain(suffixes).chain(star)
 }
 
 type Clash = (usize, Conflict);

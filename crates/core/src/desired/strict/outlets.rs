@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::addresses::{self, Resolved};
+use super::addresses::{self, Resolved, Targets};
 use super::certificates::{self, Terms};
 use super::selection::{Selected, gateway_object};
 use super::verdicts::{self, Opinion};
@@ -24,8 +24,10 @@ use crate::topology::{ClassState, GatewayState, Hall, ListenerId, ListenerKey, L
 /// What a listener decides for every route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outlet {
-    /// Which listener, and its place among others.
-    pub(super) seat: Arc<Seat>,
+    /// Which listener.
+    pub(super) id: ListenerId,
+    /// Its name, and its place among others.
+    pub(super) seat: Seat,
     /// The Gateway or ListenerSet that the settings leave out, and why.
     pub(super) left_out: Option<(ObjectRef, String)>,
     /// Why it carries nothing by our own judgement, if so.
@@ -61,6 +63,8 @@ pub(crate) struct Outlet {
 pub(crate) struct Seat {
     /// Its name.
     pub(super) key: ListenerKey,
+    /// The same as a list, which records of one listener share.
+    pub(super) alone: List<ListenerKey>,
     /// Age and name of the policy that governs.
     pub(super) policy: Option<(i64, Key)>,
     /// Age and name of its Gateway; the name is empty where there is none.
@@ -75,6 +79,18 @@ pub(crate) struct Seat {
     pub(super) wildcard: Option<Hostname>,
 }
 
+impl Outlet {
+    /// What a route without targets of its own is answered with, where it can be.
+    pub(super) fn usual_targets(&self) -> Option<&Arc<Targets>> {
+        self.usual.as_ref()?.targets.as_ref().ok()
+    }
+
+    /// The Secrets whose certificates are to have the names of routes at this listener, sorted.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
+        self.terms.iter().flat_map(|terms| terms.secrets())
+    }
+}
+
 impl Seat {
     /// The order of claims by policy: those under one first, by its age.
     pub(super) fn by_policy(&self, other: &Seat) -> Ordering {
@@ -84,6 +100,11 @@ impl Seat {
     /// The order of listeners of one Gateway.
     pub(super) fn by_precedence(&self, other: &Seat) -> Ordering {
         self.set.cmp(&other.set).then(self.index.cmp(&other.index))
+    }
+
+    /// The order of listeners of all Gateways.
+    pub(super) fn by_gateway(&self, other: &Seat) -> Ordering {
+        self.gateway.1.cmp(&other.gateway.1).then_with(|| self.by_precedence(other))
     }
 
     /// The Gateway.
@@ -98,7 +119,7 @@ pub(crate) struct Outlets(Arc<Vec<Arc<HallOutlets>>>);
 
 /// The outlets of one Gateway, or of a refused set, by slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HallOutlets(Vec<Option<Outlet>>);
+pub(crate) struct HallOutlets(Vec<Option<Arc<Outlet>>>);
 
 impl Outlets {
     /// Those of every listener.
@@ -114,8 +135,13 @@ impl Outlets {
         std::mem::replace(&mut halls[hall as usize], outlets)
     }
 
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Outlet>> {
+        self.0.iter().flat_map(|hall| hall.0.iter().flatten())
+    }
+
     /// That of one listener.
-    pub(super) fn at(&self, id: ListenerId) -> &Outlet {
+    pub(super) fn at(&self, id: ListenerId) -> &Arc<Outlet> {
         // Outlets are made for every listener of a topology.
         self.0[id.hall as usize].at(id.slot).expect("the outlet of a listener of this topology")
     }
@@ -125,7 +151,7 @@ impl HallOutlets {
     /// Those of the listeners that are judged together.
     pub(crate) fn of(context: Context<'_>, hall: &Hall) -> Self {
         let mut maker = Maker { context, gateway: None, set: None, addresses: Vec::new() };
-        HallOutlets(hall.slots().map(|slot| slot.map(|listener| maker.outlet(listener))).collect())
+        HallOutlets(hall.slots().map(|slot| slot.map(|listener| Arc::new(maker.outlet(listener)))).collect())
     }
 
     /// How many slots there are.
@@ -134,7 +160,7 @@ impl HallOutlets {
     }
 
     /// That of one listener.
-    pub(crate) fn at(&self, slot: u32) -> Option<&Outlet> {
+    pub(crate) fn at(&self, slot: u32) -> Option<&Arc<Outlet>> {
         self.0.get(slot as usize)?.as_ref()
     }
 }
@@ -153,6 +179,7 @@ impl Maker<'_> {
     fn outlet(&mut self, listener: &ListenerState) -> Outlet {
         let Context { base, policies } = self.context;
         let gateway = verdicts::gateway_of(base.topology, listener);
+        let spoken = verdicts::status_index(listener);
         let policy = policies.dns.governing(listener.id);
         let addresses = gateway.map(|gateway| self.addresses(&gateway.gateway, policy.map(|policy| &**policy)));
         let (teller, target_key, targets) = self.told(listener, gateway);
@@ -164,16 +191,17 @@ impl Maker<'_> {
             }
         };
         Outlet {
-            seat: Arc::new(seat(base, listener, gateway, policy.map(|policy| &**policy))),
+            id: listener.id,
+            seat: seat(base, listener, gateway, policy.map(|policy| &**policy)),
             left_out: self.left_out(listener, gateway),
             computed: verdicts::computed(base, listener),
-            opinion: verdicts::of_listener_side(listener, gateway),
+            opinion: verdicts::of_listener_side(listener, spoken, gateway),
             speaks: gateway.is_some_and(|state| !state.gateway.status.conditions.is_empty()),
             controller: gateway.and_then(|state| match &state.class {
                 ClassState::Known(controller) => Some(controller.clone()),
                 _ => None,
             }),
-            waits_for_secret: verdicts::waits_for_secret(listener),
+            waits_for_secret: verdicts::waits_for_secret(listener, spoken),
             policy: policy.cloned(),
             ungoverned: ungoverned(self.context, listener, policy.is_some()),
             teller,
@@ -235,8 +263,10 @@ fn seat(base: Base<'_>, listener: &ListenerState, gateway: Option<&GatewayState>
         let (created, key) = meta.seniority();
         (created, key.clone())
     };
+    let key = listener.key();
     Seat {
-        key: listener.key(),
+        alone: [key.clone()].into(),
+        key,
         policy: policy.map(|policy| age(&policy.meta)),
         gateway: gateway.map_or_else(|| (0, Key::new("", "")), |state| age(&state.gateway.meta)),
         set: match &listener.owner {
