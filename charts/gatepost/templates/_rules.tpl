@@ -30,6 +30,14 @@
 - {"apiGroups":["externaldns.k8s.io"],"resources":["dnsendpoints"],"verbs":["get","list","watch","create","patch","delete"]}
 {{- end }}
 {{- end }}
+{{- define "gatepost.rules.certificates" -}}
+{{- if has (.Values.settings.issuer | default "") (list "embedded" "acme") }}
+- {"apiGroups":[""],"resources":["secrets"],"verbs":["get","create","patch"]}
+{{- end }}
+{{- end }}
 {{- define "gatepost.rules.own" -}}
 - {"apiGroups":["coordination.k8s.io"],"resources":["leases"],"verbs":["get","create","update","patch"]}
+{{- if has (.Values.settings.issuer | default "") (list "embedded" "acme") }}
+- {"apiGroups":[""],"resources":["secrets"],"verbs":["get","create","patch"]}
+{{- end }}
 {{- end }}

@@ -18,6 +18,7 @@ mod cover;
 mod diff;
 mod digest;
 pub mod follow;
+pub mod futile;
 pub mod intent;
 pub mod labels;
 pub mod layout;
@@ -244,8 +245,10 @@ fn fill(plan: &mut Plan, question: Question<'_>, zones: &[zone::Zone<'_>], wishe
         let after = draft.after.iter().cloned().collect();
         steps::build(draft, settings).map(|step| (step, after))
     });
-    plan.steps = order::arrange(built.collect(), zones);
+    let (built, futile): (Vec<_>, Vec<_>) = built.partition(|(step, _)| !settings.is_futile(step));
+    plan.steps = order::arrange(built, zones);
     plan.held = book.held;
+    plan.held.extend(futile.iter().map(|(step, _)| step.futile()));
     plan.ours = book.ours;
 }
 

@@ -156,12 +156,28 @@ fn want(certificate: &Certificate, desired: &Desired, snapshot: &Snapshot) -> Wa
 /// Puts what became of certificates into the reports on TLSPolicies: a hostname is served when a certificate that holds it is
 /// there, not when one is wanted.
 pub fn reflect(desired: &mut Desired, snapshot: &Snapshot, states: &[State]) {
+    reflect_by(desired, snapshot, |secret, hostname| obstacle(secret, hostname, states));
+}
+
+/// The same where nothing is known of any certificate that is to be made here, and why.
+pub fn withhold(desired: &mut Desired, snapshot: &Snapshot, reason: reason::Reason, why: &str) {
+    reflect_by(desired, snapshot, |secret, _| issued_elsewhere(secret).or_else(|| Some((reason, why.to_owned()))));
+}
+
+/// Why a name has no certificate: a row of the catalog, and words.
+type Obstacle = Option<(reason::Reason, String)>;
+
+fn reflect_by(
+    desired: &mut Desired,
+    snapshot: &Snapshot,
+    obstacle: impl Fn(&Certificate, &HostnameReport) -> Obstacle,
+) {
     let by_listener = secrets_by_listener(desired);
     for report in desired.policies.iter_mut().filter(|report| report.policy.kind == Kind::TlsPolicy) {
         let before = report.hostnames.clone();
         for hostname in report.hostnames.iter_mut().filter(|hostname| hostname.state == HostnameState::Served) {
             let secrets = by_listener.get(&hostname.listener.to_string());
-            let obstacle = secrets.into_iter().flatten().find_map(|secret| obstacle(secret, hostname, states));
+            let obstacle = secrets.into_iter().flatten().find_map(|secret| obstacle(secret, hostname));
             if let Some((reason, message)) = obstacle {
                 hostname.state = HostnameState::Pending(reason);
                 hostname.message = message;
@@ -195,14 +211,18 @@ fn note(policy: &ObjectRef, snapshot: &Snapshot) -> String {
     Algorithm::of(part("algorithm"), part("size")).err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-fn obstacle(secret: &Certificate, hostname: &HostnameReport, states: &[State]) -> Option<(reason::Reason, String)> {
-    if !is_own(secret) {
-        let issuer = secret.issuer.as_ref().map(|issuer| format!("{} {}", issuer.kind, issuer.name));
-        let why = format!("{} is to issue it, which is not done from here", issuer.unwrap_or_default());
-        return Some((reason::ISSUER_UNUSABLE, why));
-    }
-    let state = states.iter().find(|state| state.secret == secret.secret)?;
-    state.obstacle(&hostname.hostname)
+fn obstacle(secret: &Certificate, hostname: &HostnameReport, states: &[State]) -> Obstacle {
+    issued_elsewhere(secret).or_else(|| match states.iter().find(|state| state.secret == secret.secret) {
+        Some(state) => state.obstacle(&hostname.hostname),
+        None => Some((reason::CERTIFICATE_PENDING, "its Secret has not been looked at yet".to_owned())),
+    })
+}
+
+/// Says who issues a certificate that is not made by this program.
+fn issued_elsewhere(secret: &Certificate) -> Obstacle {
+    let issuer = secret.issuer.as_ref().filter(|_| !is_own(secret))?;
+    let why = format!("{} {} is to issue it, which is not done from here", issuer.kind, issuer.name);
+    Some((reason::ISSUER_UNUSABLE, why))
 }
 
 fn secrets_by_listener(desired: &Desired) -> BTreeMap<String, Vec<Certificate>> {

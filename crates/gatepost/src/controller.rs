@@ -4,10 +4,10 @@
 //! is one write. Nothing is written by who does not lead, while somebody has frozen writing, or in observe mode, which is
 //! the mode until a policy is set; all three are asked again with every single write ([`permit`]).
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gatepost_core::topology::Topology;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_kube::Connection;
 use gatepost_kube::lease::{Campaign, Standing};
 use gatepost_kube::watch::Watching;
@@ -15,11 +15,12 @@ use tokio::sync::watch;
 
 use crate::apply::Mode;
 use crate::cli::Failure;
-use crate::run::{Pass, Seen};
+use crate::run::Pass;
 
 pub mod dnsendpoint;
 pub mod permit;
 mod report;
+pub mod secrets;
 mod told;
 mod view;
 
@@ -55,9 +56,14 @@ const TICK: Duration = Duration::from_secs(1);
 /// What runs a pass: the session of the command line.
 pub trait Passes {
     /// One pass over the line; who may not write only looks.
-    fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> impl Future<Output = Result<Pass, Failure>>;
-    /// Whose Gateways are looked at.
-    fn scope(&self) -> &gatepost_core::topology::Scope;
+    fn pass(
+        &mut self,
+        world: &World,
+        problems: &[Diagnostic],
+        may_write: bool,
+    ) -> impl Future<Output = Result<Pass, Failure>>;
+    /// When the next pass is due though nothing changed, in seconds since 1970: an order goes on, a certificate is to be renewed.
+    fn wake(&self) -> Option<i64>;
     /// Whether anything is to be written at all.
     fn mode(&self) -> Mode;
 }
@@ -95,7 +101,7 @@ impl Controller {
                     () = &mut stop => break,
                     done = work => done?,
                 }
-                clock.ended();
+                clock.ended(passes.wake());
             }
             self.post(&log);
         }
@@ -118,11 +124,10 @@ impl Controller {
         reporter: &mut report::Reporter,
         log: &mut told::Log,
     ) -> Result<(), Failure> {
-        let topology = Arc::new(Topology::build(&self.view.snapshot, passes.scope()));
+        let world = self.view.settle();
         let problems = self.view.problems();
-        let seen = Seen { snapshot: &self.view.snapshot, topology: &topology, problems: &problems };
         let refusal = self.permit.refusal();
-        let pass = passes.pass(seen, refusal.is_none()).await?;
+        let pass = passes.pass(&world, &problems, refusal.is_none()).await?;
         log.pass(&pass, refusal.as_deref());
         if passes.mode() == Mode::Act && self.permit.refusal().is_none() {
             let troubles = reporter.report(&self.view, &pass, &self.permit).await;
@@ -168,11 +173,13 @@ struct Clock {
     /// Since when something is new.
     new_since: Option<Instant>,
     last: Option<Instant>,
+    /// When something goes on by itself.
+    wake: Option<Instant>,
 }
 
 impl Clock {
     fn new(interval: Duration) -> Clock {
-        Clock { interval, new_since: Some(Instant::now()), last: None }
+        Clock { interval, new_since: Some(Instant::now()), last: None, wake: None }
     }
 
     fn dirty(&mut self) {
@@ -183,15 +190,19 @@ impl Clock {
         self.new_since = None;
     }
 
-    fn ended(&mut self) {
-        self.last = Some(Instant::now());
+    fn ended(&mut self, wake: Option<i64>) {
+        let now = Instant::now();
+        let seconds = |wake: i64| u64::try_from(wake.saturating_sub(crate::certificates::now())).unwrap_or(0);
+        // Clocks may be set, so nobody sleeps for longer than the interval.
+        self.wake = wake.map(|wake| now + Duration::from_secs(seconds(wake)).min(self.interval));
+        self.last = Some(now);
     }
 
     fn due(&self) -> Instant {
         let spaced = self.last.map(|last| last + SPACING);
         let gathered = self.new_since.map(|since| since + QUIET);
         let compared = self.last.map(|last| last + self.interval.max(SPACING));
-        let wanted = [gathered, compared].into_iter().flatten().min().unwrap_or_else(Instant::now);
+        let wanted = [gathered, compared, self.wake].into_iter().flatten().min().unwrap_or_else(Instant::now);
         spaced.map_or(wanted, |spaced| wanted.max(spaced))
     }
 

@@ -10,6 +10,8 @@ use gatepost_core::model::{Kind, RouteKind};
 pub enum Place {
     /// In all namespaces.
     Everywhere,
+    /// In the namespaces that certificates are written to; everywhere where none are named.
+    Certificates,
     /// In the controller's own namespace.
     Own,
 }
@@ -29,13 +31,16 @@ pub enum Feature {
     LeaderElection,
     /// `--provider dnsendpoint`.
     DnsEndpoints,
+    /// `--issuer embedded` or `acme`: certificates in Secrets.
+    Secrets,
 }
 
 impl Feature {
     /// Every feature, in the order of the table.
     pub fn all() -> Vec<Feature> {
         let routes = RouteKind::ALL.into_iter().map(Feature::Routes);
-        let rest = [Feature::Policies, Feature::Events, Feature::LeaderElection, Feature::DnsEndpoints];
+        let rest =
+            [Feature::Policies, Feature::Events, Feature::LeaderElection, Feature::DnsEndpoints, Feature::Secrets];
         [Feature::Tree].into_iter().chain(routes).chain(rest).collect()
     }
 
@@ -48,6 +53,7 @@ impl Feature {
             Feature::Events => vec![EVENTS],
             Feature::LeaderElection => vec![LEASES],
             Feature::DnsEndpoints => vec![DNS_ENDPOINTS],
+            Feature::Secrets => vec![SECRETS, NOTES],
         }
     }
 }
@@ -90,6 +96,20 @@ const DNS_ENDPOINTS: Right = Right {
     verbs: OWNED,
     place: Place::Everywhere,
     cost: "no record is published",
+};
+
+// They are read by name, never listed or watched, and none is ever deleted.
+const SECRETS: Right = Right {
+    group: "",
+    resource: "secrets",
+    verbs: &["get", "create", "patch"],
+    place: Place::Certificates,
+    cost: "no certificate can be stored",
+};
+const NOTES: Right = Right {
+    place: Place::Own,
+    cost: "no certificate is ordered: orders, the account and the authority could not be remembered",
+    ..SECRETS
 };
 
 fn reading(kind: Kind, cost: &'static str) -> Right {
@@ -157,7 +177,10 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_never_asked_for() {
-        assert!(!all().iter().any(|right| right.resource == "secrets"));
+    fn secrets_belong_to_certificates_alone_and_are_never_listed() {
+        let features =
+            Feature::all().into_iter().filter(|f| f.rights().iter().any(|right| right.resource == "secrets"));
+        assert_eq!(features.collect::<Vec<_>>(), [Feature::Secrets]);
+        assert!(Feature::Secrets.rights().iter().all(|right| right.verbs == ["get", "create", "patch"]));
     }
 }

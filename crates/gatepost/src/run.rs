@@ -85,12 +85,14 @@ pub struct Pass {
     pub notes: Vec<String>,
     /// What is known of the certificates that are issued here.
     pub issuing: Vec<gatepost_tls::certifier::State>,
+    /// What happened to them.
+    pub news: Vec<gatepost_tls::certifier::News>,
 }
 
 impl Pass {
     /// This pass and the one that came right behind it, told as one.
     pub fn followed_by(self, next: Pass) -> Pass {
-        let (mut plan, mut outcome, mut notes) = (self.plan, self.outcome, self.notes);
+        let (mut plan, mut outcome, mut notes, mut news) = (self.plan, self.outcome, self.notes, self.news);
         let shift = plan.steps.len();
         let groups = plan.steps.iter().map(|step| step.group + 1).max().unwrap_or(0);
         plan.steps.extend(next.plan.steps.into_iter().map(|mut step| {
@@ -102,8 +104,9 @@ impl Pass {
         outcome.failed.extend(next.outcome.failed.into_iter().map(|(i, error)| (i + shift, error)));
         outcome.skipped.extend(next.outcome.skipped.into_iter().map(|i| i + shift));
         notes.extend(next.notes);
+        news.extend(next.news);
         let plan = Plan { steps: plan.steps, ..next.plan };
-        Pass { desired: next.desired, plan, outcome, unread: next.unread, notes, issuing: next.issuing }
+        Pass { desired: next.desired, plan, outcome, unread: next.unread, notes, issuing: next.issuing, news }
     }
 }
 
@@ -142,6 +145,7 @@ impl Line {
         let mut settings = self.planning.clone();
         settings.capabilities = provider.capabilities().plan;
         settings.recent_deletes = memory.recent_deletes();
+        settings.futile = memory.futile();
         let observed = observe::read(provider).await;
         let question = Question { seen, beside, memory, provider, settings: &settings };
         let mut decision = question.answer(desired, observed).await;
@@ -164,7 +168,7 @@ impl Line {
     pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
         let Decision { desired, plan, unread, notes, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
-        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new() }
+        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new() }
     }
 }
 

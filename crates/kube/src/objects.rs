@@ -103,8 +103,8 @@ pub async fn collection(connection: &Connection, folder: &str, selector: &str) -
         let words = format!("{folder}?limit=500&labelSelector={}{next}", selector.replace('=', "%3D"));
         let mut page = connection.get(&words).await?;
         for value in page["items"].as_array_mut().map(std::mem::take).unwrap_or_default() {
-            let text = |key: &str| value["metadata"][key].as_str().unwrap_or_default().to_owned();
-            found.push(Stored { path: format!("{folder}/{}", text("name")), version: text("resourceVersion"), value });
+            let path = format!("{folder}/{}", value["metadata"]["name"].as_str().unwrap_or_default());
+            found.push(Stored::of(&path, value));
         }
         match page["metadata"]["continue"].as_str().filter(|token| !token.is_empty()) {
             Some(token) => next = format!("&continue={token}"),
@@ -113,12 +113,38 @@ pub async fn collection(connection: &Connection, folder: &str, selector: &str) -
     }
 }
 
+/// Reads one object by its path; nothing where it is not there.
+pub async fn stored(connection: &Connection, path: &str) -> Result<Option<Stored>> {
+    match connection.get(path).await {
+        Ok(value) => Ok(Some(Stored::of(path, value))),
+        Err(error) if error.is_not_found() => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes an object in a collection; it is a conflict where one of that name is there.
+pub async fn make(connection: &Connection, folder: &str, name: &str, body: &Value) -> Result<Stored> {
+    let made = connection.send(Method::POST, &format!("{folder}?fieldManager={MANAGER}"), body).await?;
+    Ok(Stored::of(&format!("{folder}/{name}"), made))
+}
+
 impl Stored {
-    /// Changes fields, unless somebody changed the object since it was read.
-    pub async fn patch(&self, connection: &Connection, change: &Value) -> Result<()> {
+    fn of(path: &str, value: Value) -> Stored {
+        let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
+        Stored { path: path.to_owned(), version, value }
+    }
+
+    /// The same without what the object holds: enough to change it, and nothing to give away.
+    pub fn emptied(self) -> Stored {
+        Stored { value: Value::Null, ..self }
+    }
+
+    /// Changes fields, unless somebody changed the object since it was read; the object as it is then.
+    pub async fn patch(&self, connection: &Connection, change: &Value) -> Result<Stored> {
         let mut body = change.clone();
         body["metadata"]["resourceVersion"] = self.version.clone().into();
-        connection.merge(&self.path, &body).await.map(drop)
+        let value = connection.merge(&format!("{}?fieldManager={MANAGER}", self.path), &body).await?;
+        Ok(Stored::of(&self.path, value))
     }
 
     /// Deletes the object, unless somebody changed it since it was read.

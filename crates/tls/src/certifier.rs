@@ -68,8 +68,50 @@ pub struct Round {
     pub needs_publishing: bool,
     /// When the next round is due, in seconds since 1970.
     pub wake: Option<i64>,
-    /// What happened, for people: the Secret, and a sentence.
-    pub events: Vec<(Key, String)>,
+    /// What happened.
+    pub events: Vec<News>,
+}
+
+/// Something that happened to the certificate of a Secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    /// The Secret.
+    pub secret: Key,
+    /// What.
+    pub what: What,
+    /// The same as the end of a sentence that begins with the Secret.
+    pub text: String,
+}
+
+/// What may happen to a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// It was ordered.
+    Ordered,
+    /// It was issued and stored.
+    Issued,
+    /// Its order failed for good.
+    Failed,
+    /// Its order was let go, because it is no longer wanted as it was.
+    LetGo,
+    /// A step went wrong and is tried again.
+    Trouble,
+}
+
+impl What {
+    /// All of them.
+    pub const ALL: [What; 5] = [What::Ordered, What::Issued, What::Failed, What::LetGo, What::Trouble];
+
+    /// As shown to people and machines.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            What::Ordered => "ordered",
+            What::Issued => "issued",
+            What::Failed => "failed",
+            What::LetGo => "let-go",
+            What::Trouble => "trouble",
+        }
+    }
 }
 
 impl Certifier {
@@ -164,7 +206,8 @@ impl Certifier {
         for secret in secrets.into_iter().filter(|secret| !wants.contains_key(secret)) {
             self.book.close(&secret.to_string());
             self.book.write(&*self.notebook).await?;
-            round.events.push((secret, "let its order go: nobody wants the certificate any more".to_owned()));
+            let text = "let its order go: nobody wants the certificate any more".to_owned();
+            round.events.push(News { secret, what: What::LetGo, text });
         }
         Ok(())
     }

@@ -40,6 +40,8 @@ pub enum Holding {
     Unusable(String),
     /// A key pair.
     Pair(Leaf),
+    /// Something that somebody else looks after: who, and the pair, or why it cannot serve.
+    Foreign(String, std::result::Result<Leaf, String>),
 }
 
 /// What holds for all Secrets.
@@ -103,11 +105,16 @@ pub fn decide(
     now: i64,
 ) -> Decision {
     let case = Case::new(secret, want, held, ledger, rules, now);
-    match open {
-        Some(order) => case.open(order),
-        None => case.closed(),
+    match (held, open) {
+        (Holding::Foreign(..), Some(_)) => Decision::Abandon { because: "somebody else looks after it".to_owned() },
+        (Holding::Foreign(keeper, _), None) => case.foreign(keeper),
+        (_, Some(order)) => case.open(order),
+        (_, None) => case.closed(),
     }
 }
+
+/// After this many seconds it is looked again whether a Secret is still somebody else's.
+const LOOK_AGAIN: i64 = 60;
 
 struct Case<'a> {
     secret: String,
@@ -132,7 +139,7 @@ impl<'a> Case<'a> {
         now: i64,
     ) -> Case<'a> {
         let leaf = match held {
-            Holding::Pair(leaf) => Some(leaf),
+            Holding::Pair(leaf) | Holding::Foreign(_, Ok(leaf)) => Some(leaf),
             _ => None,
         };
         let kept = want.kept.iter().filter(|name| leaf.is_some_and(|leaf| leaf.names.contains(name)));
@@ -147,6 +154,18 @@ impl<'a> Case<'a> {
         match gone {
             Some(name) => Decision::Abandon { because: format!("`{name}` is no longer wanted") },
             None => Decision::Continue,
+        }
+    }
+
+    /// What is somebody else's is left alone, and its names count as long as it serves them.
+    fn foreign(&self, keeper: &str) -> Decision {
+        match (self.serving, self.missing().first()) {
+            (Some(leaf), None) => Decision::Keep { until: leaf.not_after },
+            (_, missing) => {
+                let lack = missing.map(|name| format!("`{name}` is not in it, and ")).unwrap_or_default();
+                let why = format!("{lack}{keeper}");
+                Decision::Wait { until: self.now + LOOK_AGAIN, reason: reason::CERTIFICATE_FOREIGN, why }
+            }
         }
     }
 
@@ -255,8 +274,10 @@ impl<'a> Case<'a> {
     fn because(&self, is_due: bool, missing: &[Str]) -> String {
         match (self.held, self.serving, missing.first()) {
             (Holding::Nothing, ..) => "there is none".to_owned(),
-            (Holding::Unusable(why), ..) => format!("what is there cannot serve: {why}"),
-            (Holding::Pair(_), None, _) => "what is there has expired".to_owned(),
+            (Holding::Unusable(why) | Holding::Foreign(_, Err(why)), ..) => {
+                format!("what is there cannot serve: {why}")
+            }
+            (Holding::Pair(_) | Holding::Foreign(..), None, _) => "what is there has expired".to_owned(),
             (_, _, Some(name)) => format!("`{name}` is not in it"),
             _ if is_due => "it is to be renewed".to_owned(),
             _ => "names in it are no longer wanted".to_owned(),

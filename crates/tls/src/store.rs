@@ -23,12 +23,21 @@ pub struct Pair {
     pub secret_key: String,
 }
 
+/// What is kept for a Secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The pair as it stands there, unjudged; or why it can be none: it is too large, or no text.
+    pub pair: std::result::Result<Pair, String>,
+    /// Who else looks after it, and what to do about that; then it is read and never replaced.
+    pub keeper: Option<String>,
+}
+
 /// Where key pairs are kept, by Secret.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// What is kept for a Secret, unjudged; nothing where there is none. What is too large to be one is an error.
-    fn read<'a>(&'a self, secret: &'a Key) -> Call<'a, Result<Option<Pair>>>;
+    /// What is kept for a Secret; nothing where there is none.
+    fn read<'a>(&'a self, secret: &'a Key) -> Call<'a, Result<Option<Kept>>>;
 
-    /// Replaces what is kept for a Secret.
+    /// Replaces what is kept for a Secret, unless somebody else looks after it.
     fn write<'a>(&'a self, secret: &'a Key, pair: &'a Pair) -> Call<'a, Result<()>>;
 }
 

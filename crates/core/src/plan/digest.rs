@@ -31,6 +31,18 @@ pub(super) fn of(plan: &Plan, intent: &Intent<'_>, observed: &Observed, settings
     hex(&hash.0.finish().as_ref()[..SHOWN])
 }
 
+/// The digest of a change of a name: what was there, and what its record sets become.
+pub(super) fn of_change(step: &Step) -> String {
+    let mut hash = Hash(Context::new(&SHA256));
+    hash.texts([&*step.zone, &step.name]);
+    step.changes.iter().for_each(|change| hash.change(change));
+    for marker in &step.markers {
+        hash.text(&marker.name);
+        hash.content(marker.old.as_ref());
+    }
+    hex(&hash.0.finish().as_ref()[..SHOWN])
+}
+
 /// A hash that is fed with values, each with its length, so that no two lists look the same.
 struct Hash(Context);
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Step;
 use super::layout::Layout;
 use super::seal::SealKey;
 use super::stamp::Instance;
@@ -27,6 +28,8 @@ pub struct Settings {
     pub adopt: BTreeSet<Str>,
     /// Record sets deleted a short while ago, by zone: the brake counts them too.
     pub recent_deletes: BTreeMap<Str, usize>,
+    /// Changes that were written in vain, by [`Step::mark`].
+    pub futile: BTreeSet<String>,
 }
 
 /// What may be written.
@@ -98,7 +101,13 @@ impl Settings {
             trust_unstamped: false,
             adopt: BTreeSet::new(),
             recent_deletes: BTreeMap::new(),
+            futile: BTreeSet::new(),
         }
+    }
+
+    /// Whether a change was written in vain before.
+    pub(super) fn is_futile(&self, step: &Step) -> bool {
+        !self.futile.is_empty() && step.mark().is_some_and(|mark| self.futile.contains(&mark))
     }
 
     /// The TXT registry, where that is how ownership is known.

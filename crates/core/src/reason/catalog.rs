@@ -240,6 +240,9 @@ catalog! {
     TARGET_UNRESOLVED = "target-unresolved" "GP0427" Warning ("", "")
         "The addresses behind a hostname address could not be found out, so what is published for its names is kept."
         "See to it that the resolver of the message answers for the hostname, or name another with `--resolver`.";
+    RECORD_PUT_BACK = "record-put-back" "GP0428" Warning ("", "")
+        "A record was written and still reads as before, so it is not written again for an hour."
+        "Ask for what the provider keeps (the message shows it), or find out who else writes the record.";
 
     // GP05: held by a brake.
     TOO_MANY_DELETES = "too-many-deletes" "GP0501" Error ("", "")

@@ -7,9 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::World;
 use gatepost_core::model::Kind;
 use gatepost_core::plan::Instance;
-use gatepost_core::topology::Scope;
+use gatepost_core::reason;
+use gatepost_core::snapshot::Origin;
 use gatepost_dns::provider::Shared;
 use gatepost_kube::lease::{Campaign, Candidacy};
 use gatepost_kube::objects::watched_kinds;
@@ -20,23 +23,30 @@ use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
 use super::flags::Publishing;
+use super::flags::issuer::IssuerFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Cluster, Ending, Failure};
 use crate::apply::Mode;
+use crate::certificates;
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Passes, View};
-use crate::run::{Pass, Seen};
+use crate::run::Pass;
 use crate::source::cluster::connect;
 use crate::state::State;
 use crate::web;
 
+mod desk;
+
+use desk::{Cabinet, Desk};
+
 /// Follow a cluster and publish exactly the hostnames that its routes serve
 ///
 /// Watches Gateways, ListenerSets, routes, grants, namespaces and policies, publishes every attached hostname through the
-/// provider that is named, writes the status of policies and Events on routes and Gateways. Writes nothing at all until
+/// provider that is named, puts certificates from the issuer that is named into the Secrets of listeners, writes the
+/// status of policies and Events on routes and Gateways. Writes nothing at all until
 /// --policy is set. Several replicas elect one writer by a Lease; the annotation gatepost.dev/freeze on that Lease, or the
 /// file of --freeze-file, stops all writes within seconds. `ready http=ADDRESS` on standard error says when it answers.
 #[derive(Args, Debug)]
@@ -79,6 +89,8 @@ pub(super) struct Controller {
     #[command(flatten)]
     provider: ProviderFlags,
     #[command(flatten)]
+    issuer: IssuerFlags,
+    #[command(flatten)]
     planning: PlanningFlags,
     #[command(flatten)]
     publishing: Publishing,
@@ -94,7 +106,8 @@ impl Controller {
         let connection = connect(&self.cluster.place()).await?;
         let mode = self.mode();
         let campaign = (mode == Mode::Act).then(|| self.candidacy().map(|c| c.start(&connection))).transpose()?;
-        let mut session = self.session(&connection, &campaign).await?;
+        let mut followed = self.followed(&connection, &campaign).await?;
+        let session = &mut followed.session;
         session.line.mode = mode;
         let listener = TcpListener::bind(self.http_addr)
             .await
@@ -107,7 +120,7 @@ impl Controller {
         let kinds = self.kinds();
         let controller = controller::Controller {
             watching: Watching::start(&connection, self.patience(&kinds)),
-            view: View::new(&kinds),
+            view: View::new(&kinds, session.engine(Origin::Cluster)),
             permit: self.permit(&campaign),
             campaign,
             identity: self.identity(),
@@ -116,7 +129,7 @@ impl Controller {
             connection,
         };
         tracing::info!(mode = ?mode, "begun");
-        controller.run(&mut session, super::serve::stopped()).await?;
+        controller.run(&mut followed, super::serve::stopped()).await?;
         tracing::info!("ended");
         Ok(Ending::Done)
     }
@@ -168,9 +181,25 @@ impl Controller {
         if name.is_empty() { "gatepost".to_owned() } else { name.to_owned() }
     }
 
+    /// The session, and the desk where certificates are made.
+    async fn followed(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Followed, Failure> {
+        let mut session = self.session(connection, campaign).await?;
+        if let Some(most) = self.issuer.most_names() {
+            session.line.publishing.certificate_names = most;
+        }
+        let (namespace, prefix) = (self.controller_namespace.clone(), self.lease.clone());
+        let cabinet = Cabinet { connection: connection.clone(), namespace, prefix, permit: self.permit(campaign) };
+        let desk = Desk::new(&self.issuer, session.places(self.flags()), cabinet)?;
+        Ok(Followed { session, desk })
+    }
+
+    fn flags(&self) -> Flags<'_> {
+        Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning }
+    }
+
     /// The session, with the provider behind the permit. The embedded server is every replica's own and needs no leader.
     async fn session(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Session, Failure> {
-        let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
+        let flags = self.flags();
         let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
         let writes = self.mode() == Mode::Act;
         let state = State::open(self.provider.state_dir(), writes)?.of_instance(instance(connection).await?);
@@ -196,30 +225,48 @@ impl Controller {
     }
 }
 
-impl Passes for Session {
-    async fn pass(&mut self, seen: Seen<'_>, may_write: bool) -> Result<Pass, Failure> {
-        let decision = self.decide_on(seen).await?;
-        // The embedded server is this replica's own; its provider asks for itself whether it may write.
-        let mode = self.line.mode;
-        if !may_write && self.local.is_none() {
-            self.line.mode = Mode::Observe;
+/// What follows a cluster: the line, and certificates beside it.
+struct Followed {
+    session: Session,
+    /// Where certificates are made; nothing where nobody issues any.
+    desk: Option<Desk>,
+}
+
+impl Passes for Followed {
+    async fn pass(&mut self, world: &World, problems: &[Diagnostic], may_write: bool) -> Result<Pass, Failure> {
+        let session = &mut self.session;
+        if let Some(desk) = &mut self.desk {
+            desk.prepare(session).await;
         }
-        let (pass, kept) = self.write(decision, &mut |_, _| ()).await;
-        self.line.mode = mode;
+        let decision = session.follow(world, problems).await?;
+        // The embedded server is this replica's own; its provider asks for itself whether it may write.
+        let mode = session.line.mode;
+        if !may_write && session.local.is_none() {
+            session.line.mode = Mode::Observe;
+        }
+        let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
+        session.line.mode = mode;
         if let Err(error) = kept {
             tracing::error!(error = %error, "--state-dir: what was written could not be kept");
+        }
+        match &mut self.desk {
+            Some(desk) => desk.certify(session, world.snapshot(), &mut pass).await,
+            None => certificates::withhold(&mut pass.desired, world.snapshot(), reason::ISSUER_UNUSABLE, NOBODY),
         }
         Ok(pass)
     }
 
-    fn scope(&self) -> &Scope {
-        &self.line.scope
+    fn wake(&self) -> Option<i64> {
+        self.desk.as_ref().and_then(Desk::wake)
     }
 
     fn mode(&self) -> Mode {
-        self.line.mode
+        self.session.line.mode
     }
 }
+
+/// What is in the way of every certificate where nobody issues.
+const NOBODY: &str = "nobody issues certificates: start the controller with --issuer";
 
 /// The instance of a cluster: all replicas in it, now and after any restart, are the same one.
 async fn instance(connection: &Connection) -> Result<Instance, Failure> {

@@ -17,6 +17,7 @@ use gatepost_dns::resolve::{self, Resolver};
 
 use super::Failure;
 
+pub(super) mod issuer;
 pub(super) mod issuing;
 pub(super) mod planning;
 pub(super) mod provider;

@@ -8,13 +8,14 @@ use gatepost_core::model::RouteKind;
 use gatepost_objects::render;
 use serde_json::{Value, json};
 
+use super::flags::issuer::IssuerFlag;
 use super::{Ending, Failure, flags};
 use crate::rights::{Feature, Place, Right};
 use crate::view::write_json;
 
 /// Print the roles that a controller with these features needs
 ///
-/// Nothing is granted for a feature that is off, no Secret can be read, and no rule has a wildcard.
+/// Nothing is granted for a feature that is off: without --issuer no Secret can be read, and no rule has a wildcard.
 /// For a cluster: gatepost rbac | kubectl apply -f -
 #[derive(Args, Debug)]
 pub(super) struct Rbac {
@@ -41,6 +42,12 @@ pub(super) struct Features {
     /// Where records go; only dnsendpoint needs rights of its own
     #[arg(long, value_enum, env = "GATEPOST_PROVIDER")]
     provider: Option<Provider>,
+    /// Where certificates come from
+    #[arg(long, value_enum, env = "GATEPOST_ISSUER")]
+    issuer: Option<IssuerFlag>,
+    /// Namespace whose Secrets may be written; may be repeated [default: all, where an issuer is set]
+    #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_CERTIFICATE_NAMESPACE", value_delimiter = ',')]
+    certificate_namespace: Vec<String>,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,18 +84,22 @@ impl Rbac {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"name": self.name, "namespace": self.features.controller_namespace}});
         let mut objects = vec![account];
-        objects.extend(self.role("", self.features.rules(Place::Everywhere)));
-        objects.extend(self.role(&self.features.controller_namespace, self.features.rules(Place::Own)));
+        objects.extend(self.role(&self.name, "", self.features.rules(Place::Everywhere)));
+        objects.extend(self.role(&self.name, &self.features.controller_namespace, self.features.rules(Place::Own)));
+        // In the controller's own namespace it stands beside the role of before.
+        let name = format!("{}-certificates", self.name);
+        for namespace in &self.features.certificate_namespace {
+            objects.extend(self.role(&name, namespace, self.features.rules(Place::Certificates)));
+        }
         objects
     }
 
     /// A role and its binding, in a namespace or, without one, everywhere; nothing where there are no rules.
-    fn role(&self, namespace: &str, rules: Vec<Value>) -> Vec<Value> {
+    fn role(&self, name: &str, namespace: &str, rules: Vec<Value>) -> Vec<Value> {
         if rules.is_empty() {
             return Vec::new();
         }
         let kind = if namespace.is_empty() { "ClusterRole" } else { "Role" };
-        let name = &self.name;
         let mut metadata = json!({"name": name});
         if !namespace.is_empty() {
             metadata["namespace"] = namespace.into();
@@ -106,9 +117,9 @@ impl Features {
     /// Every right that is needed, with the namespace it is needed in; nothing where it is needed everywhere.
     pub(super) fn rights(&self) -> Vec<(Right, Option<&str>)> {
         let own = Some(self.controller_namespace.as_str());
-        let places = [(Place::Everywhere, None), (Place::Own, own)];
+        let named = self.certificate_namespace.iter().map(|name| (Place::Certificates, Some(name.as_str())));
+        let places = [(Place::Everywhere, None), (Place::Own, own)].into_iter().chain(named);
         places
-            .into_iter()
             .flat_map(|(place, namespace)| self.rights_in(place).into_iter().map(move |right| (right, namespace)))
             .collect()
     }
@@ -117,6 +128,7 @@ impl Features {
         match feature {
             Feature::Routes(kind) => self.source.is_empty() || self.source.contains(&kind),
             Feature::DnsEndpoints => self.provider == Some(Provider::Dnsendpoint),
+            Feature::Secrets => matches!(self.issuer, Some(IssuerFlag::Embedded | IssuerFlag::Acme)),
             Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => true,
         }
     }
@@ -124,12 +136,20 @@ impl Features {
     /// The rights that hold in a place.
     fn rights_in(&self, place: Place) -> Vec<Right> {
         let features = Feature::all().into_iter().filter(|feature| self.is_on(*feature));
-        features.flat_map(Feature::rights).filter(|right| right.place == place).collect()
+        features.flat_map(Feature::rights).filter(|right| self.place(right) == place).collect()
     }
 
     /// The rules that hold in a place, one for each right.
     fn rules(&self, place: Place) -> Vec<Value> {
         self.rights_in(place).iter().map(rule).collect()
+    }
+
+    /// Where a right holds here: certificates go everywhere where no namespaces are named.
+    fn place(&self, right: &Right) -> Place {
+        match right.place {
+            Place::Certificates if self.certificate_namespace.is_empty() => Place::Everywhere,
+            place => place,
+        }
     }
 }
 
@@ -137,10 +157,11 @@ fn rule(right: &Right) -> Value {
     json!({"apiGroups": [right.group], "resources": [right.resource], "verbs": right.verbs})
 }
 
-/// The rules as templates of the chart: `gatepost.rules.everywhere` and `.own`.
+/// The rules as templates of the chart: `gatepost.rules.everywhere`, `.certificates` and `.own`.
 fn helm() -> String {
     let mut text = String::from("{{/* Written by `gatepost rbac -o helm`; `make bless` writes it anew. */}}\n");
-    for (place, name) in [(Place::Everywhere, "everywhere"), (Place::Own, "own")] {
+    let places = [(Place::Everywhere, "everywhere"), (Place::Certificates, "certificates"), (Place::Own, "own")];
+    for (place, name) in places {
         text.push_str(&format!("{{{{- define \"gatepost.rules.{name}\" -}}}}\n"));
         for feature in Feature::all() {
             let rights: Vec<_> = feature.rights().into_iter().filter(|right| right.place == place).collect();
@@ -170,6 +191,9 @@ fn condition(feature: Feature) -> Option<String> {
             Some(format!("or (not .Values.settings.source) (has {source:?} (.Values.settings.source | default list))"))
         }
         Feature::DnsEndpoints => Some("eq (.Values.settings.provider | default \"\") \"dnsendpoint\"".to_owned()),
+        Feature::Secrets => {
+            Some("has (.Values.settings.issuer | default \"\") (list \"embedded\" \"acme\")".to_owned())
+        }
     }
 }
 
@@ -197,6 +221,20 @@ mod tests {
         let cluster = resources(&plain[1]);
         assert!(cluster.contains(&"httproutes") && !cluster.contains(&"grpcroutes"));
         assert!(!plain.iter().any(|object| resources(object).iter().any(|r| ["secrets", "dnsendpoints"].contains(r))));
+    }
+
+    #[test]
+    fn secrets_of_named_namespaces_are_no_cluster_wide_right() {
+        let place = |object: &Value| format!("{} {}", object["kind"], object["metadata"]["namespace"]).replace('"', "");
+        let with_secrets = |objects: &[Value]| -> Vec<String> {
+            objects.iter().filter(|object| resources(object).contains(&"secrets")).map(place).collect()
+        };
+        let named = objects(&["--issuer", "acme", "--certificate-namespace", "infra,gatepost"]);
+        assert_eq!(with_secrets(&named), ["Role gatepost", "Role infra", "Role gatepost"]);
+        assert_eq!(with_secrets(&objects(&["--issuer", "embedded"])), ["ClusterRole null", "Role gatepost"]);
+        let identity = |o: &Value| format!("{} {}", place(o), o["metadata"]["name"]);
+        let names: std::collections::BTreeSet<_> = named.iter().map(identity).collect();
+        assert_eq!(names.len(), named.len(), "two objects have one name: {names:?}");
     }
 
     #[test]

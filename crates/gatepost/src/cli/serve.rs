@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use gatepost_core::engine::Engine;
+use gatepost_core::snapshot::Change;
 use gatepost_tls::certifier::State;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
@@ -98,7 +100,8 @@ impl Serve {
         let (changes, mut changed) = mpsc::unbounded_channel();
         let _watcher = watch::start(&self.input.files, changes)?;
         super::warn_unreadable(&objects);
-        let pass = pass(&mut session, &objects).await?;
+        let mut engine = session.engine(objects.snapshot().origin);
+        let pass = pass(&mut session, &mut engine, &objects).await?;
         let dns = session.local.as_ref().map(|local| local.server.address());
         let mut screen = screen::Screen::new(&self.input, session.line.mode);
         let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
@@ -115,7 +118,7 @@ impl Serve {
                 () = due(&session, wait) => false,
             };
             while changed.try_recv().is_ok() {}
-            let mut work = std::pin::pin!(self.again(out, &mut session, &board, &mut screen, is_new));
+            let mut work = std::pin::pin!(self.again(out, &mut session, &mut engine, &board, &mut screen, is_new));
             let pass = tokio::select! {
                 pass = &mut work => pass?,
                 () = &mut stop => {
@@ -134,6 +137,7 @@ impl Serve {
         &self,
         out: &mut dyn Write,
         session: &mut Session,
+        engine: &mut Engine,
         board: &web::Shared,
         screen: &mut screen::Screen,
         is_new: bool,
@@ -143,7 +147,7 @@ impl Serve {
             super::warn_unreadable(objects);
         }
         let pass = match read {
-            Ok(objects) => pass(session, &objects).await,
+            Ok(objects) => pass(session, engine, &objects).await,
             Err(failure) => Err(failure),
         };
         match pass {
@@ -165,14 +169,17 @@ impl Serve {
 /// One pass over the line.
 ///
 /// Orders that need other TXT values than before have them published at once, by further passes.
-async fn pass(session: &mut Session, objects: &Objects) -> Result<Pass, Failure> {
+async fn pass(session: &mut Session, engine: &mut Engine, objects: &Objects) -> Result<Pass, Failure> {
+    engine.apply(Change::between(engine.world().snapshot(), objects.snapshot()));
+    let world = engine.world();
     let mut last: Option<Pass> = None;
     for _ in 0..MOST_PASSES {
-        let decision = session.follow(objects).await?;
+        let decision = session.follow(&world, objects.problems()).await?;
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
         let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
         pass.notes.extend(unkept);
         let again = session.certify(objects.snapshot(), &mut pass).await;
+        pass.notes.extend(pass.news.iter().map(|news| format!("certificate {}: {}", news.secret, news.text)));
         if let Err(error) = &again {
             pass.notes.push(format!("certificates: {error}"));
         }
@@ -282,6 +289,7 @@ mod tests {
             unread: unread.iter().map(|text| (*text).to_owned()).collect(),
             notes: Vec::new(),
             issuing: Vec::new(),
+            news: Vec::new(),
         };
         let error = |retry_after| Error { retry_after, ..Error::new(Problem::Stale("x".to_owned())) };
         pass.outcome.failed.extend(failure.map(|wait| (0, error(wait))));

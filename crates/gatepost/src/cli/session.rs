@@ -6,16 +6,18 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use gatepost_core::desired::Desired;
-use gatepost_core::engine::Engine;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::{Engine, World};
 use gatepost_core::model::Str;
-use gatepost_core::snapshot::{Change, Snapshot};
+use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::embedded::Server;
 use gatepost_dns::provider::{Provider, Shared};
 use gatepost_dns::providers::embedded::Embedded;
 
 use super::Failure;
 use super::flags::Publishing;
-use super::flags::issuing::{IssuingFlags, Places};
+use super::flags::issuer::Places;
+use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlag, ProviderFlags};
 use crate::apply::{Mode, Progress};
@@ -38,8 +40,6 @@ pub(super) struct Session {
     pub(super) local: Option<Local>,
     /// The certificates, where somebody issues them.
     pub(super) certificates: Option<Certificates>,
-    /// What was decided so far, for who follows changes.
-    engine: Option<Box<Engine>>,
 }
 
 /// The embedded server.
@@ -111,32 +111,26 @@ impl Session {
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
         let beside = Beside::default();
-        Ok(Session { line, provider, state, beside, local, certificates: None, engine: None })
+        Ok(Session { line, provider, state, beside, local, certificates: None })
     }
 
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
         let topology = objects.topology(&self.line.scope);
-        self.decide_on(objects.seen(&topology)).await
-    }
-
-    /// The same on what was seen, however that came about.
-    pub(super) async fn decide_on(&self, seen: Seen<'_>) -> Result<Decision, Failure> {
+        let seen = objects.seen(&topology);
         let desired = self.line.desired(seen, &self.beside);
         self.compare(seen, desired).await
     }
 
-    /// The same for who follows changes: only what differs from the last time is decided again.
-    pub(super) async fn follow(&mut self, objects: &Objects) -> Result<Decision, Failure> {
-        let line = &self.line;
-        let engine = self.engine.get_or_insert_with(|| {
-            Box::new(Engine::new(line.publishing.clone(), line.scope.clone(), objects.snapshot().origin))
-        });
-        let changes = Change::between(engine.world().snapshot(), objects.snapshot());
-        engine.apply(changes);
-        let world = engine.world();
-        let desired = line.desired_in(&world, &self.beside);
-        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems: objects.problems() };
+    /// What decides about the objects of this session as they change.
+    pub(super) fn engine(&self, origin: Origin) -> Engine {
+        Engine::new(self.line.publishing.clone(), self.line.scope.clone(), origin)
+    }
+
+    /// What ought to exist against what does, for who follows changes with an engine.
+    pub(super) async fn follow(&self, world: &World, problems: &[Diagnostic]) -> Result<Decision, Failure> {
+        let desired = self.line.desired_in(world, &self.beside);
+        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems };
         self.compare(seen, desired).await
     }
 
@@ -152,16 +146,19 @@ impl Session {
         if let Some(most) = issuing.most_names() {
             self.line.publishing.certificate_names = most;
         }
+        self.certificates = issuing.open(self.places(flags)).await?;
+        self.beside = self.certificates.as_ref().map(Certificates::beside).unwrap_or_default();
+        Ok(())
+    }
+
+    /// Who is to answer challenges.
+    pub(super) fn places(&self, flags: Flags<'_>) -> Places {
         let servers = match &self.local {
             Some(local) => vec![local.server.address().to_string()],
             None => flags.provider.servers(),
         };
-        let resolvers = flags.publishing.resolvers();
-        let places =
-            Places { servers, zones: flags.provider.rfc2136_zones(), is_alone: self.local.is_some(), resolvers };
-        self.certificates = issuing.open(places).await?;
-        self.beside = self.certificates.as_ref().map(Certificates::beside).unwrap_or_default();
-        Ok(())
+        let resolvers = flags.publishing.resolvers().to_vec();
+        Places { servers, zones: flags.provider.rfc2136_zones(), is_alone: self.local.is_some(), resolvers }
     }
 
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
@@ -171,16 +168,20 @@ impl Session {
         if self.line.mode == Mode::Observe {
             return Ok(false);
         }
-        if pass.unread.is_empty() && pass.outcome.is_complete() {
-            certificates.forget_retired().await.map_err(|error| error.to_string())?;
-        }
-        let advanced = certificates.advance(&pass.desired, snapshot, certificates::now()).await;
+        let forgotten = match pass.unread.is_empty() && pass.outcome.is_complete() {
+            true => certificates.forget_retired().await,
+            false => Ok(()),
+        };
+        let advanced = match forgotten {
+            Ok(()) => certificates.advance(&pass.desired, snapshot, certificates::now()).await,
+            failed => failed,
+        };
         self.beside = certificates.beside();
-        advanced.map_err(|error| error.to_string())?;
         let round = certificates.round();
         certificates::reflect(&mut pass.desired, snapshot, &round.states);
         pass.issuing = round.states.clone();
-        pass.notes.extend(round.events.iter().map(|(secret, text)| format!("certificate {secret}: {text}")));
+        advanced.map_err(|error| error.to_string())?;
+        pass.news.extend(round.events.iter().cloned());
         Ok(round.needs_publishing)
     }
 

@@ -76,7 +76,7 @@ impl DnsEndpoints {
             (None, true) => Ok(()),
             (None, false) => self.connection.create(&self.folder(), &object(&self.namespace, name, sets)).await,
             (Some(stored), true) => stored.delete(&self.connection).await,
-            (Some(stored), false) => stored.patch(&self.connection, &json!({"spec": spec(sets)})).await,
+            (Some(stored), false) => stored.patch(&self.connection, &json!({"spec": spec(sets)})).await.map(drop),
         }
     }
 }

@@ -59,7 +59,7 @@ impl Permit {
     }
 
     /// The words of our term.
-    fn words(&self) -> Option<String> {
+    pub(crate) fn words(&self) -> Option<String> {
         let standing = self.standing.as_ref()?.borrow();
         standing.term.as_ref().map(|term| term.words.clone())
     }

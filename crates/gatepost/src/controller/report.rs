@@ -19,6 +19,8 @@ use super::View;
 use super::permit::Permit;
 use crate::run::Pass;
 
+mod issuance;
+
 /// Events of one pass; what does not fit is in the log, and in later passes.
 const MOST_EVENTS: usize = 50;
 /// Hostnames in a status; the rest is only counted.
@@ -105,9 +107,9 @@ impl Reporter {
 
 const PUBLISHED: &str = "HostnamePublished";
 
-/// What there is to tell: what was written, what failed, what is withheld, what is held.
+/// What there is to tell: what was written, what failed, what is withheld, what is held, what became of certificates.
 fn notes(pass: &Pass) -> Vec<(ObjectRef, Note)> {
-    let mut notes = Vec::new();
+    let mut notes = issuance::notes(pass);
     for (i, step) in pass.plan.steps.iter().enumerate() {
         let failed = pass.outcome.failed.get(&i);
         if failed.is_none() && !pass.outcome.written.contains(&i) {
@@ -158,8 +160,8 @@ fn warning(reason: &str, text: String) -> Note {
 
 fn generation(view: &View, policy: &ObjectRef) -> Option<i64> {
     match policy.kind {
-        Kind::DnsPolicy => view.snapshot.dns_policies.get(&policy.key)?.meta.generation,
-        Kind::TlsPolicy => view.snapshot.tls_policies.get(&policy.key)?.meta.generation,
+        Kind::DnsPolicy => view.snapshot().dns_policies.get(&policy.key)?.meta.generation,
+        Kind::TlsPolicy => view.snapshot().tls_policies.get(&policy.key)?.meta.generation,
         _ => None,
     }
 }

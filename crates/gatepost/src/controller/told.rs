@@ -18,6 +18,10 @@ use super::View;
 use super::permit::Permit;
 use crate::run::Pass;
 
+mod issuance;
+
+use issuance::Issuance;
+
 /// A kind that was not heard of for longer than this is told in `/readyz`; bookmarks come every minute.
 const OLD: Duration = Duration::from_secs(150);
 
@@ -33,6 +37,7 @@ pub(super) struct Log {
     failed: Option<String>,
     reports: Vec<String>,
     numbers: Numbers,
+    issuance: Issuance,
 }
 
 /// What is counted.
@@ -95,6 +100,7 @@ impl Log {
 
     pub(super) fn pass(&mut self, pass: &Pass, refusal: Option<&str>) {
         self.numbers.take(pass);
+        self.issuance.take(pass);
         self.unread = pass.unread.clone();
         self.failed = pass.outcome.failed.values().next().map(|error| error.to_string());
         let mut unwritten = BTreeSet::new();
@@ -171,6 +177,7 @@ impl Log {
         let old = view.ages().into_iter().filter(|(_, age)| *age > OLD);
         notes.extend(old.map(|(kind, age)| format!("{kind} objects were last heard of {} s ago", age.as_secs())));
         notes.extend(view.absent().iter().map(|kind| format!("{kind} is not installed")));
+        notes.extend(self.issuance.notes().iter().cloned());
         notes.extend(self.reports.iter().map(|trouble| format!("not reported: {trouble}")));
         notes
     }
@@ -199,6 +206,7 @@ impl Log {
         }
         text += &format!("# TYPE gatepost_step_failures counter\ngatepost_step_failures_total {}\n", numbers.failures);
         text += &format!("# TYPE gatepost_api_troubles counter\ngatepost_api_troubles_total {}\n", numbers.troubles);
+        text += &self.issuance.metrics();
         text += "# TYPE gatepost_kind_hidden gauge\n";
         for (kind, _) in view.hidden() {
             text += &format!("gatepost_kind_hidden{{kind=\"{kind}\"}} 1\n");

@@ -1,18 +1,26 @@
 //! What a cluster has told so far: objects, what is odd about them, versions of kinds, and how old each kind is.
+//!
+//! Changes are gathered, and decided about all at once when a pass asks for it. Nothing is decided here: the engine does.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::engine::{Engine, World};
 use gatepost_core::model::{Kind, ObjectRef, Str};
 use gatepost_core::snapshot::{Change, Snapshot, Visibility};
 use gatepost_kube::objects::Served;
-use gatepost_kube::watch::{Told, blank};
+use gatepost_kube::watch::{Told, blank, not_read_yet};
 
 /// What a cluster has told.
 pub struct View {
-    /// The objects.
-    pub snapshot: Snapshot,
+    engine: Engine,
+    /// What was told since the engine was asked last.
+    pending: Vec<Change>,
+    /// The objects as of then, and what was decided about them.
+    world: Arc<World>,
+    sights: BTreeMap<Kind, Visibility>,
     kinds: Vec<Kind>,
     problems: BTreeMap<ObjectRef, Vec<Diagnostic>>,
     versions: BTreeMap<Kind, Str>,
@@ -22,9 +30,13 @@ pub struct View {
 
 impl View {
     /// Nothing was told yet about any of these kinds.
-    pub fn new(kinds: &[Kind]) -> View {
+    pub fn new(kinds: &[Kind], engine: Engine) -> View {
+        let (blank, world) = (blank(kinds), engine.world());
         View {
-            snapshot: blank(kinds),
+            pending: Change::between(world.snapshot(), &blank),
+            sights: kinds.iter().map(|kind| (*kind, blank.visibility(*kind).clone())).collect(),
+            engine,
+            world,
             kinds: kinds.to_vec(),
             problems: BTreeMap::new(),
             versions: BTreeMap::new(),
@@ -38,7 +50,7 @@ impl View {
         match told {
             Told::Change(change, problems) => {
                 self.note(&change, problems);
-                self.snapshot.apply(change);
+                self.pending.push(change);
                 true
             }
             Told::Heard(kind) => {
@@ -61,6 +73,18 @@ impl View {
         }
     }
 
+    /// Decides about everything that was told so far.
+    pub fn settle(&mut self) -> Arc<World> {
+        self.engine.apply(std::mem::take(&mut self.pending));
+        self.world = self.engine.world();
+        self.world.clone()
+    }
+
+    /// The objects as of the last time.
+    pub fn snapshot(&self) -> &Snapshot {
+        self.world.snapshot()
+    }
+
     /// Whether every kind was read, or is known to be out of sight.
     pub fn is_read(&self) -> bool {
         self.unread().is_none()
@@ -68,13 +92,13 @@ impl View {
 
     /// A kind that was not read yet.
     pub fn unread(&self) -> Option<Kind> {
-        let is_unread = |kind: &&Kind| *self.snapshot.visibility(**kind) == gatepost_kube::watch::not_read_yet();
-        self.kinds.iter().find(is_unread).copied()
+        let unread = not_read_yet();
+        self.kinds.iter().find(|kind| self.sights.get(kind) == Some(&unread)).copied()
     }
 
     /// Kinds that are out of sight, and why.
     pub fn hidden(&self) -> Vec<(Kind, String)> {
-        let why = |kind: &Kind| match self.snapshot.visibility(*kind) {
+        let why = |kind: &Kind| match self.sights.get(kind)? {
             Visibility::Complete => None,
             Visibility::NotVisible(why) => Some((*kind, why.to_string())),
         };
@@ -99,9 +123,9 @@ impl View {
     /// Whether an object is there, as far as is known.
     pub fn knows(&self, object: &ObjectRef) -> bool {
         match object.kind {
-            Kind::Gateway => self.snapshot.gateways.contains_key(&object.key),
-            Kind::ListenerSet | Kind::XListenerSet => self.snapshot.listener_sets.contains_key(object),
-            kind if kind.is_route() => self.snapshot.routes.contains_key(object),
+            Kind::Gateway => self.snapshot().gateways.contains_key(&object.key),
+            Kind::ListenerSet | Kind::XListenerSet => self.snapshot().listener_sets.contains_key(object),
+            kind if kind.is_route() => self.snapshot().routes.contains_key(object),
             _ => false,
         }
     }
@@ -116,7 +140,10 @@ impl View {
         let object = match change {
             Change::Upsert(object) => object.object(),
             Change::Delete(object) => object.clone(),
-            Change::Sight(..) => return,
+            Change::Sight(kind, sight) => {
+                self.sights.insert(*kind, sight.clone());
+                return;
+            }
         };
         match problems.is_empty() {
             true => _ = self.problems.remove(&object),

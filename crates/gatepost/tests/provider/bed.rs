@@ -29,6 +29,7 @@ $ORIGIN example.net.
 ns1 3600 IN A 192.0.2.53
 lb 60 IN A 198.51.100.1
 lb 60 IN AAAA 2001:db8::51
+soon 1 IN A 198.51.100.3
 ";
 
 impl Bed {

@@ -10,10 +10,19 @@ use std::time::Duration;
 pub(crate) struct Fault {
     /// How the request begins.
     request: &'static str,
-    /// The whole answer.
-    answer: String,
+    /// What is answered.
+    answer: Reply,
     /// How often; always where unset.
     times: Option<usize>,
+}
+
+/// How a request is answered wrongly.
+#[derive(Clone, Debug)]
+enum Reply {
+    /// Wholly by the proxy.
+    Own(String),
+    /// By the server, and one text becomes another of the same length.
+    Altered(&'static str, &'static str),
 }
 
 /// The proxy; it ends with the test.
@@ -33,7 +42,13 @@ impl Fault {
         let length = body.len();
         let answer =
             format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}");
-        Fault { request, answer, times: None }
+        Fault { request, answer: Reply::Own(answer), times: None }
+    }
+
+    /// In the answers to all such requests one text becomes another of the same length.
+    pub(crate) fn altered(request: &'static str, from: &'static str, to: &'static str) -> Fault {
+        assert_eq!(from.len(), to.len());
+        Fault { request, answer: Reply::Altered(from, to), times: None }
     }
 }
 
@@ -54,7 +69,13 @@ impl Proxy {
                 let answer = match fault {
                     Some(fault) => {
                         fault.times = fault.times.map(|times| times - 1);
-                        fault.answer.clone().into_bytes()
+                        match &fault.answer {
+                            Reply::Own(answer) => answer.clone().into_bytes(),
+                            Reply::Altered(from, to) => {
+                                let answer = passed_on(upstream, &request);
+                                String::from_utf8_lossy(&answer).replace(from, to).into_bytes()
+                            }
+                        }
                     }
                     None => passed_on(upstream, &request),
                 };

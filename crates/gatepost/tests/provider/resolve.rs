@@ -1,6 +1,9 @@
 //! `--resolve-targets` (D24): addresses where no CNAME may stand, and what is kept when they cannot be found out.
 
+use std::time::{Duration, Instant};
+
 use super::bed::{Bed, run, world};
+use super::running::{Running, get};
 
 const TOP: &str = "--txt-prefix %{record_type}-owner.";
 
@@ -64,4 +67,26 @@ fn the_embedded_server_gets_addresses_too() {
     assert_eq!(answer.exit, 0, "{}{}", answer.output, answer.errors);
     assert!(answer.output.contains("+ example.org A 198.51.100.1"), "{}", answer.output);
     assert_eq!(run(&format!("plan --expect-no-changes {flags}"), &world).exit, 0, "it is kept for the next start");
+}
+
+/// `serve` asks again when the TTL of an answer has passed, though no file and no record has changed.
+#[test]
+fn addresses_are_refreshed_by_their_ttl() {
+    let Some(bed) = Bed::new() else { return };
+    bed.folder.file("objects/all.yaml", &world("soon.example.net", &["example.org"])).unwrap();
+    let served = Running::start(&format!(
+        "serve -f '{}' --http-addr 127.0.0.1:0 --dns-addr 127.0.0.1:0 --resolve-targets --resolver {}",
+        bed.folder.path().join("objects").display(),
+        bed.server.address
+    ));
+    let published = || get(served.address("http"), "/plan.json");
+    assert!(published().contains("198.51.100.3"), "{}", published());
+    let moved = ["update delete soon.example.net A", "update add soon.example.net 1 A 198.51.100.4"];
+    bed.server.edit("example.net", &moved).unwrap();
+    let end = Instant::now() + Duration::from_secs(120);
+    while !published().contains("198.51.100.4") {
+        assert!(Instant::now() < end, "the address never followed: {}", published());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(published().contains("198.51.100.3 becomes 198.51.100.4"), "{}", published());
 }

@@ -87,6 +87,31 @@ fn an_answer_that_is_none_is_no_empty_zone() {
     assert_eq!(run(&format!("plan --expect-no-changes {direct}"), &before).exit, 0);
 }
 
+/// Scenario 26: a provider keeps a TTL of its own and does not say so.
+#[test]
+fn scenario_26_what_a_provider_alters_is_rewritten_twice_and_then_told() {
+    let server = embedded();
+    let altered = Fault::altered("GET /records", "\"recordTTL\":120", "\"recordTTL\":900");
+    let proxy = Proxy::start(server.address("webhook"), vec![altered]);
+    let state = gatepost_testkit::scratch::Scratch::new().unwrap();
+    let client = format!(
+        "--provider webhook --webhook-provider-url http://{} --state-dir '{}'",
+        proxy.address,
+        state.path().display()
+    );
+    let ttl = "annotations: {external-dns.alpha.kubernetes.io/ttl: \"120\"}, name: route-0";
+    let world = world("192.0.2.10", &["www.example.org"]).replace("name: route-0", ttl);
+    let answers: Vec<_> = (0..6).map(|_| run(&format!("apply {client}"), &world)).collect();
+    assert_eq!(proxy.count("POST /records"), 3, "made once, rewritten twice: {}", answers[5].output);
+    assert!(answers[2].output.contains("written"), "{}", answers[2].output);
+    for part in ["record-put-back", "TTL 900 where TTL 120 was written"] {
+        assert!(answers[3].output.contains(part), "no {part} in {}{}", answers[3].output, answers[3].errors);
+    }
+    assert_eq!(answers[3].output, answers[5].output, "it is told the same way each time");
+    let verified = run(&format!("verify {client} --server {}", server.address("dns")), &world);
+    assert_eq!(verified.exit, 0, "the name goes on resolving: {}", verified.output);
+}
+
 #[test]
 fn what_is_missing_is_named() {
     use gatepost_testkit::program::{Program, words};

@@ -108,6 +108,8 @@ impl Certifier {
         let open = self.book.orders.get(&key);
         let decision = decide(secret, want, held, open, &self.book.ledger, &self.rules, now);
         let (renewal, waiting) = match decision {
+            // Who renews what is somebody else's is not known here.
+            Decision::Keep { .. } if matches!(held, Holding::Foreign(..)) => (None, None),
             Decision::Keep { until } => (Some(until), None),
             Decision::Wait { until, reason, why } => (None, Some(Waiting { until, reason, why })),
             _ => (None, None),
@@ -115,7 +117,8 @@ impl Certifier {
         let (leaf, unusable) = match held {
             Holding::Nothing => (None, None),
             Holding::Unusable(why) => (None, Some(why.clone())),
-            Holding::Pair(leaf) => (Some(leaf.clone()), None),
+            Holding::Pair(leaf) | Holding::Foreign(_, Ok(leaf)) => (Some(leaf.clone()), None),
+            Holding::Foreign(_, Err(why)) => (None, Some(why.clone())),
         };
         State {
             secret: secret.clone(),

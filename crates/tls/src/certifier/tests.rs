@@ -147,8 +147,8 @@ impl Bed {
     }
 
     async fn chain(&self) -> Option<String> {
-        let pair = self.store().read(&secret()).await.unwrap();
-        pair.map(|pair| pair.chain)
+        let kept = self.store().read(&secret()).await.unwrap();
+        kept.map(|kept| kept.pair.unwrap().chain)
     }
 }
 
@@ -389,7 +389,7 @@ async fn a_name_that_goes_takes_its_order_with_it() {
     let mut certifier = bed.open().await;
     certifier.advance(&wants("a.test b.test"), &Zone(false), NOW).await.unwrap();
     let round = certifier.advance(&wants("a.test"), &Zone(false), NOW + 1).await.unwrap();
-    assert!(round.events.iter().any(|(_, text)| text.contains("`b.test` is no longer wanted")), "{round:?}");
+    assert!(round.events.iter().any(|news| news.text.contains("`b.test` is no longer wanted")), "{round:?}");
     let owners = |records: Vec<Record>| records.iter().map(|record| record.name.to_string()).collect::<Vec<_>>();
     assert_eq!(owners(certifier.challenges()), ["_acme-challenge.a.test"]);
     certifier.advance(&BTreeMap::new(), &Zone(false), NOW + 2).await.unwrap();
@@ -453,7 +453,7 @@ async fn no_private_key_is_ever_shown() {
     }
     let round = bed.run(&wants("a.test"), NOW + 9 * DAY, DAY).await;
     assert!(round.states[0].serves("a.test"));
-    let pair = bed.store().read(&secret()).await.unwrap().unwrap();
+    let pair = bed.store().read(&secret()).await.unwrap().unwrap().pair.unwrap();
     shown += &format!("{pair:?} {round:?}");
     let state = std::fs::read_to_string(bed.scratch.path().join("state/certificates.json")).unwrap();
     let body: Vec<&str> = pair.secret_key.lines().filter(|line| !line.contains("-----")).collect();

@@ -6,7 +6,7 @@ use gatepost_core::model::{Key, Str};
 use gatepost_core::reason;
 
 use super::state::State;
-use super::{Answers, Certifier, MOST_CALLS};
+use super::{Answers, Certifier, MOST_CALLS, News, What};
 use crate::chain::{Chain, Leaf};
 use crate::decide::{Decision, Holding, Want, decide};
 use crate::error::{Error, Problem, Result};
@@ -14,7 +14,7 @@ use crate::issuer::{Failed, Progress};
 use crate::key::PrivateKey;
 use crate::ledger::{DAY, Failure, HOUR, Issue, LONGEST, Window, spread};
 use crate::order::{Order, Request, Step, records};
-use crate::store::{Pair, Store};
+use crate::store::{Kept, Pair, Store};
 
 /// More steps are not taken in one turn, whatever an issuer says.
 const MOST_STEPS: usize = 24;
@@ -33,28 +33,26 @@ pub(super) struct Turn<'t> {
     pub(super) want: &'t Want,
     pub(super) answers: &'t dyn Answers,
     pub(super) now: i64,
-    pub(super) events: &'t mut Vec<(Key, String)>,
+    pub(super) events: &'t mut Vec<News>,
 }
 
 /// What a Secret holds, judged: whether key and chain belong together and can be read.
 pub(super) async fn hold(store: &dyn Store, secret: &Key) -> Result<Holding> {
-    let pair = match store.read(secret).await {
-        Ok(pair) => pair,
-        Err(Error { problem: Problem::Rejected(why), .. }) => return Ok(Holding::Unusable(why)),
-        Err(error) => return Err(error),
-    };
-    Ok(pair.map_or(Holding::Nothing, |pair| judge(&pair)))
+    let Some(Kept { pair, keeper }) = store.read(secret).await? else { return Ok(Holding::Nothing) };
+    let judged = pair.and_then(|pair| judge(&pair));
+    Ok(match (keeper, judged) {
+        (Some(keeper), judged) => Holding::Foreign(keeper, judged),
+        (None, Ok(leaf)) => Holding::Pair(leaf),
+        (None, Err(why)) => Holding::Unusable(why),
+    })
 }
 
-fn judge(pair: &Pair) -> Holding {
-    let chain = match Chain::read(&pair.chain) {
-        Ok(chain) => chain,
-        Err(why) => return Holding::Unusable(why),
-    };
+fn judge(pair: &Pair) -> std::result::Result<Leaf, String> {
+    let chain = Chain::read(&pair.chain)?;
     match PrivateKey::from_pem(&pair.secret_key) {
-        Ok(key) if chain.is_for(&key) => Holding::Pair(chain.leaf),
-        Ok(_) => Holding::Unusable("its key is not the one of its certificate".to_owned()),
-        Err(_) => Holding::Unusable("its private key cannot be read".to_owned()),
+        Ok(key) if chain.is_for(&key) => Ok(chain.leaf),
+        Ok(_) => Err("its key is not the one of its certificate".to_owned()),
+        Err(_) => Err("its private key cannot be read".to_owned()),
     }
 }
 
@@ -127,7 +125,7 @@ impl Turn<'_> {
             Decision::Keep { .. } | Decision::Wait { .. } => Ok(false),
             Decision::Abandon { because } => {
                 self.certifier.book.close(&key);
-                self.tell(format!("let its order go: {because}"));
+                self.tell(What::LetGo, format!("let its order go: {because}"));
                 self.write().await?;
                 Ok(true)
             }
@@ -157,7 +155,7 @@ impl Turn<'_> {
         let names = request.names.join(", ");
         let secret = self.key();
         self.certifier.book.orders.insert(secret, order);
-        self.tell(format!("ordered for {names}: {because}"));
+        self.tell(What::Ordered, format!("ordered for {names}: {because}"));
         self.write().await?;
         Ok(true)
     }
@@ -294,7 +292,7 @@ impl Turn<'_> {
             order.wake = self.now + pause(order.stumbles).max(asked.unwrap_or(0)).min(DAY);
         }
         if order.trouble.as_deref() != Some(&error.to_string()) {
-            self.tell(error.to_string());
+            self.tell(What::Trouble, error.to_string());
         }
         order.trouble = Some(error.to_string());
         let key = self.key();
@@ -322,7 +320,7 @@ impl Turn<'_> {
             failure.until = now;
         }
         ledger.failures.insert(key, failure);
-        self.tell(format!("its order failed: {why}"));
+        self.tell(What::Failed, format!("its order failed: {why}"));
         self.write().await
     }
 
@@ -340,7 +338,7 @@ impl Turn<'_> {
             order.stumbles = order.stumbles.saturating_add(1);
             order.wake = self.now + pause(order.stumbles);
             order.trouble = Some(error.to_string());
-            self.tell(error.to_string());
+            self.tell(What::Trouble, error.to_string());
             let key = self.key();
             self.certifier.book.orders.insert(key, order);
             return self.write().await.map(|()| None);
@@ -370,7 +368,7 @@ impl Turn<'_> {
         for name in names {
             ledger.names.remove(&**name);
         }
-        self.tell(format!("has its certificate for {}", names.join(", ")));
+        self.tell(What::Issued, format!("has its certificate for {}", names.join(", ")));
         self.write().await
     }
 
@@ -381,8 +379,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn tell(&mut self, sentence: String) {
-        self.events.push((self.secret.clone(), sentence));
+    fn tell(&mut self, what: What, text: String) {
+        self.events.push(News { secret: self.secret.clone(), what, text });
     }
 
     fn key(&self) -> String {

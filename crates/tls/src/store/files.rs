@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use gatepost_core::model::Key;
 
-use super::{Notebook, Pair, Store};
+use super::{Kept, Notebook, Pair, Store};
 use crate::Call;
 use crate::chain::MAX_CHAIN;
-use crate::error::{Error, Result};
+use crate::error::{Error, Problem, Result};
 use crate::key::MAX_KEY;
 
 /// The link that is exchanged.
@@ -74,8 +74,14 @@ impl FileNotebook {
 }
 
 impl Store for FileStore {
-    fn read<'a>(&'a self, secret: &'a Key) -> Call<'a, Result<Option<Pair>>> {
-        Box::pin(async move { self.load(secret) })
+    fn read<'a>(&'a self, secret: &'a Key) -> Call<'a, Result<Option<Kept>>> {
+        Box::pin(async move {
+            match self.load(secret) {
+                Ok(pair) => Ok(pair.map(|pair| Kept { pair: Ok(pair), keeper: None })),
+                Err(Error { problem: Problem::Rejected(why), .. }) => Ok(Some(Kept { pair: Err(why), keeper: None })),
+                Err(error) => Err(error),
+            }
+        })
     }
 
     fn write<'a>(&'a self, secret: &'a Key, pair: &'a Pair) -> Call<'a, Result<()>> {

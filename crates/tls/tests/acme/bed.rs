@@ -119,7 +119,7 @@ impl Bed {
     }
 
     pub(crate) async fn pair(&self) -> Result<Pair, Failed> {
-        self.store().read(&secret()).await?.ok_or_else(|| "there is no pair".into())
+        Ok(self.store().read(&secret()).await?.ok_or("there is no pair")?.pair?)
     }
 
     /// What is stored, which must be whole.

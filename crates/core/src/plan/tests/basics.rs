@@ -2,7 +2,8 @@
 
 use super::model::*;
 use crate::desired::RecordType;
-use crate::plan::{Observed, Policy, Registry, Settings, Verb, ZoneState, decide};
+use crate::plan::{Observed, Policy, Registry, Settings, Step, Verb, ZoneState, decide};
+use crate::reason;
 
 #[test]
 fn an_empty_zone_is_filled_and_then_left_alone() {
@@ -262,4 +263,25 @@ fn observed_zones_may_be_missing_altogether() {
     let plan =
         decide(&Wish::of(&[record("a.example.com", &["192.0.2.1"])]).intent(), &Observed::default(), &settings());
     assert_eq!(held(&plan), ["a.example.com zone-not-served"]);
+}
+
+/// A provider that silently keeps TTLs of its own: two tries, then the reason, and never a name that is lost.
+#[test]
+fn what_was_written_in_vain_is_not_written_again() {
+    let mut model = Model::of(&[]);
+    let mut wish = Wish::of(&[record("a.example.com", &["192.0.2.1"])]);
+    wish.records[0].ttl = Some(300);
+    model.settle(&wish, &settings());
+    wish.records[0].ttl = Some(60);
+    let plan = model.plan(&wish, &settings());
+    let tried = Settings { futile: plan.steps.iter().filter_map(Step::mark).collect(), ..settings() };
+    let plan = model.plan(&wish, &tried);
+    assert!(plan.steps.is_empty(), "{plan:?}");
+    assert_eq!(plan.held[0].reason, reason::RECORD_PUT_BACK);
+    assert!(plan.held[0].message.contains("TTL 300 where TTL 60 was written"), "{}", plan.held[0].message);
+    wish.records[0].ttl = Some(90);
+    assert_eq!(verbs(&model.plan(&wish, &tried)), ["update a.example.com"], "another change is another try");
+    let gone = model.plan(&Wish::of(&[]), &Settings { confirm_deletes: true, ..tried });
+    assert_eq!(verbs(&gone), ["delete a.example.com"]);
+    assert_eq!(gone.steps[0].mark(), None, "what comes or goes is never in vain");
 }

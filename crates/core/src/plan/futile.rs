@@ -1,0 +1,57 @@
+//! Writing in vain: a change that was written and reads as if it had not been. A provider keeps a TTL of its own, or somebody
+//! else puts the record back; either way the same change again would go on for ever.
+//!
+//! Only changes of what stays are judged, so that a name is never left without records for the sake of quiet. How often a
+//! change was written is remembered elsewhere; here is only what makes two changes the same.
+
+use super::{Content, Held, SetChange, Step, Verb, digest};
+use crate::desired::RecordType;
+use crate::reason;
+
+/// How often the same change is written within the time that is remembered.
+pub const TRIES: usize = 2;
+
+impl Step {
+    /// Stands for the change of a name from what was read to what is written; nothing where a record set comes or goes, which
+    /// is never in vain. What a marker would say is left out: a sealed one reads differently each time.
+    pub fn mark(&self) -> Option<String> {
+        let stays = |change: &SetChange| change.old.is_some() && change.new.is_some();
+        let is_update = self.verb == Verb::Update && self.all_changes().all(stays);
+        is_update.then(|| digest::of_change(self))
+    }
+
+    /// Why it is not written once more.
+    pub(super) fn futile(&self) -> Held {
+        let change = self.changes.first().or(self.markers.first());
+        let (kind, old, new) = change
+            .map_or((RecordType::Txt, None, None), |change| (change.kind, change.old.as_ref(), change.new.as_ref()));
+        let message = format!(
+            "`{}` {kind} was written {TRIES} times and still reads as before{}: the provider keeps what it likes, or somebody else \
+             puts it back",
+            self.name,
+            difference(old, new)
+        );
+        let values = |content: Option<&Content>| content.map(|content| content.values.clone()).unwrap_or_default();
+        Held {
+            kind: Some(kind),
+            verb: Some(Verb::Update),
+            old: values(old),
+            new: values(new),
+            object: self.routes.first().cloned(),
+            ..Held::new(Some(&self.zone), &self.name, reason::RECORD_PUT_BACK, message)
+        }
+    }
+}
+
+/// What of a record set is not as it was written.
+fn difference(old: Option<&Content>, new: Option<&Content>) -> String {
+    let (Some(old), Some(new)) = (old, new) else { return String::new() };
+    if old.values != new.values {
+        return format!(" ({} where {} was written)", old.values.join(", "), new.values.join(", "));
+    }
+    let ttl = |content: &Content| content.ttl.map_or("the usual TTL".to_owned(), |ttl| format!("TTL {ttl}"));
+    match old.ttl == new.ttl {
+        true => String::new(),
+        false => format!(" ({} where {} was written)", ttl(old), ttl(new)),
+    }
+}

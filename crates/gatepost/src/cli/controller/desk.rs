@@ -1,0 +1,173 @@
+//! Certificates of a controller: whose they are to be, and the term of leading that they are made in.
+//!
+//! What is remembered is read anew with every term, because another replica may have written it since; within a term it is
+//! read again only when somebody else wrote it after all. Who does not lead orders nothing, and reads only what its own DNS
+//! server is to answer.
+
+use std::sync::Arc;
+
+use gatepost_core::desired::Record;
+use gatepost_core::model::Str;
+use gatepost_core::reason;
+use gatepost_core::snapshot::Snapshot;
+use gatepost_kube::Connection;
+use gatepost_tls::certifier::Certifier;
+use gatepost_tls::issuer::Issuer;
+
+use crate::certificates::{self, Certificates, now};
+use crate::cli::Failure;
+use crate::cli::flags::issuer::{IssuerFlag, IssuerFlags, Places, unusable};
+use crate::cli::flags::issuing::Bystander;
+use crate::cli::session::Session;
+use crate::controller::permit::Permit;
+use crate::controller::secrets::{SecretNotebook, SecretStore};
+use crate::run::{Beside, Pass};
+
+/// Where certificates are made and kept.
+pub(super) struct Desk {
+    flags: IssuerFlags,
+    places: Places,
+    cabinet: Cabinet,
+    /// The words of the term that certificates were opened in, and where they are remembered.
+    open: Option<(String, Arc<SecretNotebook>)>,
+    /// What stands in the way of everything.
+    trouble: Option<String>,
+    wake: Option<i64>,
+}
+
+/// The Secrets of a controller.
+#[derive(Clone)]
+pub(super) struct Cabinet {
+    pub(super) connection: Connection,
+    /// The controller's own namespace.
+    pub(super) namespace: String,
+    /// What the names of its own Secrets begin with.
+    pub(super) prefix: String,
+    /// Who may write.
+    pub(super) permit: Permit,
+}
+
+/// After so many seconds it is tried again where nothing could be done.
+const AGAIN: i64 = 10;
+/// How often a replica that does not lead looks which challenges its own DNS server is to answer, in seconds.
+const LOOK: i64 = 3;
+
+impl Desk {
+    /// The desk for an issuer that makes key pairs; nothing where there is none. What cannot work is told at once.
+    pub(super) fn new(flags: &IssuerFlags, places: Places, cabinet: Cabinet) -> Result<Option<Desk>, Failure> {
+        flags.check()?;
+        match flags.kind() {
+            Some(IssuerFlag::Embedded | IssuerFlag::Acme) => {}
+            Some(IssuerFlag::CertManager) => {
+                return Err(Failure::usage("--issuer cert-manager is not served by the controller yet"));
+            }
+            None => return Ok(None),
+        }
+        flags.acme(cabinet.notebook(None))?;
+        Ok(Some(Desk { flags: flags.clone(), places, cabinet, open: None, trouble: None, wake: None }))
+    }
+
+    /// When something is to be done, in seconds since 1970.
+    pub(super) fn wake(&self) -> Option<i64> {
+        self.wake
+    }
+
+    /// Opens certificates for our term, and closes those of a term that is over.
+    pub(super) async fn prepare(&mut self, session: &mut Session) {
+        let permit = &self.cabinet.permit;
+        let term = permit.words().filter(|_| permit.leads());
+        let is_open = |(words, notes): &(String, Arc<SecretNotebook>)| Some(words) == term.as_ref() && !notes.is_lost();
+        if self.open.as_ref().is_some_and(is_open) {
+            return;
+        }
+        (self.open, session.certificates, self.wake) = (None, None, None);
+        match term.filter(|_| permit.refusal().is_none()) {
+            Some(term) => self.begin(term, session).await,
+            None if session.local.is_some() => self.follow(session).await,
+            None => {}
+        }
+    }
+
+    async fn begin(&mut self, term: String, session: &mut Session) {
+        let notebook = self.cabinet.notebook(Some(term.clone()));
+        match self.certificates(notebook.clone()).await {
+            Ok(certificates) => {
+                session.beside = certificates.beside();
+                session.certificates = Some(certificates);
+                (self.open, self.trouble) = (Some((term, notebook)), None);
+            }
+            Err(Failure::Usage(error) | Failure::Unreadable(error)) => self.stumble(format!("{error:#}")),
+            Err(Failure::Unheard) => {}
+        }
+    }
+
+    async fn certificates(&self, notebook: Arc<SecretNotebook>) -> Result<Certificates, Failure> {
+        let issuer = self.flags.open(notebook.clone()).await?;
+        let store = self.cabinet.store(&*issuer);
+        let rules = self.flags.rules(issuer.limits());
+        let certifier = Certifier::open(issuer, Arc::new(store), notebook, rules).await.map_err(unusable)?;
+        Ok(Certificates::new(certifier, self.flags.asked(self.places.clone()).await?))
+    }
+
+    /// Looks which challenges the leader wants answered: our own DNS server answers for it as well.
+    async fn follow(&mut self, session: &mut Session) {
+        self.wake = Some(now() + LOOK);
+        let bystander: Arc<dyn Issuer> = Arc::new(Bystander(Default::default()));
+        let (store, notebook) = (self.cabinet.store(&*bystander), self.cabinet.notebook(None));
+        let rules = self.flags.rules(bystander.limits());
+        if let Ok(certifier) = Certifier::open(bystander, Arc::new(store), notebook, rules).await {
+            session.beside = after(&session.beside, certifier.challenges());
+        }
+    }
+
+    /// Lets orders advance behind a pass, and puts what became of them into its reports.
+    pub(super) async fn certify(&mut self, session: &mut Session, snapshot: &Snapshot, pass: &mut Pass) {
+        if session.certificates.is_some() && self.cabinet.permit.refusal().is_none() {
+            match session.certify(snapshot, pass).await {
+                Ok(again) => {
+                    let wake = session.certificates.as_ref().and_then(|certificates| certificates.round().wake);
+                    self.wake = if again { Some(now()) } else { wake };
+                    self.trouble = None;
+                }
+                Err(why) => self.stumble(why),
+            }
+        } else {
+            let idle =
+                || self.cabinet.permit.refusal().unwrap_or_else(|| "only a leader that may write issues".to_owned());
+            let (reason, why) = match &self.trouble {
+                Some(why) => (reason::CERTIFICATE_NOT_STORED, why.clone()),
+                None => (reason::CERTIFICATE_PENDING, idle()),
+            };
+            certificates::withhold(&mut pass.desired, snapshot, reason, &why);
+        }
+        pass.notes.extend(self.trouble.iter().map(|why| format!("certificates: {why}")));
+    }
+
+    fn stumble(&mut self, why: String) {
+        (self.trouble, self.wake) = (Some(why), Some(now() + AGAIN));
+    }
+}
+
+impl Cabinet {
+    /// What is remembered, to be written in a term of leading, or only to be read.
+    fn notebook(&self, term: Option<String>) -> Arc<SecretNotebook> {
+        let (connection, permit) = (self.connection.clone(), self.permit.clone());
+        Arc::new(SecretNotebook::new(connection, permit, &self.namespace, &self.prefix, term))
+    }
+
+    fn store(&self, issuer: &dyn Issuer) -> SecretStore {
+        SecretStore::new(self.connection.clone(), self.permit.clone(), issuer.kind(), issuer.root())
+    }
+}
+
+/// What is to be answered now; what was to be answered before goes.
+fn after(before: &Beside, challenges: Vec<Record>) -> Beside {
+    let is_wanted = |name: &Str, value: &Str| challenges.iter().any(|r| r.name == *name && r.targets.contains(value));
+    let mut retired = before.challenges.clone();
+    for record in &mut retired {
+        let name = record.name.clone();
+        record.targets.retain(|value| !is_wanted(&name, value));
+    }
+    retired.retain(|record| !record.targets.is_empty());
+    Beside { challenges, retired }
+}

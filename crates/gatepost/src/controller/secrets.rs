@@ -1,0 +1,202 @@
+//! Certificates, and what is remembered about them, in Secrets.
+//!
+//! Here the traits of `tls` meet the objects of `kube`, which never see each other. Every write asks the permit and names the
+//! version that was read, so that what a paused leader sends late is refused by the API server itself. A Secret that somebody
+//! else made is read and never written; no Secret is ever deleted. Nothing of what a Secret holds gets into an error or a log.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use gatepost_core::model::Key;
+use gatepost_kube::objects::{Stored, make, stored};
+use gatepost_kube::{Connection, Error as KubeError};
+use gatepost_tls::chain::MAX_CHAIN;
+use gatepost_tls::issuers::cert_manager::{OWNER, OWNER_LABEL};
+use gatepost_tls::key::MAX_KEY;
+use gatepost_tls::store::{Kept, Pair, Store};
+use gatepost_tls::{Call, Error, Result};
+use serde_json::{Value, json};
+
+use super::permit::Permit;
+
+mod notes;
+
+pub use notes::SecretNotebook;
+
+/// Key pairs in Secrets of type `kubernetes.io/tls`.
+pub struct SecretStore {
+    connection: Connection,
+    permit: Permit,
+    /// Which issuer makes them, for who looks at a Secret.
+    issuer: &'static str,
+    /// The certificate to trust, where the issuer is an authority of its own.
+    root: Option<String>,
+    seen: Mutex<BTreeMap<Key, Seen>>,
+}
+
+/// A Secret as it was last read.
+struct Seen {
+    at: Instant,
+    /// Its version; nothing where there is none. What it holds is not kept twice.
+    stored: Option<Stored>,
+    kept: Option<Kept>,
+}
+
+/// The type of a Secret with a key pair.
+const TYPE: &str = "kubernetes.io/tls";
+/// The annotation that says who issues.
+const ISSUER: &str = "gatepost.dev/issuer";
+/// For so long it is not asked again what a Secret holds; what is written names the version that was read anyway.
+const FRESH: Duration = Duration::from_secs(5);
+
+impl SecretStore {
+    /// Secrets of all namespaces that may be written to.
+    pub fn new(connection: Connection, permit: Permit, issuer: &'static str, root: Option<&str>) -> SecretStore {
+        SecretStore { connection, permit, issuer, root: root.map(str::to_owned), seen: Mutex::default() }
+    }
+
+    async fn load(&self, secret: &Key) -> Result<Option<Kept>> {
+        let known = self.seen().get(secret).filter(|seen| seen.at.elapsed() < FRESH).map(|seen| seen.kept.clone());
+        if let Some(kept) = known {
+            return Ok(kept);
+        }
+        let found = stored(&self.connection, &path(secret)).await.map_err(|error| failed("be read", secret, &error))?;
+        let kept = found.as_ref().map(|found| kept(secret, &found.value));
+        self.note(secret, found, kept.clone());
+        Ok(kept)
+    }
+
+    async fn save(&self, secret: &Key, pair: &Pair) -> Result<()> {
+        // What is known of it is needed to name the version that is replaced.
+        let keeper = self.load(secret).await?.and_then(|kept| kept.keeper);
+        if let Some(why) = keeper.or_else(|| self.permit.refusal()) {
+            return Err(Error::storage("be written", words(secret), why));
+        }
+        let known = self.seen().get(secret).and_then(|seen| seen.stored.clone());
+        let written = match &known {
+            Some(known) => known.patch(&self.connection, &self.content(pair)).await,
+            None => make(&self.connection, &folder(&secret.namespace), &secret.name, &self.object(secret, pair)).await,
+        };
+        match written {
+            Ok(found) => {
+                self.note(secret, Some(found), Some(Kept { pair: Ok(pair.clone()), keeper: None }));
+                Ok(())
+            }
+            Err(error) => {
+                self.seen().remove(secret);
+                Err(failed("be written", secret, &error))
+            }
+        }
+    }
+
+    fn note(&self, secret: &Key, found: Option<Stored>, kept: Option<Kept>) {
+        let stored = found.map(Stored::emptied);
+        self.seen().insert(secret.clone(), Seen { at: Instant::now(), stored, kept });
+    }
+
+    /// What a Secret of ours is to say.
+    fn content(&self, pair: &Pair) -> Value {
+        json!({
+            "metadata": {"annotations": {ISSUER: self.issuer}},
+            "data": {
+                "tls.crt": STANDARD.encode(&pair.chain), "tls.key": STANDARD.encode(&pair.secret_key),
+                "ca.crt": self.root.as_ref().map(|root| STANDARD.encode(root)),
+            },
+        })
+    }
+
+    fn object(&self, secret: &Key, pair: &Pair) -> Value {
+        let mut object = self.content(pair);
+        object["apiVersion"] = "v1".into();
+        object["kind"] = "Secret".into();
+        object["type"] = TYPE.into();
+        object["metadata"]["namespace"] = (&*secret.namespace).into();
+        object["metadata"]["name"] = (&*secret.name).into();
+        object["metadata"]["labels"] = json!({OWNER_LABEL: OWNER});
+        if self.root.is_none() {
+            object["data"].as_object_mut().map(|data| data.remove("ca.crt"));
+        }
+        object
+    }
+
+    fn seen(&self) -> MutexGuard<'_, BTreeMap<Key, Seen>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Store for SecretStore {
+    fn read<'a>(&'a self, secret: &'a Key) -> Call<'a, Result<Option<Kept>>> {
+        Box::pin(self.load(secret))
+    }
+
+    fn write<'a>(&'a self, secret: &'a Key, pair: &'a Pair) -> Call<'a, Result<()>> {
+        Box::pin(self.save(secret, pair))
+    }
+}
+
+impl fmt::Debug for SecretStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SecretStore").field("connection", &self.connection).finish_non_exhaustive()
+    }
+}
+
+/// What a Secret holds, and whose it is.
+fn kept(secret: &Key, value: &Value) -> Kept {
+    let chain = text(value, "tls.crt", MAX_CHAIN);
+    let pair = chain.and_then(|chain| Ok(Pair { chain, secret_key: text(value, "tls.key", MAX_KEY)? }));
+    Kept { pair, keeper: keeper(secret, value) }
+}
+
+/// Who else looks after a Secret, and what to do about that; nothing where it is ours.
+fn keeper(secret: &Key, value: &Value) -> Option<String> {
+    let kind = value["type"].as_str().unwrap_or("Opaque");
+    let label = value.pointer("/metadata/labels").and_then(|labels| labels.get(OWNER_LABEL)).and_then(Value::as_str);
+    if label != Some(OWNER) {
+        let fix = format!("give it the label {OWNER_LABEL}={OWNER} to have it replaced, or name another Secret");
+        return Some(format!("Secret {secret} was made by somebody else: {fix}"));
+    }
+    if kind != TYPE {
+        return Some(format!(
+            "Secret {secret} has the type {kind}, which cannot be changed: delete it, or name another"
+        ));
+    }
+    let is_fixed = value["immutable"].as_bool().unwrap_or_default();
+    is_fixed.then(|| format!("Secret {secret} is immutable: delete it, or name another"))
+}
+
+/// A text of at most so many bytes in the data of a Secret; nothing there is an empty one.
+fn text(value: &Value, key: &str, most: usize) -> std::result::Result<String, String> {
+    let encoded = value["data"][key].as_str().unwrap_or_default();
+    if encoded.len() > most / 3 * 4 + 4 {
+        return Err(format!("{key} is larger than {} KiB", most >> 10));
+    }
+    let bytes = STANDARD.decode(encoded).map_err(|_| format!("{key} is no base64"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{key} is no text"))
+}
+
+fn folder(namespace: &str) -> String {
+    format!("/api/v1/namespaces/{namespace}/secrets")
+}
+
+fn path(secret: &Key) -> String {
+    format!("{}/{}", folder(&secret.namespace), secret.name)
+}
+
+fn words(secret: &Key) -> String {
+    format!("Secret {secret}")
+}
+
+fn failed(verb: &'static str, secret: &Key, error: &KubeError) -> Error {
+    let cause = match error.is_conflict() {
+        true => "somebody else wrote it in between; it is looked at again".to_owned(),
+        false => error.to_string(),
+    };
+    Error { retry_after: error.retry_after, ..Error::storage(verb, words(secret), cause) }
+}
+
+#[cfg(test)]
+mod tests;

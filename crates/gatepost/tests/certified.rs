@@ -1,0 +1,29 @@
+//! Certificates of `gatepost controller` in Secrets of a real API server: from our own authority behind the embedded DNS
+//! server, and from Pebble, proven through BIND.
+//!
+//! Truth is read from the servers: Secrets, status and Events from the API server, values from the zone, orders and
+//! certificates from Pebble's log. The Gateway implementation is played by the test.
+// A test ends where something is not as it must be.
+#![allow(clippy::unwrap_used)]
+
+mod certified {
+    pub(crate) mod acme;
+    pub(crate) mod authority;
+    pub(crate) mod bed;
+    pub(crate) mod foreign;
+    pub(crate) mod leaders;
+    #[allow(dead_code, reason = "shared with other tests")]
+    #[path = "../../../tls/tests/acme/proxy.rs"]
+    pub(crate) mod proxy;
+    pub(crate) mod rights;
+}
+mod controller {
+    #[allow(dead_code, reason = "shared with other tests")]
+    pub(crate) mod bed;
+}
+
+fn main() {
+    use certified::{acme, authority, foreign, leaders, rights};
+    let all = [authority::trials(), foreign::trials(), acme::trials(), leaders::trials(), rights::trials()];
+    gatepost_testkit::run(all.into_iter().flatten().collect())
+}
