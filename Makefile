@@ -9,6 +9,8 @@ run: setup        ## build, show every command on examples/quickstart, then serv
 test: lint        ## format, lints, all tests; ends with the number of tests
 	scripts/servers >/dev/null
 	scripts/servers-pebble >/dev/null
+	scripts/servers-helm >/dev/null
+	scripts/servers-cert-manager >/dev/null
 	scripts/peer external-dns >/dev/null
 	scripts/run-tests
 

@@ -29,10 +29,17 @@
 {{- if eq (.Values.settings.provider | default "") "dnsendpoint" }}
 - {"apiGroups":["externaldns.k8s.io"],"resources":["dnsendpoints"],"verbs":["get","list","watch","create","patch","delete"]}
 {{- end }}
+{{- if or .Values.rbac.certManager (eq (.Values.settings.issuer | default "") "cert-manager") }}
+- {"apiGroups":["cert-manager.io"],"resources":["certificates"],"verbs":["get","list","watch","create","patch","delete"]}
+- {"apiGroups":["cert-manager.io"],"resources":["certificaterequests"],"verbs":["get"]}
+{{- end }}
 {{- end }}
 {{- define "gatepost.rules.certificates" -}}
 {{- if has (.Values.settings.issuer | default "") (list "embedded" "acme") }}
 - {"apiGroups":[""],"resources":["secrets"],"verbs":["get","create","patch"]}
+{{- end }}
+{{- if or .Values.rbac.certManager (eq (.Values.settings.issuer | default "") "cert-manager") }}
+- {"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}
 {{- end }}
 {{- end }}
 {{- define "gatepost.rules.own" -}}

@@ -43,14 +43,21 @@ fn main() {
     for shape in SHAPES.iter().filter(|shape| wanted.is_empty() || wanted.iter().any(|name| name == shape.name)) {
         scratch(*shape);
     }
-    for routes in [1_000, 100_000] {
-        let name = if routes == 1_000 { "change-1k" } else { "change-100k" };
+    let all = [
+        ("change-1k", 1_000, false),
+        ("change-100k", 100_000, false),
+        ("change-1k-tls", 1_000, true),
+        ("change-100k-tls", 100_000, true),
+    ];
+    for (name, routes, tls) in all {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
-            changes(name, Shape { name, routes, listeners: 1, all_parents: false, tls: false });
+            changes(name, Shape { name, routes, listeners: 1, all_parents: false, tls });
         }
     }
-    if wanted.is_empty() || wanted.iter().any(|wanted| wanted == "listener") {
-        listener(Shape { name: "listener", routes: 10_000, listeners: 1000, all_parents: false, tls: false });
+    for (name, tls) in [("listener", false), ("listener-tls", true)] {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            listener(Shape { name, routes: 10_000, listeners: 1000, all_parents: false, tls });
+        }
     }
 }
 
@@ -100,26 +107,37 @@ fn changes(name: &str, shape: Shape) {
     );
 }
 
-/// One listener more, and one less, at many.
+/// One listener more, and one less, at many: at the Gateway, and at one of its ListenerSets.
 fn listener(shape: Shape) {
     let mut engine = Engine::new(Settings::default(), Scope::default(), Origin::Cluster);
     engine.apply(world(shape).into_iter().map(Change::Upsert));
-    let mut least = Duration::MAX;
-    let mut routes = 0;
-    let first = engine.world().snapshot().gateways.values().next().unwrap().clone();
-    for number in 0..20 {
-        let mut gateway = (*first).clone();
-        let mut listener = gateway.listeners[0].clone();
+    let mut least = [Duration::MAX; 2];
+    let mut routes = [0; 2];
+    let gateway = engine.world().snapshot().gateways.values().next().unwrap().clone();
+    let set = engine.world().snapshot().listener_sets.values().nth(3).unwrap().clone();
+    for number in 0..40 {
+        let (is_gateway, mut gateway, mut set) = (number % 2 == 0, (*gateway).clone(), (*set).clone());
+        let listeners = if is_gateway { &mut gateway.listeners } else { &mut set.listeners };
+        let mut listener = listeners[0].clone();
         listener.name = format!("new-{number}").into();
         listener.hostname = Some(WrittenHostname::new(&format!("*.new-{number}.example")));
-        gateway.listeners.truncate(63);
-        gateway.listeners.push(listener);
+        listeners.truncate(63);
+        listeners.push(listener);
+        let object = if is_gateway { Object::Gateway(gateway) } else { Object::ListenerSet(set) };
         let start = Instant::now();
-        let delta = engine.apply([Change::Upsert(Object::Gateway(gateway))]);
-        least = least.min(start.elapsed());
-        routes = delta.routes.len();
+        let delta = engine.apply([Change::Upsert(object)]);
+        let which = usize::from(!is_gateway);
+        least[which] = least[which].min(start.elapsed());
+        routes[which] = delta.routes.len();
     }
-    println!("{:14} one listener more {:.2} ms  routes bound anew {routes}", shape.name, millis(least));
+    println!(
+        "{:14} one listener more: of the Gateway {:.2} ms, routes bound anew {}; of a set {:.2} ms, routes {}",
+        shape.name,
+        millis(least[0]),
+        routes[0],
+        millis(least[1]),
+        routes[1],
+    );
 }
 
 fn scratch(shape: Shape) {

@@ -12,6 +12,7 @@ use crate::model::{Few, Key, List, ObjectRef, Reference, Str};
 use crate::policy::PolicyReport;
 use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
+use crate::table::Table;
 use crate::topology::{ListenerKey, Topology};
 
 pub mod annotations;
@@ -123,8 +124,8 @@ pub struct Certificate {
     pub dns_names: Vec<Str>,
     /// Listeners that name the Secret and have something to serve, sorted.
     pub listeners: Vec<ListenerKey>,
-    /// Routes behind them, sorted.
-    pub routes: Vec<ObjectRef>,
+    /// Routes behind them, in order. There may be as many as there are routes, so that a copy shares them.
+    pub routes: Table<ObjectRef, ()>,
     /// Who issues it, where a policy says so; otherwise the issuer of the settings.
     pub issuer: Option<Reference>,
     /// The TLSPolicy that governs; the oldest where listeners share the Secret.

@@ -8,14 +8,18 @@
 //! loops over; here are only the tables, who depends on whom, and what is due. A change marks entries; an entry that comes
 //! out as before marks nothing further. Nothing is decided here, and nothing may be: a test compares with scratch.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::desired::Settings;
+use crate::desired::strict::SecretBook;
+use crate::model::Key;
 use crate::snapshot::{Change, Origin};
 use crate::topology::{Grants, Scope};
 
 mod changes;
 mod coverage;
+mod directories;
 mod due;
 mod groups;
 mod links;
@@ -40,6 +44,8 @@ pub struct Engine {
     links: Links,
     halls: Halls,
     coverage: Coverage,
+    /// What is wished for each Secret; only asked, never walked.
+    books: HashMap<Key, SecretBook>,
 }
 
 impl Engine {
@@ -55,6 +61,7 @@ impl Engine {
             links: Links::default(),
             halls: Halls::default(),
             coverage: Coverage::default(),
+            books: HashMap::new(),
         }
     }
 

@@ -171,15 +171,15 @@ fn distance(a: &str, b: &str, most: usize) -> Option<usize> {
 /// Several names in one sentence, bounded.
 pub fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let names: Vec<_> = names.collect();
-    listed_of(names.iter().copied(), names.len())
+    listed_of(names.len(), names.into_iter())
 }
 
-/// How many names a message shows.
+/// How many names are shown.
 pub(crate) const SHOWN: usize = 8;
 
-/// The same, where only the first of so many are at hand.
-pub(crate) fn listed_of<'n>(first: impl Iterator<Item = &'n str>, count: usize) -> String {
-    let quoted: Vec<_> = first.take(SHOWN).map(|name| format!("`{name}`")).collect();
+/// The same, where it is known how many there are.
+pub(crate) fn listed_of<'n>(count: usize, names: impl Iterator<Item = &'n str>) -> String {
+    let quoted: Vec<_> = names.take(SHOWN).map(|name| format!("`{name}`")).collect();
     let more = count.saturating_sub(SHOWN);
     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };
     format!("{}{tail}", quoted.join(", "))

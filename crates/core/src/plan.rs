@@ -18,7 +18,7 @@ mod cover;
 mod diff;
 mod digest;
 pub mod follow;
-pub mod futile;
+pub mod in_vain;
 pub mod intent;
 pub mod labels;
 pub mod layout;
@@ -245,10 +245,10 @@ fn fill(plan: &mut Plan, question: Question<'_>, zones: &[zone::Zone<'_>], wishe
         let after = draft.after.iter().cloned().collect();
         steps::build(draft, settings).map(|step| (step, after))
     });
-    let (built, futile): (Vec<_>, Vec<_>) = built.partition(|(step, _)| !settings.is_futile(step));
+    let (built, in_vain): (Vec<_>, Vec<_>) = built.partition(|(step, _)| !settings.was_in_vain(step));
     plan.steps = order::arrange(built, zones);
     plan.held = book.held;
-    plan.held.extend(futile.iter().map(|(step, _)| step.futile()));
+    plan.held.extend(in_vain.iter().map(|(step, _)| step.in_vain()));
     plan.ours = book.ours;
 }
 
@@ -272,15 +272,36 @@ impl Plan {
 
     /// Whether this is the plan that was asked for; any text that begins its digest will do, from eight digits on.
     pub fn check(&self, expected: &str) -> Result<(), Stale> {
-        let is_same = expected.len() >= 8 && self.digest.starts_with(&expected.to_ascii_lowercase());
         let stale = || Stale { expected: expected.to_owned(), found: self.digest.clone() };
-        if is_same { Ok(()) } else { Err(stale()) }
+        if begins(&self.digest, expected) { Ok(()) } else { Err(stale()) }
+    }
+
+    /// Changes that are held until somebody confirms them.
+    pub fn unconfirmed(&self) -> impl Iterator<Item = &Held> {
+        self.held.iter().filter(|held| held.is_confirmable())
+    }
+
+    /// The word by which exactly these changes are confirmed; nothing where none is held. What else changes, changes nothing
+    /// about it.
+    pub fn confirmation(&self) -> Option<String> {
+        digest::of_unconfirmed(self.unconfirmed())
+    }
+
+    /// Whether a word confirms what is held: that of these changes, or the digest of the whole plan; any text that begins one
+    /// will do, from eight digits on.
+    pub fn is_confirmed_by(&self, word: &str) -> bool {
+        self.confirmation().is_some_and(|held| begins(&held, word) || begins(&self.digest, word))
     }
 
     /// The first thing that stands in the way of a name.
     pub fn obstacle(&self, name: &str) -> Option<&Held> {
         self.held.iter().find(|held| &*held.name == name)
     }
+}
+
+/// Whether a word stands for a digest: its beginning, from eight digits on.
+fn begins(digest: &str, word: &str) -> bool {
+    word.len() >= 8 && digest.starts_with(&word.to_ascii_lowercase())
 }
 
 impl Step {

@@ -19,6 +19,7 @@ use crate::topology::{ListenerId, ListenerKey, Topology};
 mod answer;
 mod compile;
 mod course;
+mod directory;
 mod filters;
 pub mod host_index;
 mod matching;
@@ -27,6 +28,8 @@ mod rules;
 mod serve;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use directory::{Directory, places};
 
 pub use answer::{Answer, Outcome, ResponseChange, Rewritten, Share, Unavailable};
 pub use host_index::HostIndex;

@@ -34,7 +34,7 @@ pub(crate) use bindings::Memo;
 pub use certificates::{CertificateProblem, CertificateUse};
 pub use doors::Doors;
 pub use grants::{Grants, Referrer};
-pub(crate) use listeners::Hall;
+pub(crate) use listeners::{Before, Hall};
 
 /// What decides whose Gateways are looked at.
 #[derive(Clone, Debug, Default)]

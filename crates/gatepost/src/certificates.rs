@@ -23,6 +23,7 @@ use gatepost_tls::key::Algorithm;
 use crate::run::Beside;
 
 mod asked;
+pub mod cert_manager;
 
 pub use asked::Asked;
 
@@ -159,9 +160,12 @@ pub fn reflect(desired: &mut Desired, snapshot: &Snapshot, states: &[State]) {
     reflect_by(desired, snapshot, |secret, hostname| obstacle(secret, hostname, states));
 }
 
-/// The same where nothing is known of any certificate that is to be made here, and why.
-pub fn withhold(desired: &mut Desired, snapshot: &Snapshot, reason: reason::Reason, why: &str) {
-    reflect_by(desired, snapshot, |secret, _| issued_elsewhere(secret).or_else(|| Some((reason, why.to_owned()))));
+/// The same where nothing is known of any certificate but these, and why.
+pub fn withhold(desired: &mut Desired, snapshot: &Snapshot, states: &[State], reason: reason::Reason, why: &str) {
+    reflect_by(desired, snapshot, |secret, hostname| match state_of(secret, states) {
+        Some(state) => state.obstacle(&hostname.hostname),
+        None => issued_elsewhere(secret).or_else(|| Some((reason, why.to_owned()))),
+    });
 }
 
 /// Why a name has no certificate: a row of the catalog, and words.
@@ -212,10 +216,15 @@ fn note(policy: &ObjectRef, snapshot: &Snapshot) -> String {
 }
 
 fn obstacle(secret: &Certificate, hostname: &HostnameReport, states: &[State]) -> Obstacle {
-    issued_elsewhere(secret).or_else(|| match states.iter().find(|state| state.secret == secret.secret) {
+    match state_of(secret, states) {
         Some(state) => state.obstacle(&hostname.hostname),
-        None => Some((reason::CERTIFICATE_PENDING, "its Secret has not been looked at yet".to_owned())),
-    })
+        None => issued_elsewhere(secret)
+            .or_else(|| Some((reason::CERTIFICATE_PENDING, "its Secret has not been looked at yet".to_owned()))),
+    }
+}
+
+fn state_of<'s>(certificate: &Certificate, states: &'s [State]) -> Option<&'s State> {
+    states.iter().find(|state| state.secret == certificate.secret)
 }
 
 /// Says who issues a certificate that is not made by this program.

@@ -17,6 +17,7 @@ use crate::apply::Mode;
 use crate::cli::Failure;
 use crate::run::Pass;
 
+pub mod cert_manager;
 pub mod dnsendpoint;
 pub mod permit;
 mod report;
@@ -53,15 +54,24 @@ const SPACING: Duration = Duration::from_secs(1);
 /// How often ages and rights are looked at again for health.
 const TICK: Duration = Duration::from_secs(1);
 
+/// What a pass is made on.
+pub struct Occasion<'a> {
+    /// The objects, and what was decided about them.
+    pub world: &'a World,
+    /// What is odd about them.
+    pub problems: &'a [Diagnostic],
+    /// Who may not write only looks.
+    pub may_write: bool,
+    /// The word for held deletes that may go.
+    pub confirmed: Option<String>,
+}
+
 /// What runs a pass: the session of the command line.
 pub trait Passes {
-    /// One pass over the line; who may not write only looks.
-    fn pass(
-        &mut self,
-        world: &World,
-        problems: &[Diagnostic],
-        may_write: bool,
-    ) -> impl Future<Output = Result<Pass, Failure>>;
+    /// One pass over the line.
+    fn pass(&mut self, occasion: Occasion<'_>) -> impl Future<Output = Result<Pass, Failure>>;
+    /// Ends when something changed that the watches do not tell of; may be given up and asked again.
+    fn woken(&mut self) -> impl Future<Output = ()>;
     /// When the next pass is due though nothing changed, in seconds since 1970: an order goes on, a certificate is to be renewed.
     fn wake(&self) -> Option<i64>;
     /// Whether anything is to be written at all.
@@ -73,7 +83,7 @@ impl Controller {
     pub async fn run(mut self, passes: &mut impl Passes, stop: impl Future<Output = ()>) -> Result<(), Failure> {
         tokio::pin!(stop);
         let mut reporter = report::Reporter::new(self.connection.clone(), self.identity.clone());
-        let mut log = told::Log::default();
+        let mut log = told::Log::new(self.campaign.as_ref().map(|campaign| campaign.lease.clone()));
         let mut clock = Clock::new(self.interval);
         loop {
             tokio::select! {
@@ -87,21 +97,26 @@ impl Controller {
                 }
                 () = standing_changed(&mut self.campaign) => {
                     let standing = self.standing();
-                    log.standing(&standing);
-                    clock.dirty();
+                    // A renewal alone is no reason to compare anything.
+                    if log.standing(&standing) {
+                        clock.dirty();
+                    }
                 }
+                () = passes.woken() => clock.dirty(),
                 () = tokio::time::sleep(clock.wait()) => {}
             }
-            log.frozen(self.permit.frozen().as_deref());
+            if log.frozen(self.permit.frozen().as_deref()) {
+                clock.dirty();
+            }
             if clock.is_due() && self.view.is_read() {
                 clock.passed();
                 let work = self.pass(passes, &mut reporter, &mut log);
-                tokio::select! {
+                let ending = tokio::select! {
                     // What is under way is given up; every write has its precondition, and the next leader begins anew.
                     () = &mut stop => break,
                     done = work => done?,
-                }
-                clock.ended(passes.wake());
+                };
+                clock.ended(ending, passes.wake());
             }
             self.post(&log);
         }
@@ -123,12 +138,19 @@ impl Controller {
         passes: &mut impl Passes,
         reporter: &mut report::Reporter,
         log: &mut told::Log,
-    ) -> Result<(), Failure> {
+    ) -> Result<PassEnd, Failure> {
         let world = self.view.settle();
         let problems = self.view.problems();
         let refusal = self.permit.refusal();
-        let pass = passes.pass(&world, &problems, refusal.is_none()).await?;
+        let (may_write, confirmed) = (refusal.is_none(), self.permit.confirmed());
+        let pass = passes.pass(Occasion { world: &world, problems: &problems, may_write, confirmed }).await?;
         log.pass(&pass, refusal.as_deref());
+        if let (Some(word), Some(campaign)) = (&pass.confirmed, &self.campaign)
+            && refusal.is_none()
+            && pass.outcome.is_complete()
+        {
+            campaign.used(word);
+        }
         if passes.mode() == Mode::Act && self.permit.refusal().is_none() {
             let troubles = reporter.report(&self.view, &pass, &self.permit).await;
             log.reported(&troubles);
@@ -137,7 +159,7 @@ impl Controller {
         let plan = plan.with(Some(&pass.plan), Some(&pass.outcome));
         self.board.write().unwrap_or_else(std::sync::PoisonError::into_inner).plan =
             serde_json::to_string_pretty(&plan).unwrap_or_default();
-        Ok(())
+        Ok(PassEnd::of(&pass))
     }
 
     fn standing(&mut self) -> Standing {
@@ -167,19 +189,48 @@ async fn standing_changed(campaign: &mut Option<Campaign>) {
     }
 }
 
+/// How a pass ended, as far as the next one depends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PassEnd {
+    /// Nothing was to be done.
+    Quiet,
+    /// Something was written: what waited for it is due once it was seen.
+    Wrote,
+    /// Something could not be read or written; the provider may have asked for some time.
+    Failed(Option<Duration>),
+}
+
+impl PassEnd {
+    fn of(pass: &Pass) -> PassEnd {
+        let asked = pass.outcome.failed.values().filter_map(gatepost_dns::provider::Error::retry_after).max();
+        match (pass.unread.is_empty() && pass.outcome.failed.is_empty(), pass.outcome.written.is_empty()) {
+            (false, _) => PassEnd::Failed(asked),
+            (true, false) => PassEnd::Wrote,
+            (true, true) => PassEnd::Quiet,
+        }
+    }
+}
+
+/// The first pause after a pass that failed; it doubles, up to the interval.
+const PAUSE: Duration = Duration::from_secs(2);
+
 /// When the next pass is due.
 struct Clock {
     interval: Duration,
     /// Since when something is new.
     new_since: Option<Instant>,
     last: Option<Instant>,
+    /// When to look again though nothing is new.
+    again: Option<Instant>,
+    pause: Duration,
     /// When something goes on by itself.
     wake: Option<Instant>,
 }
 
 impl Clock {
     fn new(interval: Duration) -> Clock {
-        Clock { interval, new_since: Some(Instant::now()), last: None, wake: None }
+        let interval = interval.max(SPACING);
+        Clock { interval, new_since: Some(Instant::now()), last: None, again: None, pause: PAUSE, wake: None }
     }
 
     fn dirty(&mut self) {
@@ -190,19 +241,25 @@ impl Clock {
         self.new_since = None;
     }
 
-    fn ended(&mut self, wake: Option<i64>) {
+    fn ended(&mut self, ending: PassEnd, wake: Option<i64>) {
         let now = Instant::now();
+        self.last = Some(now);
+        let wait = match ending {
+            PassEnd::Quiet => self.interval,
+            PassEnd::Wrote => SPACING,
+            PassEnd::Failed(asked) => self.pause.min(self.interval).max(asked.unwrap_or_default()),
+        };
+        self.pause = if let PassEnd::Failed(_) = ending { (self.pause * 2).min(self.interval) } else { PAUSE };
+        self.again = Some(now + wait);
         let seconds = |wake: i64| u64::try_from(wake.saturating_sub(crate::certificates::now())).unwrap_or(0);
         // Clocks may be set, so nobody sleeps for longer than the interval.
         self.wake = wake.map(|wake| now + Duration::from_secs(seconds(wake)).min(self.interval));
-        self.last = Some(now);
     }
 
     fn due(&self) -> Instant {
         let spaced = self.last.map(|last| last + SPACING);
         let gathered = self.new_since.map(|since| since + QUIET);
-        let compared = self.last.map(|last| last + self.interval.max(SPACING));
-        let wanted = [gathered, compared, self.wake].into_iter().flatten().min().unwrap_or_else(Instant::now);
+        let wanted = [gathered, self.again, self.wake].into_iter().flatten().min().unwrap_or_else(Instant::now);
         spaced.map_or(wanted, |spaced| wanted.max(spaced))
     }
 
@@ -213,5 +270,37 @@ impl Clock {
     /// How long to wait for the next look.
     fn wait(&self) -> Duration {
         self.due().saturating_duration_since(Instant::now()).clamp(Duration::from_millis(10), TICK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How long after its last pass a clock waits, in seconds.
+    fn waits(clock: &Clock) -> u64 {
+        (clock.due() - clock.last.unwrap()).as_secs()
+    }
+
+    #[test]
+    fn a_pass_is_followed_by_another_as_soon_as_it_asks_for_one() {
+        let mut clock = Clock::new(Duration::from_secs(60));
+        assert!(!clock.is_due() && clock.due() <= Instant::now() + QUIET, "changes are gathered first");
+        clock.passed();
+        clock.ended(PassEnd::Quiet, None);
+        assert_eq!(waits(&clock), 60);
+        clock.ended(PassEnd::Wrote, None);
+        assert_eq!(waits(&clock), 1);
+        let failures: Vec<u64> = (0..7)
+            .map(|_| {
+                clock.ended(PassEnd::Failed(None), None);
+                waits(&clock)
+            })
+            .collect();
+        assert_eq!(failures, [2, 4, 8, 16, 32, 60, 60]);
+        clock.ended(PassEnd::Failed(Some(Duration::from_secs(300))), None);
+        assert_eq!(waits(&clock), 300);
+        clock.dirty();
+        assert_eq!(waits(&clock), 1, "what is new does not wait for the provider");
     }
 }

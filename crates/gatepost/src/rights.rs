@@ -33,14 +33,22 @@ pub enum Feature {
     DnsEndpoints,
     /// `--issuer embedded` or `acme`: certificates in Secrets.
     Secrets,
+    /// `--issuer cert-manager`, and policies that name an issuer of its.
+    CertManager,
 }
 
 impl Feature {
     /// Every feature, in the order of the table.
     pub fn all() -> Vec<Feature> {
         let routes = RouteKind::ALL.into_iter().map(Feature::Routes);
-        let rest =
-            [Feature::Policies, Feature::Events, Feature::LeaderElection, Feature::DnsEndpoints, Feature::Secrets];
+        let rest = [
+            Feature::Policies,
+            Feature::Events,
+            Feature::LeaderElection,
+            Feature::DnsEndpoints,
+            Feature::Secrets,
+            Feature::CertManager,
+        ];
         [Feature::Tree].into_iter().chain(routes).chain(rest).collect()
     }
 
@@ -54,6 +62,7 @@ impl Feature {
             Feature::LeaderElection => vec![LEASES],
             Feature::DnsEndpoints => vec![DNS_ENDPOINTS],
             Feature::Secrets => vec![SECRETS, NOTES],
+            Feature::CertManager => vec![CERTIFICATES, REQUESTS, HELD],
         }
     }
 }
@@ -109,6 +118,25 @@ const SECRETS: Right = Right {
 const NOTES: Right = Right {
     place: Place::Own,
     cost: "no certificate is ordered: orders, the account and the authority could not be remembered",
+    ..SECRETS
+};
+
+const CERTIFICATES: Right = Right {
+    group: "cert-manager.io",
+    resource: "certificates",
+    verbs: OWNED,
+    place: Place::Everywhere,
+    cost: "no certificate is asked of cert-manager",
+};
+const REQUESTS: Right = Right {
+    resource: "certificaterequests",
+    verbs: &["get"],
+    cost: "why cert-manager's issuer does not issue is not told",
+    ..CERTIFICATES
+};
+const HELD: Right = Right {
+    verbs: &["get"],
+    cost: "no certificate is asked of cert-manager: what its Secret holds is not known",
     ..SECRETS
 };
 
@@ -180,7 +208,8 @@ mod tests {
     fn secrets_belong_to_certificates_alone_and_are_never_listed() {
         let features =
             Feature::all().into_iter().filter(|f| f.rights().iter().any(|right| right.resource == "secrets"));
-        assert_eq!(features.collect::<Vec<_>>(), [Feature::Secrets]);
+        assert_eq!(features.collect::<Vec<_>>(), [Feature::Secrets, Feature::CertManager]);
+        assert_eq!(HELD.verbs, ["get"]);
         assert!(Feature::Secrets.rights().iter().all(|right| right.verbs == ["get", "create", "patch"]));
     }
 }

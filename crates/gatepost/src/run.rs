@@ -31,6 +31,8 @@ pub struct Line {
     pub planning: plan::Settings,
     /// Whether anything is written.
     pub mode: Mode,
+    /// The word by which somebody has confirmed what one plan holds; it says nothing about any other.
+    pub confirmed: Option<String>,
     /// Finds addresses where no CNAME may stand; nothing is resolved without one.
     pub resolver: Option<Resolver>,
 }
@@ -68,6 +70,8 @@ pub struct Decision {
     pub unread: Vec<String>,
     /// What somebody may want to know beside it.
     pub notes: Vec<String>,
+    /// The word by which its deletes were confirmed.
+    pub confirmed: Option<String>,
 }
 
 /// What one pass came to.
@@ -87,6 +91,8 @@ pub struct Pass {
     pub issuing: Vec<gatepost_tls::certifier::State>,
     /// What happened to them.
     pub news: Vec<gatepost_tls::certifier::News>,
+    /// The word by which the deletes of the plan were confirmed.
+    pub confirmed: Option<String>,
 }
 
 impl Pass {
@@ -106,7 +112,9 @@ impl Pass {
         notes.extend(next.notes);
         news.extend(next.news);
         let plan = Plan { steps: plan.steps, ..next.plan };
-        Pass { desired: next.desired, plan, outcome, unread: next.unread, notes, issuing: next.issuing, news }
+        let confirmed = next.confirmed.or(self.confirmed);
+        let Pass { desired, unread, issuing, .. } = next;
+        Pass { desired, plan, outcome, unread, notes, issuing, news, confirmed }
     }
 }
 
@@ -145,7 +153,7 @@ impl Line {
         let mut settings = self.planning.clone();
         settings.capabilities = provider.capabilities().plan;
         settings.recent_deletes = memory.recent_deletes();
-        settings.futile = memory.futile();
+        settings.in_vain = memory.in_vain();
         let observed = observe::read(provider).await;
         let question = Question { seen, beside, memory, provider, settings: &settings };
         let mut decision = question.answer(desired, observed).await;
@@ -157,18 +165,25 @@ impl Line {
             decision = question.answer(desired, observed).await;
             decision.notes = notes;
         }
+        let confirmed = self.confirmed.clone().filter(|word| decision.plan.is_confirmed_by(word));
+        if confirmed.is_some() {
+            let settings = plan::Settings { confirm_deletes: true, ..settings.clone() };
+            let Answer { desired, observed, notes, .. } = decision;
+            decision = Question { settings: &settings, ..question }.answer(desired, observed).await;
+            decision.notes = notes;
+        }
         let Answer { desired, plan, observed, notes } = decision;
         if let (Some(resolver), true, []) = (&self.resolver, stuck.is_empty(), &observe::unread(&observed)[..]) {
             resolver.resolve(&Default::default(), std::time::Instant::now()).await;
         }
-        Decision { unread: observe::unread(&observed), desired, plan, observed, notes }
+        Decision { unread: observe::unread(&observed), desired, plan, observed, notes, confirmed }
     }
 
     /// Writes what was decided, unless only to observe.
     pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
-        let Decision { desired, plan, unread, notes, .. } = decision;
+        let Decision { desired, plan, unread, notes, confirmed, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
-        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new() }
+        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new(), confirmed }
     }
 }
 

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
 /// What is told; the loop replaces it after every pass.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Board {
     /// Whether names are answered as the objects ask; says why not.
     pub unready: Option<String>,
@@ -25,6 +25,14 @@ pub struct Board {
     pub plan: String,
     /// Metrics in OpenMetrics text.
     pub metrics: String,
+}
+
+impl Default for Board {
+    /// What is told before anything is known: nobody is ready who has not looked yet.
+    fn default() -> Self {
+        let unready = Some("the first pass has not ended yet".to_owned());
+        Board { unready, notes: Vec::new(), plan: "{}\n".to_owned(), metrics: "# EOF\n".to_owned() }
+    }
 }
 
 /// The board, shared with the loop.

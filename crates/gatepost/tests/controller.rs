@@ -7,15 +7,20 @@
 
 mod controller {
     pub(crate) mod bed;
+    pub(crate) mod cert_manager;
+    pub(crate) mod chart;
     pub(crate) mod ends;
+    pub(crate) mod follows;
     pub(crate) mod leaders;
     pub(crate) mod ownership;
     pub(crate) mod reading;
+    pub(crate) mod scale;
     pub(crate) mod sources;
 }
 
 fn main() {
-    use controller::{ends, leaders, ownership, reading, sources};
-    let all = [ends::trials(), reading::trials(), sources::trials(), leaders::trials(), ownership::trials()];
-    gatepost_testkit::run(all.into_iter().flatten().collect())
+    use controller::{cert_manager, chart, ends, follows, leaders, ownership, reading, scale, sources};
+    let first = [ends::trials(), follows::trials(), reading::trials(), sources::trials()];
+    let second = [leaders::trials(), ownership::trials(), scale::trials(), chart::trials(), cert_manager::trials()];
+    gatepost_testkit::run(first.into_iter().flatten().chain(second.into_iter().flatten()).collect())
 }

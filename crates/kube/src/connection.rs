@@ -89,6 +89,12 @@ impl Connection {
         self.call(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await
     }
 
+    /// The same, unless another manager says something else about one of the fields.
+    pub(crate) async fn apply_gently(&self, path: &str, manager: &str, body: &Value) -> Result<Value> {
+        let path = format!("{path}?fieldManager={manager}");
+        self.call(Method::PATCH, &path, Some(("application/apply-patch+yaml", body))).await
+    }
+
     /// Changes some fields and leaves the others.
     pub(crate) async fn merge(&self, path: &str, body: &Value) -> Result<Value> {
         self.call(Method::PATCH, path, Some(("application/merge-patch+json", body))).await

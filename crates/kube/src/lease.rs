@@ -20,6 +20,9 @@ use crate::error::{Error, Result};
 /// The annotation of the Lease that stops all writes, with a reason as its value.
 pub const FREEZE: &str = "gatepost.dev/freeze";
 
+/// The annotation of the Lease by which somebody confirms held deletes, with the word that stands for them as its value.
+pub const CONFIRM: &str = "gatepost.dev/confirm-deletes";
+
 /// Who runs for what.
 #[derive(Clone, Debug)]
 pub struct Candidacy {
@@ -53,6 +56,8 @@ pub struct Standing {
     pub holder: String,
     /// Why nothing is to be written, where somebody froze writing.
     pub frozen: Option<String>,
+    /// The word by which somebody has confirmed held deletes.
+    pub confirmed: Option<String>,
     /// Why the Lease could not be renewed.
     pub trouble: Option<Error>,
 }
@@ -69,6 +74,9 @@ impl Standing {
 pub struct Campaign {
     /// How things stand, always current.
     pub standing: watch::Receiver<Standing>,
+    /// The Lease, as `kubectl` takes it: `lease/gatepost -n gatepost`.
+    pub lease: String,
+    used: watch::Sender<Option<(String, Instant)>>,
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<()>,
 }
@@ -84,12 +92,26 @@ impl Candidacy {
     pub fn start(self, connection: &Connection) -> Campaign {
         let (tell, standing) = watch::channel(Standing::default());
         let (stop, stopped) = oneshot::channel();
-        let runner = Runner { connection: connection.clone(), candidacy: self, seen: None, since: None };
-        Campaign { standing, stop: Some(stop), task: tokio::spawn(runner.run(tell, stopped)) }
+        let (used, is_used) = watch::channel(None);
+        let lease = format!("lease/{} -n {}", self.name, self.namespace);
+        let runner = Runner { connection: connection.clone(), candidacy: self, seen: None, since: None, used: is_used };
+        Campaign { standing, lease, used, stop: Some(stop), task: tokio::spawn(runner.run(tell, stopped)) }
     }
 }
 
 impl Campaign {
+    /// What a word confirmed was done. It is taken off the Lease, but not at once: other replicas whose provider is their own
+    /// are to see it as well.
+    pub fn used(&self, word: &str) {
+        self.used.send_if_modified(|used| {
+            let is_new = used.as_ref().is_none_or(|(known, _)| known != word);
+            if is_new {
+                *used = Some((word.to_owned(), Instant::now()));
+            }
+            is_new
+        });
+    }
+
     /// Gives the Lease up, so that another replica takes over at once.
     pub async fn end(mut self) {
         if let Some(stop) = self.stop.take() {
@@ -112,6 +134,8 @@ struct Runner {
     seen: Option<(String, Instant)>,
     /// When our term began, as written in the Lease.
     since: Option<String>,
+    /// The word that was used up, and when.
+    used: watch::Receiver<Option<(String, Instant)>>,
 }
 
 impl Runner {
@@ -152,17 +176,16 @@ impl Runner {
             Err(error) if error.is_not_found() => return self.create(asked).await,
             Err(error) => return Err(error),
         };
-        let frozen = lease.pointer("/metadata/annotations").and_then(|all| all.get(FREEZE)).and_then(Value::as_str);
-        let frozen = frozen.map(str::to_owned);
+        let (frozen, confirmed) = (annotation(&lease, FREEZE), annotation(&lease, CONFIRM));
         let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned();
         let is_ours = holder == self.candidacy.identity;
         if is_ours || holder.is_empty() || self.is_over(&lease, asked) {
             let term = self.take(lease, is_ours, asked).await?;
             let holder = self.candidacy.identity.clone();
-            return Ok(Standing { term: Some(term), holder, frozen, trouble: None });
+            return Ok(Standing { term: Some(term), holder, frozen, confirmed, trouble: None });
         }
         self.since = None;
-        Ok(Standing { term: None, holder, frozen, trouble: None })
+        Ok(Standing { term: None, holder, frozen, confirmed, trouble: None })
     }
 
     /// Whether somebody else has let the Lease lie for its whole duration, by our clock.
@@ -194,11 +217,22 @@ impl Runner {
         spec["holderIdentity"] = self.candidacy.identity.clone().into();
         spec["leaseDurationSeconds"] = self.candidacy.duration.as_secs().max(1).into();
         spec["renewTime"] = now.into();
+        self.take_off_used(&mut lease, asked);
         let written = self.connection.send(Method::PUT, &self.path(), &lease).await;
         if written.is_err() && !is_renewal {
             self.since = None;
         }
         Ok(self.term(&written?, asked))
+    }
+
+    /// Takes a word off that was used up a while ago; another word stays.
+    fn take_off_used(&self, lease: &mut Value, now: Instant) {
+        let used = self.used.borrow().clone();
+        let Some((word, _)) = used.filter(|(_, since)| now > *since + self.candidacy.duration) else { return };
+        let annotations = lease.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
+        if let Some(annotations) = annotations.filter(|all| all.get(CONFIRM).is_some_and(|value| *value == word)) {
+            annotations.remove(CONFIRM);
+        }
     }
 
     async fn create(&mut self, asked: Instant) -> Result<Standing> {
@@ -214,7 +248,7 @@ impl Runner {
         let written = self.connection.send(Method::POST, &self.folder(), &lease).await?;
         self.since = Some(now);
         let holder = self.candidacy.identity.clone();
-        Ok(Standing { term: Some(self.term(&written, asked)), holder, frozen: None, trouble: None })
+        Ok(Standing { term: Some(self.term(&written, asked)), holder, ..Standing::default() })
     }
 
     /// The term that a Lease gives us. It ends by our clock when others still have a third of their time to wait.
@@ -242,6 +276,12 @@ impl Runner {
     fn path(&self) -> String {
         format!("{}/{}", self.folder(), self.candidacy.name)
     }
+}
+
+/// An annotation of the Lease, without blanks around it; nothing where it is not there.
+fn annotation(lease: &Value, name: &str) -> Option<String> {
+    let value = lease.pointer("/metadata/annotations")?.get(name)?.as_str()?;
+    Some(value.trim().to_owned())
 }
 
 /// This moment as Kubernetes writes it, to the microsecond.

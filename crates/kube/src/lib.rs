@@ -8,8 +8,10 @@
 pub mod connection;
 pub mod discovery;
 mod error;
+pub mod folder;
 pub mod lease;
 pub mod listing;
+pub mod mirror;
 pub mod objects;
 
 pub mod watch;

@@ -129,9 +129,31 @@ pub async fn make(connection: &Connection, folder: &str, name: &str, body: &Valu
 }
 
 impl Stored {
-    fn of(path: &str, value: Value) -> Stored {
+    pub(crate) fn of(path: &str, value: Value) -> Stored {
         let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
         Stored { path: path.to_owned(), version, value }
+    }
+
+    /// The version that was read.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Whether another reading says something else, apart from its version.
+    pub(crate) fn differs(&self, other: &Stored) -> bool {
+        let plain = |stored: &Stored| {
+            let mut value = stored.value.clone();
+            value["metadata"]["resourceVersion"] = Value::Null;
+            value
+        };
+        plain(self) != plain(other)
+    }
+
+    /// Puts our part of it by server-side apply, unless somebody changed the object since it was read.
+    pub async fn apply(&self, connection: &Connection, body: &Value) -> Result<()> {
+        let mut body = body.clone();
+        body["metadata"]["resourceVersion"] = self.version.clone().into();
+        connection.apply(&self.path, MANAGER, &body).await.map(drop)
     }
 
     /// The same without what the object holds: enough to change it, and nothing to give away.

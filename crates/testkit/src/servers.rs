@@ -14,7 +14,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 pub mod bind;
+pub mod cert_manager;
 pub mod external_dns;
+pub mod helm;
 pub mod knot;
 pub mod kube;
 pub mod pdns;

@@ -30,7 +30,8 @@ pub(crate) mod tests;
 mod verdicts;
 mod why;
 
-pub(crate) use certificates::{Ask, SecretDecision, decide as decide_secret};
+use certificates::Ask;
+pub(crate) use certificates::{Book as SecretBook, SecretDecision, decide as decide_secret};
 pub(crate) use claims::{Contribution, of_route};
 pub(crate) use outlets::{HallOutlets, Outlets};
 pub(crate) use records::{Bid, Decision, Rest as NameRest, decide as decide_name, names_of};

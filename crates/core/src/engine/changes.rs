@@ -61,12 +61,19 @@ impl Engine {
     fn leave(&mut self, object: &ObjectRef, due: &mut Due) {
         match object.kind {
             Kind::ListenerSet | Kind::XListenerSet => {
-                let Some(set) = self.world.snapshot.listener_sets.get(object) else { return };
-                let gateway = sets::named_gateway(set);
+                let Some(set) = self.world.snapshot.listener_sets.get(object).cloned() else { return };
+                let gateway = sets::named_gateway(&set);
+                let named = materials_of(object.namespace(), &set.listeners);
+                named.for_each(|material| self.links.materials.take(&material, object));
                 if let Some(known) = self.links.sets.get_mut(&gateway) {
                     known.remove(object);
                 }
                 due.groups.insert(gateway);
+            }
+            Kind::Gateway => {
+                let gateway = self.world.snapshot.gateways.get(&object.key).cloned();
+                let named = gateway.iter().flat_map(|gateway| materials_around(gateway));
+                named.for_each(|material| self.links.materials.take(&material, object));
             }
             _ if RouteKind::of(object.kind).is_some() => {
                 if let Some(route) = self.world.snapshot.routes.get(object).cloned() {
@@ -82,7 +89,12 @@ impl Engine {
         let key = &object.key;
         match object.kind {
             Kind::GatewayClass => self.mark_class(&key.name, due),
-            Kind::Gateway => _ = due.groups.insert(key.clone()),
+            Kind::Gateway => {
+                let gateway = self.world.snapshot.gateways.get(key).cloned();
+                let named = gateway.iter().flat_map(|gateway| materials_around(gateway));
+                named.for_each(|material| self.links.materials.add(material, object));
+                due.groups.insert(key.clone());
+            }
             Kind::ListenerSet | Kind::XListenerSet => self.enter_set(object, due),
             Kind::ReferenceGrant => {
                 self.grants.refresh(&self.world.snapshot, &key.namespace);
@@ -91,7 +103,8 @@ impl Engine {
             Kind::Namespace => self.mark_namespace(&key.name, due),
             Kind::Service => mark_routes(&self.links, self.links.services.of(key), due),
             Kind::Secret | Kind::ConfigMap => {
-                due.groups.extend(self.links.materials.get(key).into_iter().flatten().cloned())
+                let owners: Vec<ObjectRef> = self.links.materials.of(key).cloned().collect();
+                self.mark_thorough(&owners, due);
             }
             Kind::DnsPolicy | Kind::TlsPolicy => due.policies = true,
             Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
@@ -104,8 +117,10 @@ impl Engine {
     }
 
     fn enter_set(&mut self, object: &ObjectRef, due: &mut Due) {
-        if let Some(set) = self.world.snapshot.listener_sets.get(object) {
-            let gateway = sets::named_gateway(set);
+        if let Some(set) = self.world.snapshot.listener_sets.get(object).cloned() {
+            let gateway = sets::named_gateway(&set);
+            let named = materials_of(object.namespace(), &set.listeners);
+            named.for_each(|material| self.links.materials.add(material, object));
             self.links.sets.entry(gateway.clone()).or_default().insert(object.clone());
             due.groups.insert(gateway);
         } else {
@@ -120,10 +135,21 @@ impl Engine {
 
     /// Whoever refers into a namespace.
     fn mark_granted(&self, namespace: &Str, due: &mut Due) {
-        let from = Key::new(namespace.clone(), "");
-        let materials = self.links.materials.range(from..).take_while(|(key, _)| key.namespace == *namespace);
-        due.groups.extend(materials.flat_map(|(_, gateways)| gateways).cloned());
+        let owners: Vec<ObjectRef> = self.links.materials.in_namespace(namespace).cloned().collect();
+        self.mark_thorough(&owners, due);
         mark_routes(&self.links, self.links.foreign.of(namespace), due);
+    }
+
+    /// Gateways whose listeners, or those of sets around them, refer to something that differs.
+    fn mark_thorough(&self, owners: &[ObjectRef], due: &mut Due) {
+        for owner in owners {
+            let gateway = match owner.kind {
+                Kind::Gateway => Some(owner.key.clone()),
+                _ => self.world.snapshot.listener_sets.get(owner).map(|set| sets::named_gateway(set)),
+            };
+            due.groups.extend(gateway.clone());
+            due.thorough.extend(gateway);
+        }
     }
 
     /// Whoever lives in a namespace.
@@ -145,6 +171,7 @@ impl Engine {
         due.policies = true;
         due.groups.extend(self.world.snapshot.gateways.keys().cloned());
         due.groups.extend(self.links.sets.keys().cloned());
+        due.thorough.extend(due.groups.iter().cloned());
         due.halls.extend(self.halls.numbers());
         due.routes.extend(self.world.snapshot.routes.keys().cloned());
     }
@@ -177,4 +204,19 @@ fn link_route(links: &mut Links, route: &Route, is_there: bool) {
         }
         if is_there { links.foreign.add(&key.namespace, id) } else { links.foreign.take(&key.namespace, id) }
     }
+}
+
+/// The Secrets that listeners of an owner name.
+fn materials_of<'a>(own: &'a Str, listeners: &'a [Listener]) -> impl Iterator<Item = Key> + 'a {
+    let references = listeners.iter().filter_map(|listener| listener.tls.as_ref()).flat_map(|tls| &tls.certificates);
+    references.map(move |target| Key::new(target.namespace_or(own).clone(), target.name.clone()))
+}
+
+/// The same of a Gateway, with the ConfigMaps that it names for all listeners around it.
+fn materials_around(gateway: &Gateway) -> impl Iterator<Item = Key> {
+    let own = &gateway.meta.key.namespace;
+    let per_port = gateway.frontend.per_port.iter().filter_map(|(_, validation)| validation.as_ref());
+    let all = gateway.frontend.default.iter().chain(per_port).flat_map(|validation| &validation.ca_certificates);
+    let authorities = all.map(move |target| Key::new(target.namespace_or(own).clone(), target.name.clone()));
+    materials_of(own, &gateway.listeners).chain(authorities)
 }

@@ -13,10 +13,14 @@ pub(super) struct Due {
     pub(super) is_anything_changed: bool,
     /// Gateways, there or not, to be judged with the ListenerSets that name them.
     pub(super) groups: BTreeSet<Key>,
+    /// Those among them whose listeners refer to something that differs, so that all are judged again.
+    pub(super) thorough: BTreeSet<Key>,
     /// ListenerSets that are gone.
     pub(super) gone_sets: BTreeSet<ObjectRef>,
     /// Whether policies are to be judged.
     pub(super) policies: bool,
+    /// Whether they were.
+    pub(super) are_policies_judged: bool,
     /// Halls whose outlets are to be made.
     pub(super) halls: BTreeSet<u32>,
     /// Routes to be bound, and to be walked in any case.

@@ -1,7 +1,7 @@
 //! Gateways with the ListenerSets that name them: judged together, compared with before, and passed on to the routes that
 //! may notice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Engine;
@@ -11,8 +11,8 @@ use crate::desired::strict::Selected;
 use crate::model::*;
 use crate::names::Hostname;
 use crate::reason;
-use crate::topology::listeners::Judge;
-use crate::topology::{GatewayState, Hall, ListenerId, ListenerState, SetState, sets};
+use crate::topology::listeners::{Judge, Judged, class_state};
+use crate::topology::{Before, GatewayState, Hall, ListenerId, ListenerState, SetState, sets};
 
 /// The numbers of halls: by the Gateway, or by the refused set.
 #[derive(Default)]
@@ -22,8 +22,6 @@ pub(super) struct Halls {
     /// Numbers that are free from the next application on, so that no number means two things at once.
     freed: Vec<u32>,
     next: u32,
-    /// Secrets and ConfigMaps that listeners around a Gateway name.
-    materials: BTreeMap<Key, BTreeSet<Key>>,
 }
 
 impl Halls {
@@ -81,16 +79,18 @@ impl Engine {
     fn settle_group(&mut self, key: &Key, due: &mut Due) {
         let object = ObjectRef { kind: Kind::Gateway, key: key.clone() };
         let (members, refused) = self.members(key);
-        self.link_materials(key);
+        let is_thorough = due.thorough.remove(key);
         let gateway = self.world.snapshot.gateways.get(key).cloned();
         let number = gateway.as_ref().map(|_| self.halls.number(&object));
-        let judged = gateway.as_ref().zip(number).map(|(gateway, number)| {
-            let before = self.world.topology.halls.get(number as usize).filter(|_| self.is_judged(key)).cloned();
-            self.judge().gateway(number, before.as_deref(), gateway, members)
-        });
+        let judged = gateway
+            .as_ref()
+            .zip(number)
+            .map(|(gateway, number)| self.judge_gateway(number, gateway, members, is_thorough));
         match (judged, number) {
             (Some(judged), Some(number)) => {
                 let is_changed = self.replace_hall(number, judged.hall, due, |engine, before, due| {
+                    let hall = engine.world.topology.halls[number as usize].clone();
+                    engine.direct_listeners(key, before, &hall);
                     let is_gateway = engine.replace_gateway(key, Some(judged.gateway), before, due);
                     let sets = judged.sets.into_iter();
                     sets.fold(is_gateway, |any, set| engine.replace_set(set, before, due) | any)
@@ -101,7 +101,9 @@ impl Engine {
             }
             _ => {
                 self.replace_gateway(key, None, &Hall::default(), due);
-                self.free_hall(&object);
+                if let Some(before) = self.free_hall(&object) {
+                    self.direct_listeners(key, &before, &Hall::default());
+                }
             }
         }
         refused.into_iter().for_each(|(set, reason)| self.refuse_set(set, reason, due));
@@ -117,9 +119,29 @@ impl Engine {
         Judge { snapshot: &self.world.snapshot, grants: &self.grants, scope: &self.scope }
     }
 
-    /// Whether a Gateway was there at the last application, so that its hall is its own.
-    fn is_judged(&self, key: &Key) -> bool {
-        self.world.topology.gateways.contains_key(key)
+    /// Judges a Gateway with its sets. Unless that is to be thorough, listeners of objects that did not change are taken over.
+    fn judge_gateway(
+        &self,
+        number: u32,
+        gateway: &Arc<Gateway>,
+        members: Vec<Arc<ListenerSet>>,
+        is_thorough: bool,
+    ) -> Judged {
+        let (key, topology) = (&gateway.meta.key, &self.world.topology);
+        // Where the Gateway was not there at the last application its hall is another's.
+        let known = topology.gateways.get(key);
+        let Some((known, hall)) = known.zip(topology.halls.get(number as usize)) else {
+            return self.judge().gateway(number, None, gateway, members);
+        };
+        let is_like_before = !is_thorough && known.gateway.frontend == gateway.frontend;
+        let is_same_scope = class_state(&self.world.snapshot, &self.scope, gateway) == known.class;
+        let set = |set: &Arc<ListenerSet>| {
+            let state = topology.sets.get(&set.object()).filter(|_| is_like_before);
+            state.filter(|state| Arc::ptr_eq(&state.set, set) && state.gateway.as_ref() == Some(key)).cloned()
+        };
+        let own =
+            Some(&**known).filter(|known| Arc::ptr_eq(&known.gateway, gateway) && is_like_before && is_same_scope);
+        self.judge().gateway(number, Some(Before { hall, gateway: own, set: &set }), gateway, members)
     }
 
     /// The sets that name a Gateway: those it admits in order of precedence, and the others with the reason.
@@ -154,13 +176,14 @@ impl Engine {
         !is_same || are_others
     }
 
-    fn free_hall(&mut self, object: &ObjectRef) {
-        let Some(number) = self.halls.numbers.remove(object) else { return };
-        if let Some(hall) = Arc::make_mut(&mut self.world.topology.halls).get_mut(number as usize) {
-            *hall = Arc::default();
-        }
+    /// Empties the hall of an object, and gives back what was in it.
+    fn free_hall(&mut self, object: &ObjectRef) -> Option<Arc<Hall>> {
+        let number = self.halls.numbers.remove(object)?;
+        let halls = Arc::make_mut(&mut self.world.topology.halls);
+        let before = halls.get_mut(number as usize).map(std::mem::take);
         self.world.outlets.set(number, Arc::default());
         self.halls.freed.push(number);
+        before
     }
 
     fn replace_gateway(&mut self, key: &Key, state: Option<GatewayState>, before: &Hall, due: &mut Due) -> bool {
@@ -178,8 +201,11 @@ impl Engine {
         true
     }
 
-    fn replace_set(&mut self, state: SetState, before: &Hall, due: &mut Due) -> bool {
+    fn replace_set(&mut self, state: Arc<SetState>, before: &Hall, due: &mut Due) -> bool {
         let object = state.set.object();
+        if self.world.topology.sets.get(&object).is_some_and(|known| Arc::ptr_eq(known, &state)) {
+            return false;
+        }
         if state.gateway.is_some() {
             self.free_hall(&object);
         }
@@ -187,7 +213,6 @@ impl Engine {
         if self.world.selected.get(&object) != Some(&selected) {
             self.world.selected.insert(object.clone(), selected);
         }
-        let state = Arc::new(state);
         let old = self.world.topology.sets.get(&object).cloned();
         if old.as_ref() == Some(&state) {
             return false;
@@ -204,7 +229,8 @@ impl Engine {
         let number = self.halls.number(&object);
         let before = self.world.topology.halls.get(number as usize).filter(|_| is_own).cloned();
         let (state, hall) = self.judge().refused_set(number, before.as_deref(), set, reason);
-        if self.replace_hall(number, hall, due, |engine, before, due| engine.replace_set(state, before, due)) {
+        if self.replace_hall(number, hall, due, |engine, before, due| engine.replace_set(Arc::new(state), before, due))
+        {
             due.halls.insert(number);
         }
     }
@@ -283,32 +309,6 @@ impl Engine {
             }
         }
     }
-
-    /// Files a Gateway under the Secrets and ConfigMaps that listeners around it name.
-    fn link_materials(&mut self, key: &Key) {
-        let snapshot = &self.world.snapshot;
-        let mut named = BTreeSet::new();
-        if let Some(gateway) = snapshot.gateways.get(key) {
-            named.extend(materials_of(&gateway.meta.key.namespace, &gateway.listeners));
-            named.extend(authorities_of(gateway));
-        }
-        for object in self.links.sets.get(key).into_iter().flatten() {
-            let set = snapshot.listener_sets.get(object);
-            named.extend(set.into_iter().flat_map(|set| materials_of(&set.meta.key.namespace, &set.listeners)));
-        }
-        let before = self.halls.materials.insert(key.clone(), named.clone()).unwrap_or_default();
-        for gone in before.difference(&named) {
-            if let Some(gateways) = self.links.materials.get_mut(gone) {
-                gateways.remove(key);
-                if gateways.is_empty() {
-                    self.links.materials.remove(gone);
-                }
-            }
-        }
-        for material in named {
-            self.links.materials.entry(material).or_default().insert(key.clone());
-        }
-    }
 }
 
 /// Whether two states of a listener mean the same to every route's attachment.
@@ -336,16 +336,4 @@ fn names_parent(route: &Route, parent: &ObjectRef) -> bool {
             && Kind::of(&target.group, &target.kind) == Some(parent.kind)
     };
     route.parents.iter().any(|asked| is_it(&asked.target))
-}
-
-fn materials_of<'a>(own: &'a Str, listeners: &'a [Listener]) -> impl Iterator<Item = Key> + 'a {
-    let references = listeners.iter().filter_map(|listener| listener.tls.as_ref()).flat_map(|tls| &tls.certificates);
-    references.map(move |target| Key::new(target.namespace_or(own).clone(), target.name.clone()))
-}
-
-fn authorities_of(gateway: &Gateway) -> impl Iterator<Item = Key> {
-    let own = &gateway.meta.key.namespace;
-    let per_port = gateway.frontend.per_port.iter().filter_map(|(_, validation)| validation.as_ref());
-    let all = gateway.frontend.default.iter().chain(per_port).flat_map(|validation| &validation.ca_certificates);
-    all.map(move |target| Key::new(target.namespace_or(own).clone(), target.name.clone()))
 }

@@ -34,14 +34,41 @@ pub(super) struct Links {
     pub(super) listeners: Relation<ListenerId>,
     /// Routes by a name that they have claims on.
     pub(super) names: Relation<Hostname>,
-    /// Routes by a Secret that they have wishes for.
-    pub(super) secrets: Relation<Key>,
     /// ListenerSets by the Gateway that they name.
     pub(super) sets: BTreeMap<Key, BTreeSet<ObjectRef>>,
-    /// Gateways by a Secret or ConfigMap that listeners around them name.
-    pub(super) materials: BTreeMap<Key, BTreeSet<Key>>,
+    /// Gateways and ListenerSets by a Secret or ConfigMap that they name.
+    pub(super) materials: Materials,
     /// Whoever tells a policy something.
     pub(super) tellers: BTreeMap<ObjectRef, BTreeSet<Teller>>,
+}
+
+/// Who names a Secret or ConfigMap.
+#[derive(Default)]
+pub(super) struct Materials(BTreeMap<Key, BTreeSet<ObjectRef>>);
+
+impl Materials {
+    /// The owners of listeners that name one.
+    pub(super) fn of(&self, material: &Key) -> impl Iterator<Item = &ObjectRef> {
+        self.0.get(material).into_iter().flatten()
+    }
+
+    /// The owners of listeners that name any of a namespace.
+    pub(super) fn in_namespace(&self, namespace: &Str) -> impl Iterator<Item = &ObjectRef> {
+        let from = Key::new(namespace.clone(), "");
+        self.0.range(from..).take_while(move |(key, _)| key.namespace == *namespace).flat_map(|(_, owners)| owners)
+    }
+
+    pub(super) fn add(&mut self, material: Key, owner: &ObjectRef) {
+        self.0.entry(material).or_default().insert(owner.clone());
+    }
+
+    pub(super) fn take(&mut self, material: &Key, owner: &ObjectRef) {
+        let Some(owners) = self.0.get_mut(material) else { return };
+        owners.remove(owner);
+        if owners.is_empty() {
+            self.0.remove(material);
+        }
+    }
 }
 
 struct Entry {

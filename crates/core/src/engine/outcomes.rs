@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::Engine;
 use super::due::Due;
 use super::links::Teller;
-use crate::desired::strict::{Ask, Bid, Contribution, Decision, Ledger, SecretDecision, decide_name, decide_secret};
-use crate::model::{Key, Kind, ObjectRef, Route};
+use crate::desired::strict::{Bid, Contribution, Decision, Ledger, SecretDecision, decide_name};
+use crate::model::{Key, Kind, ObjectRef};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
 
@@ -94,14 +94,9 @@ impl Engine {
     }
 
     fn decided_secret(&self, secret: &Key) -> Option<SecretDecision> {
-        let mut claimants: Vec<&Arc<Contribution>> =
-            self.links.secrets.of(secret).filter_map(|id| self.links.contribution(id)).collect();
-        claimants.sort_by(|a, b| by_object(&a.route, &b.route));
-        let asks = claimants.iter().enumerate().flat_map(|(place, contribution)| contribution.asks(place as u32));
-        let mut asks: Vec<Ask<'_>> = asks.filter(|ask| ask.is_about(secret)).collect();
-        asks.sort_by(|a, b| a.name.cmp(b.name));
         let limit = self.world.settings.certificate_names;
-        (!asks.is_empty()).then(|| decide_secret(limit, secret, &asks))
+        let wishes = |route: &ObjectRef| self.world.contributions.get(route)?.wishes_for(secret);
+        self.books.get(secret).map(|book| book.decide(limit, secret, wishes))
     }
 
     /// Reports on the policies that are due.
@@ -144,8 +139,4 @@ fn is_same_to_readers(before: Option<&Decision>, after: Option<&Decision>) -> bo
         (Some(before), Some(after)) => before.is_same_to_readers(after),
         (before, after) => before.is_none() && after.is_none(),
     }
-}
-
-fn by_object(a: &Route, b: &Route) -> std::cmp::Ordering {
-    a.kind.kind().cmp(&b.kind.kind()).then_with(|| a.meta.key.cmp(&b.meta.key))
 }

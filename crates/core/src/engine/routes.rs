@@ -24,6 +24,7 @@ impl Engine {
         if !is_due {
             return;
         }
+        due.are_policies_judged = true;
         let after = Arc::new(Policies::build(snapshot, &self.world.topology));
         let before = std::mem::replace(&mut self.world.policies, after.clone());
         compare(&before.dns, &after.dns, due);
@@ -35,16 +36,20 @@ impl Engine {
         for number in std::mem::take(&mut due.halls) {
             let Some(hall) = self.world.topology.halls.get(number as usize).cloned() else { continue };
             let context = Context { base: self.base(), policies: &self.world.policies };
-            let after = Arc::new(HallOutlets::of(context, &hall));
+            let known = self.world.outlets.of_hall(number).filter(|_| !due.are_policies_judged);
+            let after = Arc::new(HallOutlets::of(context, &hall, known.as_deref()));
             let before = self.world.outlets.set(number, after.clone());
-            if before == after {
+            let slots = 0..before.width().max(after.width()) as u32;
+            let differ: Vec<u32> = slots.filter(|slot| before.at(*slot) != after.at(*slot)).collect();
+            if differ.is_empty() {
                 continue;
             }
-            let slots = 0..before.width().max(after.width()) as u32;
-            for slot in slots.filter(|slot| before.at(*slot) != after.at(*slot)) {
+            for slot in differ {
                 mark_routes(&self.links, self.links.listeners.of(&ListenerId { hall: number, slot }), due);
             }
-            let owners: BTreeSet<&Str> = hall.slots().flatten().map(|l| &l.owner.meta().key.name).collect();
+            let mut owners: Vec<&Str> = hall.slots().flatten().map(|l| &l.owner.meta().key.name).collect();
+            owners.dedup();
+            let owners: BTreeSet<&Str> = owners.into_iter().collect();
             for name in owners {
                 mark_routes(&self.links, self.links.unsettled.of(name), due);
             }
@@ -72,6 +77,7 @@ impl Engine {
             before => {
                 let state = Arc::new(state);
                 self.attach(id, before.as_deref(), Some(&state));
+                self.direct_route(before.as_deref(), Some(&state));
                 self.world.topology.routes.insert(object.clone(), state.clone());
                 due.changed_routes.insert(object.clone());
                 state
@@ -87,6 +93,7 @@ impl Engine {
         let Some(before) = self.world.topology.routes.remove(object) else { return };
         let id = self.links.id(object);
         self.attach(id, Some(&before), None);
+        self.direct_route(Some(&before), None);
         self.links.set_unsettled(id, None);
         self.contribute(id, object, None, due);
         self.links.forget(object);
@@ -131,13 +138,14 @@ impl Engine {
         let links = &mut self.links;
         old.names.difference(&new.names).for_each(|name| links.names.take(name, id));
         new.names.difference(&old.names).for_each(|name| links.names.add(name, id));
-        old.secrets.difference(&new.secrets).for_each(|secret| links.secrets.take(secret, id));
-        new.secrets.difference(&old.secrets).for_each(|secret| links.secrets.add(secret, id));
         if old.withheld != new.withheld {
             due.changed_withheld.insert(object.clone());
         }
         due.names.extend(old.names.iter().chain(&new.names).map(|name| (*name).clone()));
-        due.secrets.extend(old.secrets.iter().chain(&new.secrets).map(|secret| (*secret).clone()));
+        for secret in old.secrets.union(&new.secrets) {
+            self.wish(secret, object, before.as_deref(), after.as_deref());
+            due.secrets.insert((*secret).clone());
+        }
         if !(old.told.is_empty() && new.told.is_empty()) {
             self.retell(&Teller::Route(object.clone()), old.told, new.told, due);
         }
@@ -146,6 +154,21 @@ impl Engine {
             None => _ = self.world.contributions.remove(object),
         }
         self.links.set_contribution(id, after.clone());
+    }
+
+    /// Replaces what a route wishes for one Secret.
+    fn wish(&mut self, secret: &Key, object: &ObjectRef, old: Option<&Contribution>, new: Option<&Contribution>) {
+        let limit = self.world.settings.certificate_names;
+        let book = self.books.entry(secret.clone()).or_default();
+        book.replace(
+            limit,
+            object,
+            old.and_then(|old| old.wishes_for(secret)),
+            new.and_then(|new| new.wishes_for(secret)),
+        );
+        if book.is_empty() {
+            self.books.remove(secret);
+        }
     }
 
     /// Files a teller under the policies that it tells something, and marks those that are told something else.

@@ -10,6 +10,7 @@ use crate::lint;
 use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::names::Hostname;
 use crate::policy::{Policies, PolicyReport};
+use crate::routing::{Answer, Directory, Request};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 use crate::topology::Topology;
@@ -29,6 +30,8 @@ pub struct World {
     pub(super) covered: Table<Hostname, ()>,
     pub(super) secrets: Table<Key, Arc<SecretDecision>>,
     pub(super) reports: Table<ObjectRef, Arc<PolicyReport>>,
+    /// Who has a say about a host, by Gateway.
+    pub(super) directories: Table<Key, Arc<Directory>>,
     /// How many names each kind of route asks for.
     pub(super) kinds: BTreeMap<Kind, usize>,
     /// What external-dns would publish, where that is asked for.
@@ -49,6 +52,14 @@ impl World {
     /// Objects and decisions, for those who tell people what is wrong.
     pub fn lint(&self) -> lint::World<'_> {
         lint::World { snapshot: &self.snapshot, topology: &self.topology }
+    }
+
+    /// Says who serves a request at a Gateway; nothing where there is no such Gateway. What it costs does not grow with the
+    /// number of hostnames and routes, only with those of the host.
+    pub fn route(&self, gateway: &Key, request: &Request) -> Option<Answer> {
+        let nothing = Arc::default();
+        let directory = self.directories.get(gateway).unwrap_or(&nothing);
+        directory.route(&self.snapshot, &self.topology, gateway, request)
     }
 
     /// The records of one name, those that a wildcard answers for left out.

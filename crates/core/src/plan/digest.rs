@@ -43,6 +43,14 @@ pub(super) fn of_change(step: &Step) -> String {
     hex(&hash.0.finish().as_ref()[..SHOWN])
 }
 
+/// Stands for what is held until somebody confirms it, and for nothing else of the plan.
+pub(super) fn of_unconfirmed<'h>(held: impl Iterator<Item = &'h Held>) -> Option<String> {
+    let mut hash = Hash(Context::new(&SHA256));
+    hash.text("unconfirmed");
+    let count = held.map(|held| hash.held(held)).count();
+    (count > 0).then(|| hex(&hash.0.finish().as_ref()[..SHOWN]))
+}
+
 /// A hash that is fed with values, each with its length, so that no two lists look the same.
 struct Hash(Context);
 

@@ -29,7 +29,7 @@ pub struct Settings {
     /// Record sets deleted a short while ago, by zone: the brake counts them too.
     pub recent_deletes: BTreeMap<Str, usize>,
     /// Changes that were written in vain, by [`Step::mark`].
-    pub futile: BTreeSet<String>,
+    pub in_vain: BTreeSet<String>,
 }
 
 /// What may be written.
@@ -101,13 +101,13 @@ impl Settings {
             trust_unstamped: false,
             adopt: BTreeSet::new(),
             recent_deletes: BTreeMap::new(),
-            futile: BTreeSet::new(),
+            in_vain: BTreeSet::new(),
         }
     }
 
     /// Whether a change was written in vain before.
-    pub(super) fn is_futile(&self, step: &Step) -> bool {
-        !self.futile.is_empty() && step.mark().is_some_and(|mark| self.futile.contains(&mark))
+    pub(super) fn was_in_vain(&self, step: &Step) -> bool {
+        !self.in_vain.is_empty() && step.mark().is_some_and(|mark| self.in_vain.contains(&mark))
     }
 
     /// The TXT registry, where that is how ownership is known.

@@ -79,10 +79,23 @@ impl Router {
 /// Prepares the routing of a Gateway.
 pub(super) fn router(snapshot: &Snapshot, topology: &Topology, gateway: &Key) -> Option<Router> {
     let state = topology.gateways.get(gateway)?;
+    let routes = topology.routes.values().map(|route| &**route);
+    Some(router_of(snapshot, topology, state, &state.listeners, routes))
+}
+
+/// The same for some of its listeners and some routes, both in their order.
+pub(super) fn router_of<'a>(
+    snapshot: &'a Snapshot,
+    topology: &'a Topology,
+    state: &GatewayState,
+    chosen: &[ListenerId],
+    routes: impl Iterator<Item = &'a RouteState>,
+) -> Router {
+    let gateway = &state.gateway.meta.key;
     let mut tables = Tables { snapshot, topology, routes: Vec::new(), files: BTreeMap::new(), refusals: Vec::new() };
     let mut listeners = Vec::new();
     let mut idle: BTreeMap<u16, Vec<Idle>> = BTreeMap::new();
-    for id in &state.listeners {
+    for id in chosen {
         let listener = topology.listener(*id);
         match (idleness(topology, state, listener), scheme(&listener.spec().protocol)) {
             (None, Some(scheme)) => {
@@ -92,11 +105,11 @@ pub(super) fn router(snapshot: &Snapshot, topology: &Topology, gateway: &Key) ->
             (reason, _) => idle.entry(listener.spec().port).or_default().push(idle_listener(listener, reason)),
         }
     }
-    topology.routes.values().for_each(|route| tables.add(gateway, route));
+    routes.for_each(|route| tables.add(gateway, route));
     let outsiders = tables.outsiders();
     listeners.iter_mut().for_each(|listener| tables.fill(listener));
     let class = snapshot.classes.get(&state.gateway.class);
-    Some(Router {
+    Router {
         gateway: gateway.clone(),
         refused: state.refused,
         claims_written: class.is_some_and(|class| class.features.iter().any(|f| &**f == WRITTEN_PRECEDENCE)),
@@ -106,7 +119,7 @@ pub(super) fn router(snapshot: &Snapshot, topology: &Topology, gateway: &Key) ->
         routes: tables.routes,
         outsiders,
         refusals: tables.refusals,
-    })
+    }
 }
 
 /// The rules of one listener while they are collected.
@@ -208,7 +221,7 @@ fn rank(routes: &[Attached], entry: Entry) -> Rank<'_> {
 }
 
 /// The hostnames of a route, each once; `*` where it has none.
-fn written(route: &Route) -> impl Iterator<Item = Hostname> {
+pub(super) fn written(route: &Route) -> impl Iterator<Item = Hostname> {
     let names: BTreeSet<Hostname> = route.hostnames.iter().filter_map(|w| w.name.as_ref().ok().cloned()).collect();
     let any = (route.hostnames.is_empty() || !route.kind.has_hostnames()).then(Hostname::any);
     any.into_iter().chain(names.into_iter().filter(|_| route.kind.has_hostnames()))
@@ -242,9 +255,14 @@ fn idleness(topology: &Topology, gateway: &GatewayState, listener: &ListenerStat
 }
 
 fn idle_listener(listener: &ListenerState, reason: Option<Reason>) -> Idle {
-    let hostname = listener.spec().hostname.as_ref().and_then(|written| written.name.clone().ok());
     let reason = reason.unwrap_or(reason::PROTOCOL_UNSUPPORTED);
-    Idle { key: listener.key(), hostname: hostname.unwrap_or_else(Hostname::any), reason }
+    Idle { key: listener.key(), hostname: written_hostname(listener), reason }
+}
+
+/// The hostname of a listener as it is written, whatever else is wrong with it.
+pub(super) fn written_hostname(listener: &ListenerState) -> Hostname {
+    let written = listener.spec().hostname.as_ref().and_then(|written| written.name.clone().ok());
+    written.unwrap_or_else(Hostname::any)
 }
 
 fn served(id: ListenerId, listener: &ListenerState, scheme: Scheme) -> Served {

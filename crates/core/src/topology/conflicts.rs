@@ -32,18 +32,17 @@ pub(super) fn find_overlaps(listeners: &mut [ListenerState]) {
         listener.is_accepted() && matches!(listener.spec().protocol, Protocol::Https | Protocol::Tls)
     };
     let tls: Vec<usize> = (0..listeners.len()).filter(|place| is_tls(&listeners[*place])).collect();
-    let mut named: HashMap<(u16, Shape<'_>), Few<usize>> = HashMap::new();
+    let mut named: HashMap<(u16, &str), Few<usize>> = HashMap::with_capacity(tls.len());
     for place in &tls {
         let listener = &listeners[*place];
-        named.entry((listener.spec().port, Shape::of(listener.hostname.as_str()))).or_default().push(*place);
+        named.entry((listener.spec().port, short(&listener.hostname))).or_default().push(*place);
     }
-    let other = |place: usize| {
-        let listener = &listeners[place];
-        let around = containers(listener.hostname.as_str());
-        let same = around.filter_map(|name| named.get(&(listener.spec().port, name))).flatten();
-        same.copied().find(|other| *other != place)
+    let other = |place: &usize| {
+        let (port, hostname) = (listeners[*place].spec().port, &listeners[*place].hostname);
+        let around = containers(hostname).filter_map(|name| named.get(&(port, name))).flatten();
+        around.copied().find(|other| other != place).map(|other| (*place, other))
     };
-    let pairs: Vec<(usize, usize)> = tls.iter().filter_map(|place| Some((*place, other(*place)?))).collect();
+    let pairs: Vec<(usize, usize)> = tls.iter().filter_map(other).collect();
     for (place, other) in pairs {
         let (id, other_id) = (listeners[place].id, listeners[other].id);
         listeners[place].overlaps = Some(other_id);
@@ -51,31 +50,17 @@ pub(super) fn find_overlaps(listeners: &mut [ListenerState]) {
     }
 }
 
-/// A hostname, taken apart.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Shape<'a> {
-    Precise(&'a str),
-    /// What stands behind `*.`.
-    Wildcard(&'a str),
-    Any,
+/// A hostname without the `*` of a wildcard, so that it begins with a dot as no other does; that of an unset field is empty.
+fn short(hostname: &Hostname) -> &str {
+    hostname.as_str().strip_prefix('*').unwrap_or(hostname.as_str())
 }
 
-impl<'a> Shape<'a> {
-    fn of(name: &'a str) -> Self {
-        match name.strip_prefix("*.") {
-            Some(base) => Shape::Wildcard(base),
-            None if name == "*" => Shape::Any,
-            None => Shape::Precise(name),
-        }
-    }
-}
-
-/// Every hostname that contains `name`, itself first: `a.b.c` gives `a.b.c`, `*.b.c`, `*.c`, `*`.
-fn containers(name: &str) -> impl Iterator<Item = Shape<'_>> {
+/// Every hostname that contains one, itself first: `a.b.c` gives `a.b.c`, `*.b.c`, `*.c`, `*`, all without their `*`.
+fn containers(hostname: &Hostname) -> impl Iterator<Item = &str> {
+    let name = hostname.as_str();
     let base = name.strip_prefix("*.").unwrap_or(name);
-    let suffixes = base.match_indices('.').map(move |(i, _)| Shape::Wildcard(&base[i + 1..]));
-    let star = (name != "*").then_some(Shape::Any);
-    std::iter::once(Shape::of(name)).chain(suffixes).chain(star)
+    let wildcards = base.match_indices('.').map(move |(dot, _)| &base[dot..]);
+    std::iter::once(short(hostname)).chain(wildcards).chain((!hostname.is_any()).then_some(""))
 }
 
 type Clash = (usize, Conflict);

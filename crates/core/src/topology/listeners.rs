@@ -12,7 +12,7 @@ use crate::topology::{certificates, conflicts, sets};
 /// listener keeps its slot as long as it is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hall {
-    slots: Vec<Option<ListenerState>>,
+    slots: Vec<Option<Arc<ListenerState>>>,
     /// Whether slots come in order of precedence, as they do at first.
     is_in_order: bool,
 }
@@ -20,12 +20,25 @@ pub(crate) struct Hall {
 impl Hall {
     /// The listener in a slot.
     pub(crate) fn listener(&self, slot: u32) -> Option<&ListenerState> {
+        self.shared(slot).map(|listener| &**listener)
+    }
+
+    /// The same, shared with halls of other moments where it is as it was.
+    pub(crate) fn shared(&self, slot: u32) -> Option<&Arc<ListenerState>> {
         self.slots.get(slot as usize)?.as_ref()
+    }
+
+    /// Whether a slot is as it is in another hall, by a glance.
+    pub(crate) fn is_same_slot(&self, other: &Hall, slot: u32) -> bool {
+        match (self.shared(slot), other.shared(slot)) {
+            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
+            (own, theirs) => own.is_none() && theirs.is_none(),
+        }
     }
 
     /// Every slot.
     pub(crate) fn slots(&self) -> impl Iterator<Item = Option<&ListenerState>> {
-        self.slots.iter().map(Option::as_ref)
+        self.slots.iter().map(Option::as_deref)
     }
 
     /// How many slots there are.
@@ -39,16 +52,35 @@ impl Hall {
     }
 
     /// The hall of listeners that come in order of precedence.
-    fn of(listeners: Vec<ListenerState>) -> Self {
+    fn of(listeners: Vec<ListenerState>, before: Option<&Hall>) -> Self {
         let is_in_order = listeners.is_sorted_by_key(|listener| listener.id.slot);
         let width = listeners.iter().map(|listener| listener.id.slot as usize + 1).max().unwrap_or_default();
-        let mut slots: Vec<Option<ListenerState>> = Vec::new();
-        slots.resize_with(width, || None);
+        let mut slots: Vec<Option<Arc<ListenerState>>> = vec![None; width];
         for listener in listeners {
-            let slot = listener.id.slot as usize;
-            slots[slot] = Some(listener);
+            let slot = listener.id.slot;
+            let known = before.and_then(|before| before.shared(slot)).filter(|known| ***known == listener);
+            slots[slot as usize] = Some(known.cloned().unwrap_or_else(|| Arc::new(listener)));
         }
         Hall { slots, is_in_order }
+    }
+}
+
+/// What was known of a Gateway, of which everything is taken over that can only be as it was.
+#[derive(Clone, Copy)]
+pub(crate) struct Before<'a> {
+    /// Its listeners.
+    pub(crate) hall: &'a Hall,
+    /// The Gateway itself, where its own listeners are to be taken over.
+    pub(crate) gateway: Option<&'a GatewayState>,
+    /// Tells of a set how it was judged, where its listeners are to be taken over.
+    pub(crate) set: &'a dyn Fn(&Arc<ListenerSet>) -> Option<Arc<SetState>>,
+}
+
+impl Before<'_> {
+    /// Listeners as they were judged for themselves.
+    fn alone(&self, ids: &[ListenerId]) -> impl Iterator<Item = ListenerState> {
+        let known = ids.iter().filter_map(|id| self.hall.listener(id.slot));
+        known.map(|listener| ListenerState { conflict: None, overlaps: None, ..listener.clone() })
     }
 }
 
@@ -62,12 +94,16 @@ struct Slots {
 }
 
 impl Slots {
-    fn of(hall: u32, before: Option<&Hall>) -> Self {
+    /// Those of the listeners before, without those that are taken over.
+    fn of<'a>(hall: u32, before: Option<&Hall>, kept: impl Iterator<Item = &'a ListenerId>) -> Self {
         let mut slots = Slots { hall, known: HashMap::new(), free: Vec::new(), next: 0 };
         let Some(before) = before else { return slots };
         slots.next = before.slots.len() as u32;
+        let mut is_kept = vec![false; before.slots.len()];
+        kept.for_each(|id| is_kept[id.slot as usize] = true);
         for (slot, listener) in before.slots.iter().enumerate().rev() {
             match listener {
+                Some(_) if is_kept[slot] => {}
                 Some(listener) => {
                     let key = (listener.owner.object(), listener.spec().name.clone());
                     slots.known.entry(key).or_default().push(slot as u32);
@@ -95,7 +131,7 @@ impl Slots {
 pub(crate) struct Judged {
     pub(crate) gateway: GatewayState,
     /// Those that it admits, in order of precedence.
-    pub(crate) sets: Vec<SetState>,
+    pub(crate) sets: Vec<Arc<SetState>>,
     pub(crate) hall: Hall,
 }
 
@@ -116,15 +152,15 @@ pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grant
     for (set, refused) in admissions.refused {
         let (state, hall) = judge.refused_set(halls.len() as u32, None, set, refused);
         halls.push(Arc::new(hall));
-        sets.push(state);
+        sets.push(Arc::new(state));
     }
     topology.halls = Arc::new(halls);
     topology.gateways = gateways.into_iter().collect();
-    topology.sets = sets.into_iter().map(|state| (state.set.object(), Arc::new(state))).collect();
+    topology.sets = sets.into_iter().map(|state| (state.set.object(), state)).collect();
 }
 
 /// What is known of a Gateway's class.
-pub(super) fn class_state(snapshot: &Snapshot, scope: &Scope, gateway: &Gateway) -> ClassState {
+pub(crate) fn class_state(snapshot: &Snapshot, scope: &Scope, gateway: &Gateway) -> ClassState {
     if !scope.classes.is_empty() && !scope.classes.contains(&gateway.class) {
         return ClassState::NotOurs;
     }
@@ -160,7 +196,7 @@ impl Judge<'_> {
     pub(crate) fn gateway(
         &self,
         hall: u32,
-        before: Option<&Hall>,
+        before: Option<Before<'_>>,
         gateway: &Arc<Gateway>,
         members: Vec<Arc<ListenerSet>>,
     ) -> Judged {
@@ -175,13 +211,24 @@ impl Judge<'_> {
             doors: Doors::default(),
         };
         let home = state.is_in_scope().then_some(key);
-        let mut slots = Slots::of(hall, before);
+        let kept: Vec<Option<Arc<SetState>>> =
+            members.iter().map(|set| before.and_then(|before| (before.set)(set))).collect();
+        let own = before.and_then(|before| Some((before, before.gateway?)));
+        let ids = own.iter().flat_map(|(_, known)| known.doors.all());
+        let ids = ids.chain(kept.iter().flatten().flat_map(|known| &known.listeners));
+        let mut slots = Slots::of(hall, before.map(|before| before.hall), ids);
         let mut listeners = Vec::new();
-        self.listeners(&mut listeners, &mut slots, Owner::Gateway(gateway.clone()), home);
+        match own {
+            Some((before, known)) => listeners.extend(before.alone(known.doors.all())),
+            None => self.listeners(&mut listeners, &mut slots, Owner::Gateway(gateway.clone()), home),
+        }
         let mut resources = Vec::from_iter(std::iter::once(0..listeners.len()));
-        for set in &members {
+        for (set, known) in members.iter().zip(&kept) {
             let first = listeners.len();
-            self.listeners(&mut listeners, &mut slots, Owner::Set(set.clone()), home);
+            match before.zip(known.as_ref()) {
+                Some((before, known)) => listeners.extend(before.alone(&known.listeners)),
+                None => self.listeners(&mut listeners, &mut slots, Owner::Set(set.clone()), home),
+            }
             resources.push(first..listeners.len());
         }
         conflicts::resolve(&mut listeners, &resources);
@@ -190,14 +237,15 @@ impl Judge<'_> {
         state.refused = gateway_refusal(&state, own);
         state.doors = Doors::of(own);
         state.listeners = listeners.iter().map(|listener| listener.id).collect();
-        let joined = members.into_iter().zip(&resources[1..]).map(|(set, range)| {
+        let joined = members.into_iter().zip(kept).zip(&resources[1..]).map(|((set, known), range)| {
             let own = &listeners[range.clone()];
-            let refused = sets::refusal(own, state.refused);
-            set_state(set, home.cloned(), home.and(refused), own)
+            let refused = home.and(sets::refusal(own, state.refused));
+            let known = known.filter(|known| known.refused == refused && known.gateway.as_ref() == home);
+            known.unwrap_or_else(|| Arc::new(set_state(set, home.cloned(), refused, own)))
         });
-        let sets: Vec<SetState> = joined.collect();
+        let sets: Vec<Arc<SetState>> = joined.collect();
         state.attached_sets = sets.iter().filter(|set| set.gateway.is_some() && set.refused.is_none()).count();
-        Judged { gateway: state, sets, hall: Hall::of(listeners) }
+        Judged { gateway: state, sets, hall: Hall::of(listeners, before.map(|before| before.hall)) }
     }
 
     /// A ListenerSet that no Gateway admits.
@@ -209,8 +257,9 @@ impl Judge<'_> {
         refused: Reason,
     ) -> (SetState, Hall) {
         let mut listeners = Vec::new();
-        self.listeners(&mut listeners, &mut Slots::of(hall, before), Owner::Set(set.clone()), None);
-        (set_state(set, None, Some(refused), &listeners), Hall::of(listeners))
+        let mut slots = Slots::of(hall, before, std::iter::empty());
+        self.listeners(&mut listeners, &mut slots, Owner::Set(set.clone()), None);
+        (set_state(set, None, Some(refused), &listeners), Hall::of(listeners, before))
     }
 
     fn listeners(&self, into: &mut Vec<ListenerState>, slots: &mut Slots, owner: Owner, gateway: Option<&Key>) {

@@ -7,32 +7,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
-use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::engine::World;
 use gatepost_core::model::Kind;
 use gatepost_core::plan::Instance;
 use gatepost_core::reason;
-use gatepost_core::snapshot::Origin;
+use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::provider::Shared;
 use gatepost_kube::lease::{Campaign, Candidacy};
 use gatepost_kube::objects::watched_kinds;
 use gatepost_kube::watch::{self, Watching};
 use gatepost_kube::{Connection, Error};
+use gatepost_tls::issuers::cert_manager::names::Waits;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
 use super::flags::Publishing;
-use super::flags::issuer::IssuerFlags;
+use super::flags::issuer::{IssuerFlag, IssuerFlags};
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Cluster, Ending, Failure};
 use crate::apply::Mode;
-use crate::certificates;
+use crate::certificates::{self, now};
+use crate::controller::cert_manager::{self, CertManager};
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
-use crate::controller::{self, Passes, View};
+use crate::controller::{self, Occasion, Passes, View};
 use crate::run::Pass;
 use crate::source::cluster::connect;
 use crate::state::State;
@@ -48,7 +48,8 @@ use desk::{Cabinet, Desk};
 /// provider that is named, puts certificates from the issuer that is named into the Secrets of listeners, writes the
 /// status of policies and Events on routes and Gateways. Writes nothing at all until
 /// --policy is set. Several replicas elect one writer by a Lease; the annotation gatepost.dev/freeze on that Lease, or the
-/// file of --freeze-file, stops all writes within seconds. `ready http=ADDRESS` on standard error says when it answers.
+/// file of --freeze-file, stops all writes within seconds. Deletes that a safety brake holds are carried out once the
+/// annotation gatepost.dev/confirm-deletes on the Lease has the word that the log and /readyz tell for them. `ready http=ADDRESS` on standard error says when it answers.
 #[derive(Args, Debug)]
 pub(super) struct Controller {
     #[command(flatten)]
@@ -190,7 +191,22 @@ impl Controller {
         let (namespace, prefix) = (self.controller_namespace.clone(), self.lease.clone());
         let cabinet = Cabinet { connection: connection.clone(), namespace, prefix, permit: self.permit(campaign) };
         let desk = Desk::new(&self.issuer, session.places(self.flags()), cabinet)?;
-        Ok(Followed { session, desk })
+        let settings = self.cert_manager(&session)?;
+        let cert_manager = CertManager::new(connection.clone(), self.permit(campaign), settings);
+        Ok(Followed { session, desk, cert_manager, later: None })
+    }
+
+    /// What is asked of cert-manager: everything where it is the issuer, otherwise what policies name it for.
+    fn cert_manager(&self, session: &Session) -> Result<cert_manager::Settings, Failure> {
+        let rules = self.issuer.rules(Default::default());
+        Ok(cert_manager::Settings {
+            is_usual: self.issuer.kind() == Some(IssuerFlag::CertManager),
+            issuer: self.issuer.issuer_ref()?,
+            waits: Waits { settle: rules.settle, grace: rules.grace },
+            most_names: session.line.publishing.certificate_names,
+            policy: session.line.planning.policy,
+            only_looks: self.mode() == Mode::Observe,
+        })
     }
 
     fn flags(&self) -> Flags<'_> {
@@ -230,11 +246,30 @@ struct Followed {
     session: Session,
     /// Where certificates are made; nothing where nobody issues any.
     desk: Option<Desk>,
+    /// Who makes the others.
+    cert_manager: CertManager,
+    /// When that is to be looked at again, in seconds since 1970.
+    later: Option<i64>,
+}
+
+impl Followed {
+    /// Brings cert-manager's objects to what they ought to be. Who does not lead leaves that to who does.
+    async fn ask_cert_manager(&mut self, snapshot: &Snapshot, may_write: bool, pass: &mut Pass) {
+        self.later = None;
+        if !may_write && self.session.line.mode == Mode::Act {
+            return;
+        }
+        let round = self.cert_manager.round(&pass.desired, snapshot, now()).await;
+        (pass.issuing, self.later) = (round.states, round.wake);
+        pass.news.extend(round.events);
+    }
 }
 
 impl Passes for Followed {
-    async fn pass(&mut self, world: &World, problems: &[Diagnostic], may_write: bool) -> Result<Pass, Failure> {
+    async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, Failure> {
+        let Occasion { world, problems, may_write, confirmed } = occasion;
         let session = &mut self.session;
+        session.line.confirmed = confirmed;
         if let Some(desk) = &mut self.desk {
             desk.prepare(session).await;
         }
@@ -249,15 +284,24 @@ impl Passes for Followed {
         if let Err(error) = kept {
             tracing::error!(error = %error, "--state-dir: what was written could not be kept");
         }
+        self.ask_cert_manager(world.snapshot(), may_write, &mut pass).await;
         match &mut self.desk {
-            Some(desk) => desk.certify(session, world.snapshot(), &mut pass).await,
-            None => certificates::withhold(&mut pass.desired, world.snapshot(), reason::ISSUER_UNUSABLE, NOBODY),
+            Some(desk) => desk.certify(&mut self.session, world.snapshot(), &mut pass).await,
+            None => {
+                let (desired, known) = (&mut pass.desired, &pass.issuing);
+                certificates::withhold(desired, world.snapshot(), known, reason::ISSUER_UNUSABLE, NOBODY);
+            }
         }
         Ok(pass)
     }
 
+    async fn woken(&mut self) {
+        self.cert_manager.changed().await;
+    }
+
     fn wake(&self) -> Option<i64> {
-        self.desk.as_ref().and_then(Desk::wake)
+        let desk = self.desk.as_ref().and_then(Desk::wake);
+        [desk, self.later].into_iter().flatten().min()
     }
 
     fn mode(&self) -> Mode {

@@ -7,14 +7,16 @@ use clap::Args;
 use gatepost_core::desired;
 use gatepost_core::explain::{Explanation, Publication};
 use gatepost_core::lint::World;
+use gatepost_core::model::Key;
 use gatepost_core::names::Hostname;
 use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::State;
 
 use super::flags::Publishing;
 use super::{Ending, Failure, Format, Input};
-use crate::render::{Colour, certificates, explanation};
-use crate::source::Objects;
+use crate::certificates::{cert_manager, now};
+use crate::render::{Colour, certificates, explanation, inert};
+use crate::source::{self, Objects};
 use crate::view::explain::ExplainView;
 use crate::view::write_json;
 
@@ -77,7 +79,7 @@ impl Explain {
         objects: &Objects,
         published: &mut Publication,
     ) -> Result<Vec<State>, Failure> {
-        let Some(directory) = &self.cert_dir else { return Ok(Vec::new()) };
+        let Some(directory) = &self.cert_dir else { return Ok(self.asked_elsewhere(desired, objects, published)) };
         let states = super::session::block_on(async {
             let mut kept = super::flags::issuing::look(directory, Default::default()).await?;
             let states = kept.look(desired, objects.snapshot(), crate::certificates::now()).await;
@@ -87,6 +89,23 @@ impl Explain {
         let states: Vec<State> = states.into_iter().filter(is_used).collect();
         crate::certificates::overlay(published, &states, &self.subject.to_ascii_lowercase());
         Ok(states)
+    }
+
+    /// The same of certificates that are asked of cert-manager, where the objects come from a cluster.
+    fn asked_elsewhere(&self, desired: &desired::Desired, objects: &Objects, published: &Publication) -> Vec<State> {
+        let secrets: Vec<Key> = published.certificates.iter().map(|walk| walk.secret.clone()).collect();
+        if !self.input.files.is_empty() || secrets.is_empty() {
+            return Vec::new();
+        }
+        let namespaces = secrets.iter().map(|secret| secret.namespace.clone()).collect();
+        match source::cluster::certificates(&self.input.cluster.place(), &namespaces) {
+            Ok(None) => Vec::new(),
+            Ok(Some(found)) => cert_manager::states(&secrets, desired, objects.snapshot(), &found, now()),
+            Err(why) => {
+                let _ = writeln!(std::io::stderr(), "warning: Certificate objects could not be read: {}", inert(&why));
+                Vec::new()
+            }
+        }
     }
 
     fn reason(&self, out: &mut dyn Write, reason: Reason) -> Result<Ending, Failure> {

@@ -42,9 +42,9 @@ pub(super) struct Features {
     /// Where records go; only dnsendpoint needs rights of its own
     #[arg(long, value_enum, env = "GATEPOST_PROVIDER")]
     provider: Option<Provider>,
-    /// Where certificates come from
-    #[arg(long, value_enum, env = "GATEPOST_ISSUER")]
-    issuer: Option<IssuerFlag>,
+    /// Where certificates come from; may be repeated, for policies that name an issuer of cert-manager beside another
+    #[arg(long, value_enum, env = "GATEPOST_ISSUER", value_delimiter = ',')]
+    issuer: Vec<IssuerFlag>,
     /// Namespace whose Secrets may be written; may be repeated [default: all, where an issuer is set]
     #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_CERTIFICATE_NAMESPACE", value_delimiter = ',')]
     certificate_namespace: Vec<String>,
@@ -128,7 +128,8 @@ impl Features {
         match feature {
             Feature::Routes(kind) => self.source.is_empty() || self.source.contains(&kind),
             Feature::DnsEndpoints => self.provider == Some(Provider::Dnsendpoint),
-            Feature::Secrets => matches!(self.issuer, Some(IssuerFlag::Embedded | IssuerFlag::Acme)),
+            Feature::Secrets => self.issuer.iter().any(|issuer| *issuer != IssuerFlag::CertManager),
+            Feature::CertManager => self.issuer.contains(&IssuerFlag::CertManager),
             Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => true,
         }
     }
@@ -194,6 +195,10 @@ fn condition(feature: Feature) -> Option<String> {
         Feature::Secrets => {
             Some("has (.Values.settings.issuer | default \"\") (list \"embedded\" \"acme\")".to_owned())
         }
+        Feature::CertManager => {
+            let is_usual = "eq (.Values.settings.issuer | default \"\") \"cert-manager\"";
+            Some(format!("or .Values.rbac.certManager ({is_usual})"))
+        }
     }
 }
 
@@ -235,6 +240,14 @@ mod tests {
         let identity = |o: &Value| format!("{} {}", place(o), o["metadata"]["name"]);
         let names: std::collections::BTreeSet<_> = named.iter().map(identity).collect();
         assert_eq!(names.len(), named.len(), "two objects have one name: {names:?}");
+    }
+
+    #[test]
+    fn what_is_asked_of_cert_manager_reads_secrets_and_writes_none() {
+        let objects = objects(&["--issuer", "cert-manager"]);
+        assert!(resources(&objects[1]).ends_with(&["certificates", "certificaterequests", "secrets"]));
+        assert_eq!(objects[1]["rules"].as_array().unwrap().last().unwrap()["verbs"], json!(["get"]));
+        assert!(!objects[3..].iter().any(|object| resources(object).contains(&"secrets")));
     }
 
     #[test]

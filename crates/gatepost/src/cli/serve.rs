@@ -290,6 +290,7 @@ mod tests {
             notes: Vec::new(),
             issuing: Vec::new(),
             news: Vec::new(),
+            confirmed: None,
         };
         let error = |retry_after| Error { retry_after, ..Error::new(Problem::Stale("x".to_owned())) };
         pass.outcome.failed.extend(failure.map(|wait| (0, error(wait))));

@@ -109,7 +109,7 @@ impl Session {
             (None, None) => flags.provider.open(flags.publishing.domains())?,
         };
         let scope = flags.publishing.scope();
-        let line = Line { publishing, scope, planning, mode: flags.planning.mode(), resolver };
+        let line = Line { publishing, scope, planning, mode: flags.planning.mode(), confirmed: None, resolver };
         let beside = Beside::default();
         Ok(Session { line, provider, state, beside, local, certificates: None })
     }
@@ -178,8 +178,8 @@ impl Session {
         };
         self.beside = certificates.beside();
         let round = certificates.round();
-        certificates::reflect(&mut pass.desired, snapshot, &round.states);
-        pass.issuing = round.states.clone();
+        pass.issuing.extend(round.states.iter().cloned());
+        certificates::reflect(&mut pass.desired, snapshot, &pass.issuing);
         advanced.map_err(|error| error.to_string())?;
         pass.news.extend(round.events.iter().cloned());
         Ok(round.needs_publishing)

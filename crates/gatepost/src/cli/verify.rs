@@ -142,6 +142,7 @@ impl Verify {
             publishing: self.publishing.settings()?,
             scope: self.publishing.scope(),
             planning: gatepost_core::plan::Settings::new(gatepost_core::plan::Registry::Noop),
+            confirmed: None,
             mode: crate::apply::Mode::Observe,
             resolver: None,
         };

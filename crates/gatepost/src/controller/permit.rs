@@ -43,6 +43,11 @@ impl Permit {
         Some(format!("writing is frozen by the annotation {} of the Lease: {reason}", gatepost_kube::lease::FREEZE))
     }
 
+    /// The word by which somebody has confirmed held deletes.
+    pub fn confirmed(&self) -> Option<String> {
+        self.standing.as_ref()?.borrow().confirmed.clone()
+    }
+
     /// Whether we lead; also where there is no Lease.
     pub fn leads(&self) -> bool {
         self.standing.as_ref().is_none_or(|standing| standing.borrow().leads())

@@ -168,7 +168,8 @@ fn generation(view: &View, policy: &ObjectRef) -> Option<i64> {
 
 /// The status of a policy, without times: what ought to be served and could not be written is pending.
 fn status(report: &PolicyReport, pass: &Pass, generation: Option<i64>) -> Value {
-    let open = open_names(pass);
+    // A certificate does not wait for a record.
+    let open = if report.policy.kind == Kind::DnsPolicy { open_names(pass) } else { BTreeMap::new() };
     let hostnames: Vec<HostnameReport> = report.hostnames.iter().map(|hostname| settled(hostname, &open)).collect();
     let mut conditions = report.conditions.clone();
     if hostnames != report.hostnames {

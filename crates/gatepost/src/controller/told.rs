@@ -10,7 +10,7 @@ use gatepost_core::model::Kind;
 use gatepost_core::plan::Verb;
 use gatepost_core::snapshot::{Change, Visibility};
 use gatepost_kube::Error;
-use gatepost_kube::lease::Standing;
+use gatepost_kube::lease::{CONFIRM, Standing};
 use gatepost_kube::watch::Told;
 use tracing::{error, info, warn};
 
@@ -28,7 +28,12 @@ const OLD: Duration = Duration::from_secs(150);
 /// What was said, so that nothing is said twice.
 #[derive(Default)]
 pub(super) struct Log {
-    standing: Option<bool>,
+    /// The Lease, as `kubectl` takes it.
+    lease: String,
+    /// Whether we lead, what freezes and what is confirmed.
+    standing: Option<(bool, Option<String>, Option<String>)>,
+    /// How many deletes wait for somebody's word, and which.
+    unconfirmed: Option<(usize, String)>,
     frozen: Option<String>,
     withheld: BTreeSet<String>,
     held: BTreeSet<String>,
@@ -55,6 +60,10 @@ struct Numbers {
 }
 
 impl Log {
+    pub(super) fn new(lease: Option<String>) -> Log {
+        Log { lease: lease.unwrap_or_default(), ..Log::default() }
+    }
+
     pub(super) fn told(&mut self, told: &Told) {
         match told {
             Told::Change(Change::Sight(kind, Visibility::NotVisible(why)), _) => {
@@ -75,9 +84,12 @@ impl Log {
         }
     }
 
-    pub(super) fn standing(&mut self, standing: &Standing) {
+    /// Says whether anything is new that decides what is written.
+    pub(super) fn standing(&mut self, standing: &Standing) -> bool {
         let leads = standing.leads();
-        if self.standing.replace(leads) != Some(leads) {
+        let now = (leads, standing.frozen.clone(), standing.confirmed.clone());
+        let before = self.standing.replace(now.clone());
+        if before.as_ref().map(|(led, ..)| *led) != Some(leads) {
             match leads {
                 true => info!(term = standing.term.as_ref().map(|term| term.words.as_str()), "leading"),
                 false => info!(holder = standing.holder, "not leading"),
@@ -86,16 +98,20 @@ impl Log {
         if let Some(trouble) = &standing.trouble {
             warn!(error = %trouble, "the Lease could not be read or renewed");
         }
+        before != Some(now)
     }
 
-    pub(super) fn frozen(&mut self, why: Option<&str>) {
-        if self.frozen.as_deref() != why {
+    /// Says whether that is new.
+    pub(super) fn frozen(&mut self, why: Option<&str>) -> bool {
+        let is_new = self.frozen.as_deref() != why;
+        if is_new {
             self.frozen = why.map(str::to_owned);
             match why {
                 Some(why) => warn!(why, "writing is frozen"),
                 None => info!("writing is no longer frozen"),
             }
         }
+        is_new
     }
 
     pub(super) fn pass(&mut self, pass: &Pass, refusal: Option<&str>) {
@@ -124,6 +140,42 @@ impl Log {
         }
         self.unwritten = unwritten;
         self.withholding(pass);
+        self.confirming(pass);
+    }
+
+    /// What waits for somebody's word, once for each word.
+    fn confirming(&mut self, pass: &Pass) {
+        if let Some(word) = &pass.confirmed {
+            info!(word, "held deletes are confirmed");
+        }
+        let now = pass.plan.confirmation().map(|word| (pass.plan.unconfirmed().count(), word));
+        if self.unconfirmed != now {
+            self.unconfirmed = now;
+            if let Some(words) = self.waiting() {
+                warn!(detail = words, "deletes wait to be confirmed");
+            }
+        }
+    }
+
+    /// What waits for somebody's word, and how it is given.
+    fn waiting(&self) -> Option<String> {
+        let (count, word) = self.unconfirmed.as_ref()?;
+        let what = if *count == 1 { "1 delete is".to_owned() } else { format!("{count} deletes are") };
+        let command = format!("kubectl annotate --overwrite {} {CONFIRM}={word}", self.lease);
+        Some(format!("{what} held until confirmed; look at /plan.json, and if they are meant: {command}"))
+    }
+
+    /// Says of a word on the Lease that it confirms nothing of what is held.
+    fn unfitting(&self, permit: &Permit) -> Option<String> {
+        let word = permit.confirmed()?;
+        let is_meant = |(_, held): &(usize, String)| word.len() >= 8 && held.starts_with(&word.to_ascii_lowercase());
+        let row = gatepost_core::reason::PLAN_STALE.row();
+        (!self.unconfirmed.as_ref().is_some_and(is_meant)).then(|| {
+            format!(
+                "the annotation {CONFIRM}={word} is for other deletes than are held now, and does nothing [{} {}]",
+                row.code, row.name
+            )
+        })
     }
 
     /// Names that get nothing and changes that are held: each once, as long as it stays so.
@@ -173,6 +225,8 @@ impl Log {
     /// What is to be known though names are served.
     pub(super) fn notes(&self, view: &View, permit: &Permit) -> Vec<String> {
         let mut notes: Vec<String> = permit.refusal().into_iter().collect();
+        notes.extend(self.waiting());
+        notes.extend(self.unfitting(permit));
         notes.extend(view.hidden().into_iter().map(|(kind, why)| format!("{kind} objects are not visible: {why}")));
         let old = view.ages().into_iter().filter(|(_, age)| *age > OLD);
         notes.extend(old.map(|(kind, age)| format!("{kind} objects were last heard of {} s ago", age.as_secs())));
@@ -191,6 +245,7 @@ impl Log {
             ("certificates", numbers.certificates),
             ("withheld", numbers.withheld),
             ("held", numbers.held),
+            ("unconfirmed_deletes", self.unconfirmed.as_ref().map_or(0, |(count, _)| *count)),
             ("zones", numbers.zones),
             ("zones_unreadable", self.unread.len()),
             ("leader", usize::from(permit.leads())),

@@ -3,14 +3,18 @@
 //! The objects take the same way as those of files. What may not be listed is not visible, and is told; a server that cannot
 //! be reached is a failure: a read is complete or it is none.
 
+use std::collections::BTreeSet;
+
 use gatepost_core::diagnostic::{Diagnostic, FieldPath};
-use gatepost_core::model::Kind;
+use gatepost_core::model::{Kind, Str};
 use gatepost_core::reason::KIND_NOT_VISIBLE;
 use gatepost_core::snapshot::Visibility;
 use gatepost_kube::{Connection, Error, Problem, Read, Where, read_once};
 use gatepost_objects::Loaded;
 
+use crate::certificates::cert_manager::Found;
 use crate::cli::Failure;
+use crate::controller::cert_manager;
 
 /// Reads everything that the rules look at; of a kind that may not be listed everywhere, what is in `namespace`.
 pub fn read(place: &Where, namespace: Option<&str>) -> Result<Loaded, Failure> {
@@ -18,6 +22,32 @@ pub fn read(place: &Where, namespace: Option<&str>) -> Result<Loaded, Failure> {
     let read = std::thread::scope(|scope| scope.spawn(|| block_on(place, namespace)).join());
     let read = read.unwrap_or_else(|_| Err(Failure::Unreadable(anyhow::anyhow!("the cluster could not be read"))))?;
     Ok(loaded(read))
+}
+
+/// The Certificate objects of cert-manager in some namespaces, each with what is said of its request; nothing where
+/// cert-manager is not installed.
+pub fn certificates(place: &Where, namespaces: &BTreeSet<Str>) -> Result<Option<Vec<Found>>, String> {
+    let work = async {
+        let connection = connect(place).await.map_err(|_| "no such cluster".to_owned())?;
+        found(&connection, namespaces).await.map_err(|error| error.to_string())
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(|error| error.to_string())?.block_on(work)
+}
+
+async fn found(connection: &Connection, namespaces: &BTreeSet<Str>) -> gatepost_kube::Result<Option<Vec<Found>>> {
+    let mut found = Vec::new();
+    for namespace in namespaces {
+        let stored = match cert_manager::CERTIFICATES.list(connection, namespace).await {
+            Err(error) if error.is_not_found() => return Ok(None),
+            stored => stored?,
+        };
+        for stored in stored {
+            let said = cert_manager::said(connection, &stored).await;
+            found.push(Found { object: stored.value, said });
+        }
+    }
+    Ok(Some(found))
 }
 
 /// Opens a connection; where nobody named a cluster and there is none, the message tells of files, too.

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
-use gatepost_core::plan::{Plan, RecordKey, RecordKind, SetChange, Step, futile};
+use gatepost_core::plan::{Plan, RecordKey, RecordKind, SetChange, Step, in_vain};
 use serde::{Deserialize, Serialize};
 
 use crate::apply::Outcome;
@@ -89,12 +89,12 @@ impl Memory {
     }
 
     /// Changes that were written lately, as often as is sensible, and had no lasting effect if they come up again.
-    pub fn futile(&self) -> BTreeSet<String> {
-        self.futile_since(now().saturating_sub(RECENT))
+    pub fn in_vain(&self) -> BTreeSet<String> {
+        self.in_vain_since(now().saturating_sub(RECENT))
     }
 
-    fn futile_since(&self, since: u64) -> BTreeSet<String> {
-        let tried = self.rewrites.values().filter(|written| written.at >= since && written.count >= futile::TRIES);
+    fn in_vain_since(&self, since: u64) -> BTreeSet<String> {
+        let tried = self.rewrites.values().filter(|written| written.at >= since && written.count >= in_vain::TRIES);
         tried.map(|written| written.mark.clone()).collect()
     }
 
@@ -286,12 +286,12 @@ pub(super) mod tests {
     fn the_same_change_twice_is_in_vain_for_an_hour() {
         let mut memory = Memory::default();
         memory.learn(&rewrite(300, 60), &written(), 10_000);
-        assert!(memory.futile_since(0).is_empty());
+        assert!(memory.in_vain_since(0).is_empty());
         memory.learn(&rewrite(300, 60), &written(), 10_001);
-        assert_eq!(memory.futile_since(0), rewrite(300, 60).steps[0].mark().into_iter().collect());
-        assert!(memory.futile_since(10_002).is_empty());
+        assert_eq!(memory.in_vain_since(0), rewrite(300, 60).steps[0].mark().into_iter().collect());
+        assert!(memory.in_vain_since(10_002).is_empty());
         memory.learn(&Plan::default(), &Outcome::default(), 10_002);
-        assert_eq!(memory.futile_since(0).len(), 1, "a plan that does not speak of the name says nothing about it");
+        assert_eq!(memory.in_vain_since(0).len(), 1, "a plan that does not speak of the name says nothing about it");
     }
 
     #[test]
@@ -303,7 +303,7 @@ pub(super) mod tests {
                 memory.learn(&rewrite(300, 60), &written(), now);
                 memory.learn(&between, &written(), now + 1);
             }
-            assert!(memory.futile_since(0).is_empty(), "{between:?}");
+            assert!(memory.in_vain_since(0).is_empty(), "{between:?}");
         }
     }
 }

@@ -268,7 +268,7 @@ fn certificate(certificate: &desired::Certificate) -> CertificateView {
         secret: certificate.secret.to_string(),
         dns_names: texts(&certificate.dns_names),
         listeners: texts(&certificate.listeners),
-        routes: texts(&certificate.routes),
+        routes: certificate.routes.keys().map(ToString::to_string).collect(),
         issuer: certificate.issuer.as_ref().map(issuer),
         policy: certificate.policy.as_ref().map(|key| format!("TLSPolicy/{key}")),
     }

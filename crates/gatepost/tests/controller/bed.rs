@@ -148,20 +148,49 @@ pub(crate) fn route_status(cluster: &Cluster, kind: &str, name: &str, accepted: 
     Ok(())
 }
 
+/// What an implementation would have written on a route with these hostnames, to be put into the store as it is.
+pub(crate) fn stored_route(namespace: &str, name: &str, hostnames: &[String]) -> Value {
+    let parent = json!({"group": "gateway.networking.k8s.io", "kind": "Gateway", "namespace": "infra", "name": "edge"});
+    json!({
+        "apiVersion": "gateway.networking.k8s.io/v1", "kind": "HTTPRoute",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"hostnames": hostnames, "parentRefs": [parent]},
+        "status": {"parents": [{
+            "parentRef": parent, "controllerName": "test.example/implementation",
+            "conditions": [condition("Accepted", "True", 1), condition("ResolvedRefs", "True", 1)],
+        }]},
+    })
+}
+
+/// Puts routes into the store.
+pub(crate) fn store_routes(cluster: &Cluster, routes: impl IntoIterator<Item = Value>) -> Result<(), Failed> {
+    Ok(cluster.store("gateway.networking.k8s.io", "httproutes", routes)?)
+}
+
 /// BIND with an empty zone.
 pub(crate) fn bind() -> Result<Server, Failed> {
+    bind_with(&[ZONE.to_owned()])
+}
+
+/// BIND with empty zones.
+pub(crate) fn bind_with(zones: &[String]) -> Result<Server, Failed> {
     let text = "$TTL 300\n@ SOA ns hostmaster 1 3600 600 86400 30\n@ NS ns\nns A 192.0.2.53\n";
-    let primary = Primary { zones: vec![(ZONE.to_owned(), text.to_owned())], ..Primary::default() };
-    Ok(Kind::Bind.start(&primary)?)
+    let zones = zones.iter().map(|zone| (zone.clone(), text.to_owned())).collect();
+    Ok(Kind::Bind.start(&Primary { zones, ..Primary::default() })?)
 }
 
 /// The addresses of names in the zone, as BIND has them: `name address`, sorted; the zone's own name server left out.
 pub(crate) fn addresses(zone: &Server) -> Vec<String> {
-    let lines = zone.dump(ZONE).unwrap_or_default();
+    addresses_in(zone, ZONE)
+}
+
+/// The same of any zone.
+pub(crate) fn addresses_in(server: &Server, zone: &str) -> Vec<String> {
+    let lines = server.dump(zone).unwrap_or_default();
     let words = lines.iter().map(|line| line.split(' ').collect::<Vec<_>>());
     let made = words.filter(|words| words.len() > 4 && ["a", "aaaa", "cname"].contains(&words[3]));
     let mut found: Vec<String> = made.map(|words| format!("{} {}", words[0].trim_end_matches('.'), words[4])).collect();
-    found.retain(|line| !line.starts_with("ns.example.org "));
+    found.retain(|line| !line.starts_with(&format!("ns.{zone} ")));
     found.sort();
     found
 }
@@ -207,22 +236,21 @@ pub(crate) struct Controller {
 impl Controller {
     /// A controller that writes to BIND, and to the API server with these credentials.
     pub(crate) fn on_bind_as(kubeconfig: &Path, zone: &Server, words: &[&str]) -> Controller {
-        let (host, port) = (zone.address.ip().to_string(), zone.address.port().to_string());
+        Controller::at(kubeconfig, zone.address, ZONE, words)
+    }
+
+    /// A controller that writes a zone on the name server at an address.
+    pub(crate) fn at(kubeconfig: &Path, server: SocketAddr, zone: &str, words: &[&str]) -> Controller {
+        let (host, port) = (server.ip().to_string(), server.port().to_string());
         let provider = [
-            "--provider",
-            "rfc2136",
-            "--rfc2136-host",
-            &host,
-            "--rfc2136-port",
-            &port,
-            "--rfc2136-zone",
-            ZONE,
-            "--rfc2136-tsig-keyname",
-            KEY_NAME,
-            "--rfc2136-tsig-secret",
-            KEY_SECRET,
+            ["--provider", "rfc2136"],
+            ["--rfc2136-host", &host],
+            ["--rfc2136-port", &port],
+            ["--rfc2136-zone", zone],
+            ["--rfc2136-tsig-keyname", KEY_NAME],
+            ["--rfc2136-tsig-secret", KEY_SECRET],
         ];
-        Controller::start(kubeconfig, &[&provider[..], words].concat())
+        Controller::start(kubeconfig, &[provider.as_flattened(), words].concat())
     }
 
     /// A controller that writes to BIND.
@@ -303,6 +331,13 @@ impl Controller {
     /// Waits until `/readyz` says yes.
     pub(crate) fn is_ready(&self) {
         until("ready", || self.get("/readyz").starts_with("HTTP/1.1 200"), || self.get("/readyz") + &self.log());
+    }
+
+    /// Kilobytes of memory that it had at most.
+    pub(crate) fn peak_memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id)).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        line.and_then(|words| words.split_whitespace().next()?.parse().ok()).unwrap_or(u64::MAX)
     }
 
     /// A number from the metrics.

@@ -12,105 +12,64 @@ use super::bed::{
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
-        trial("the zone on BIND follows Gateways, sets, routes, namespaces and policies", everything_follows),
-        trial("the embedded server follows", embedded_follows),
+        trial("a policy reads well with kubectl, and its status is written only when it changes", policy_is_read),
         trial("records become DNSEndpoint objects for external-dns", dns_endpoints),
         trial("scenario 89: observe mode writes nothing, neither to the zone nor to the API server", observes),
         trial("a controller ends within ten seconds and gives its Lease up", ends),
     ]
 }
 
-fn everything_follows() -> Result<(), Failed> {
+/// What a person reads of a policy, and that it is written only when it changes.
+fn policy_is_read() -> Result<(), Failed> {
     let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
     let controller = Controller::on_bind(&cluster, &zone, &["--policy", "sync"]);
-    route(&cluster, "web", "www.example.org")?;
-    zone_comes_to(&zone, &["www.example.org 192.0.2.1"], &[&controller]);
-    controller.is_ready();
-    // A hostname changes, an address is added.
-    route(&cluster, "web", "shop.example.org")?;
-    zone_comes_to(&zone, &["shop.example.org 192.0.2.1"], &[&controller]);
-    accept(&cluster, "edge", &["192.0.2.1", "2001:db8::1"])?;
-    zone_comes_to(&zone, &["shop.example.org 192.0.2.1", "shop.example.org 2001:db8::1"], &[&controller]);
-    accept(&cluster, "edge", &["192.0.2.1"])?;
-    zone_comes_to(&zone, &["shop.example.org 192.0.2.1"], &[&controller]);
-    other_kinds(&cluster, &zone, &controller)?;
-    policies(&cluster, &zone, &controller)?;
-    // Objects go.
-    cluster.delete("grpcroute/api", "shop")?;
-    zone_comes_to(&zone, &["shop.example.org 192.0.2.1", "tls.example.org 192.0.2.1"], &[&controller]);
-    let told = cluster.json(&["events.events.k8s.io", "-n", "shop"])?.to_string();
-    assert!(told.contains("HostnamePublished") && told.contains("shop.example.org is published"), "{told}");
-    let described = cluster.kubectl(&["describe", "httproute", "web", "-n", "shop"])?;
-    assert!(described.contains("HostnamePublished"), "{described}");
-    Ok(())
-}
-
-fn other_kinds(
-    cluster: &gatepost_testkit::servers::kube::Cluster,
-    zone: &gatepost_testkit::servers::Server,
-    controller: &Controller,
-) -> Result<(), Failed> {
-    cluster.apply(
-        "apiVersion: gateway.networking.k8s.io/v1\nkind: GRPCRoute\nmetadata: {namespace: shop, name: api}\n\
-         spec: {hostnames: [api.example.org], parentRefs: [{namespace: infra, name: edge}]}\n---\n\
-         apiVersion: gateway.networking.k8s.io/v1\nkind: ListenerSet\nmetadata: {namespace: shop, name: extra}\n\
-         spec:\n  parentRef: {namespace: infra, name: edge}\n  listeners:\n  \
-         - {name: tls, port: 443, protocol: TLS, hostname: tls.example.org, tls: {mode: Passthrough}}\n---\n\
-         apiVersion: gateway.networking.k8s.io/v1\nkind: TLSRoute\nmetadata: {namespace: shop, name: raw}\n\
-         spec:\n  hostnames: [tls.example.org]\n  parentRefs: [{group: gateway.networking.k8s.io, kind: ListenerSet, name: extra}]\n  \
-         rules: [{backendRefs: [{name: x, port: 443}]}]\n",
-    )?;
-    super::bed::accept_set(cluster, "extra")?;
-    accept_route(cluster, "grpcroute", "api")?;
-    accept_route(cluster, "tlsroute", "raw")?;
-    let all = ["api.example.org 192.0.2.1", "shop.example.org 192.0.2.1", "tls.example.org 192.0.2.1"];
-    zone_comes_to(zone, &all, &[controller]);
-    Ok(())
-}
-
-fn policies(
-    cluster: &gatepost_testkit::servers::kube::Cluster,
-    zone: &gatepost_testkit::servers::Server,
-    controller: &Controller,
-) -> Result<(), Failed> {
+    for (name, hostname) in [("web", "www.example.org"), ("api", "api.example.org"), ("any", "*.example.org")] {
+        route(&cluster, name, hostname)?;
+    }
     cluster.apply(
         "apiVersion: gatepost.dev/v1alpha1\nkind: DNSPolicy\nmetadata: {namespace: infra, name: dns}\n\
-         spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, ttl: 42, allowWildcardHosts: false}\n",
+         spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, ttl: 42, allowWildcardHosts: false}\n---\n\
+         apiVersion: gatepost.dev/v1alpha1\nkind: DNSPolicy\nmetadata: {namespace: infra, name: lost}\n\
+         spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: nowhere}}\n",
     )?;
-    let ttl = || {
-        zone.dump("example.org").unwrap_or_default().iter().any(|line| line.starts_with("shop.example.org. 42 in a"))
-    };
+    let ttl = || zone.dump("example.org").unwrap_or_default().iter().any(|l| l.starts_with("www.example.org. 42 in a"));
     until("the policy's TTL", ttl, || format!("{:?}\n{}", zone.dump("example.org"), controller.log()));
-    let status = || cluster.kubectl(&["get", "dnspolicy", "-n", "infra"]).unwrap_or_default();
-    until("kubectl shows the policy", || status().contains("True"), status);
+    let table = |words: &[&str]| {
+        let text = cluster.kubectl(&[&["get", "dnspolicy", "-n", "infra"], words].concat()).unwrap_or_default();
+        let row = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            words[..words.len() - 1].join(" ")
+        };
+        text.lines().map(row).collect::<Vec<_>>()
+    };
+    let expected =
+        ["NAME TARGET WILDCARDS ACCEPTED ENFORCED SERVED", "dns edge false True True 2", "lost nowhere False 0"];
+    until("kubectl shows both", || table(&[]) == expected, || table(&[]).join("\n"));
+    let wide = cluster.kubectl(&["get", "dnspolicy", "-n", "infra", "-o", "wide"])?;
+    let wide = wide.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "AGE KIND SECTION TTL PENDING SKIPPED REASON MESSAGE",
+        "Gateway 42 0 1",
+        "TargetNotFound Gateway infra/nowhere does not exist",
+    ] {
+        assert!(wide.contains(words), "{words}: {wide}");
+    }
+    let described = cluster.kubectl(&["describe", "dnspolicy", "dns", "-n", "infra"])?;
+    let described = described.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in [
+        "Message: 2 of 3 hostnames are served; skipped (wildcard-not-allowed): `*.example.org`",
+        "Counts: Pending: 0 Served: 2 Skipped: 1",
+        "Hostname: *.example.org Listener: Gateway/infra/edge/http Message: `*.example.org` is a wildcard, and DNSPolicy/infra/dns does not allow wildcards Reason: wildcard-not-allowed State: Skipped",
+        "Hostname: www.example.org Listener: Gateway/infra/edge/http State: Served",
+    ] {
+        assert!(described.contains(words), "{words}: {described}");
+    }
     let live = cluster.json(&["dnspolicy", "dns", "-n", "infra"])?;
-    assert_eq!(live["status"]["counts"]["served"], 3, "{live}");
+    assert_eq!(live["status"]["counts"]["served"], 2, "{live}");
     let version = live["metadata"]["resourceVersion"].clone();
     std::thread::sleep(Duration::from_secs(7));
     let later = cluster.json(&["dnspolicy", "dns", "-n", "infra"])?;
     assert_eq!(later["metadata"]["resourceVersion"], version, "a status that is the same is not written again");
-    Ok(())
-}
-
-fn embedded_follows() -> Result<(), Failed> {
-    let cluster = cluster(&Setup::default())?;
-    let words = ["--provider", "embedded", "--zone", "example.org", "--policy", "sync"];
-    let controller = Controller::start(&cluster.kubeconfig(ADMIN), &words);
-    let dns = controller.dns.unwrap();
-    let asked = |name: &str| {
-        let (ip, port) = (format!("@{}", dns.ip()), dns.port().to_string());
-        let words = ["+short", "+time=1", "+tries=1", "-p", &port, &ip, name, "A"];
-        let output = std::process::Command::new("dig").args(words).output();
-        output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned()).unwrap_or_default()
-    };
-    route(&cluster, "web", "www.example.org")?;
-    until("an answer", || asked("www.example.org") == "192.0.2.1", || controller.log());
-    route(&cluster, "web", "new.example.org")?;
-    until(
-        "another",
-        || asked("new.example.org") == "192.0.2.1" && asked("www.example.org").is_empty(),
-        || controller.log(),
-    );
     Ok(())
 }
 

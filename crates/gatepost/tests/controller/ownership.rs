@@ -17,6 +17,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("scenario 34: garbage where markers stand harms nobody", garbage),
         trial("scenario 35: another owner id takes nothing over by itself", other_id),
         trial("scenario 36: what external-dns made beside us is not touched", beside_external_dns),
+        trial("scenario 37: a record whose marker has no room is not written either", markers_without_room),
     ]
 }
 
@@ -164,5 +165,61 @@ fn other_id() -> Result<(), Failed> {
     let words = [&words[..], &["--migrate-from-txt-owner", "old"]].concat();
     let controller = Controller::on_bind(&cluster, &zone, &words);
     zone_comes_to(&zone, &["a.example.org 192.0.2.2"], &[&controller]);
+    Ok(())
+}
+
+/// A hostname of exactly this length, in labels of forty.
+fn deep(length: usize) -> String {
+    let front: String = (1..=length - ".example.org".len()).map(|i| if i % 41 == 0 { '.' } else { 'd' }).collect();
+    front + ".example.org"
+}
+
+/// Checks that every record has its marker and every marker its record, as the name server has them.
+fn pairs(zone: &gatepost_testkit::servers::Server, prefix: &str) -> Vec<String> {
+    let lines = zone.dump("example.org").unwrap_or_default();
+    let name = |line: &String| line.split(' ').next().unwrap_or_default().trim_end_matches('.').to_owned();
+    let marks = lines.iter().filter(|line| line.contains("heritage=external-dns")).map(name);
+    let mut records: Vec<String> = addresses(zone).iter().map(name).collect();
+    let mut marked: Vec<String> = marks.map(|mark| mark.strip_prefix(prefix).unwrap_or(&mark).to_owned()).collect();
+    records.sort();
+    marked.sort();
+    assert_eq!(records, marked);
+    records
+}
+
+fn markers_without_room() -> Result<(), Failed> {
+    let (cluster, plain, prefixed) = (cluster(&Setup::default())?, bind()?, bind()?);
+    let apex =
+        "  - {name: apex, port: 80, protocol: HTTP, hostname: example.org, allowedRoutes: {namespaces: {from: All}}}\n";
+    let gateway = super::bed::WORLD.rsplit("---\n").next().unwrap_or_default();
+    cluster.apply(&format!("{gateway}{apex}"))?;
+    accept(&cluster, "edge", &["192.0.2.1"])?;
+    let label = |length: usize| format!("{}.example.org", "x".repeat(length));
+    let names =
+        [label(61), label(62), label(63), deep(251), deep(253), "*.wild.example.org".into(), "example.org".into()];
+    for (number, name) in names.iter().enumerate() {
+        route(&cluster, &format!("r{number}"), name)?;
+    }
+    let sorted = |places: &[usize]| {
+        let mut names: Vec<String> = places.iter().map(|place| names[*place].clone()).collect();
+        names.sort();
+        names
+    };
+    // `a-` before the first label: one of 61 has room for it, and so has a name of 251.
+    let controller = Controller::on_bind(&cluster, &plain, &["--policy", "sync"]);
+    let fitting = sorted(&[0, 3, 5]);
+    until("what fits is there", || addresses(&plain).len() == fitting.len(), || controller.log());
+    controller.says("marker-not-possible");
+    std::thread::sleep(Duration::from_secs(6));
+    assert_eq!(pairs(&plain, "a-"), fitting);
+    let told = || cluster.kubectl(&["describe", "httproute", "r2", "-n", "shop"]).unwrap_or_default();
+    until("the route says why", || told().contains("marker-not-possible"), told);
+    // A label of its own: only the longest names have no room.
+    let words = ["--policy", "sync", "--lease", "other", "--txt-prefix", "%{record_type}-own."];
+    let controller = Controller::on_bind(&cluster, &prefixed, &words);
+    let fitting = sorted(&[0, 1, 2, 5, 6]);
+    until("what fits is there", || addresses(&prefixed).len() == fitting.len(), || controller.log());
+    controller.says("marker-not-possible");
+    assert_eq!(pairs(&prefixed, "a-own."), fitting);
     Ok(())
 }

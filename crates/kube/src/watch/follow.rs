@@ -36,6 +36,8 @@ pub(super) struct Follow {
     sight: Visibility,
     /// When the server was last heard about the kind.
     heard: Instant,
+    /// What it last said instead of an answer.
+    trouble: Option<String>,
     pause: Duration,
 }
 
@@ -67,7 +69,19 @@ impl Follow {
         let known = Known::new(kind);
         let heard = Instant::now();
         let pool = Pool::new();
-        Follow { connection, kind, settings, tell, nudge, known, pool, sight: not_read_yet(), heard, pause: PAUSE }
+        Follow {
+            connection,
+            kind,
+            settings,
+            tell,
+            nudge,
+            known,
+            pool,
+            sight: not_read_yet(),
+            heard,
+            trouble: None,
+            pause: PAUSE,
+        }
     }
 
     /// Follows the kind as long as somebody listens.
@@ -163,7 +177,7 @@ impl Follow {
         } else if error.is_not_found() {
             self.nudge.notify_one();
         }
-        self.say(Told::Trouble(Some(self.kind), error)).await?;
+        self.complain(error).await?;
         match rest {
             Some(rest) => sleep(rest).await,
             None => self.rest().await,
@@ -200,7 +214,7 @@ impl Follow {
                 Ok(End::Forgotten) => return Ok(()),
                 Err(error) if error.is_gone() => return Ok(()),
                 Err(error) if error.is_forbidden() => {
-                    self.say(Told::Trouble(Some(self.kind), error)).await?;
+                    self.complain(error).await?;
                     sleep(self.settings.relist).await;
                     return Ok(());
                 }
@@ -209,7 +223,7 @@ impl Follow {
                         self.nudge.notify_one();
                     }
                     let is_odd = matches!(error.problem, Problem::Protocol(_));
-                    self.say(Told::Trouble(Some(self.kind), error)).await?;
+                    self.complain(error).await?;
                     self.rest().await;
                     self.age().await?;
                     // What was not understood would come again; a list goes around it.
@@ -303,15 +317,25 @@ impl Follow {
     /// The server was heard: what was told holds.
     async fn hear(&mut self) -> Going<()> {
         self.heard = Instant::now();
+        self.trouble = None;
         self.show(Visibility::Complete).await?;
         self.say(Told::Heard(self.kind)).await
+    }
+
+    /// Tells of a failure, and keeps its words.
+    async fn complain(&mut self, error: Error) -> Going<()> {
+        self.trouble = Some(error.problem.to_string());
+        self.say(Told::Trouble(Some(self.kind), error)).await
     }
 
     /// Hides the kind where it was not heard of for too long.
     async fn age(&mut self) -> Going<()> {
         let age = self.heard.elapsed();
         if age > self.settings.stale && self.sight == Visibility::Complete {
-            let why = format!("the API server was not heard for more than {} s", self.settings.stale.as_secs());
+            let mut why = format!("the API server was not heard for more than {} s", self.settings.stale.as_secs());
+            if let Some(trouble) = &self.trouble {
+                why += &format!("; the last try ended with: {trouble}");
+            }
             self.show(Visibility::NotVisible(why.into())).await?;
         }
         Ok(())

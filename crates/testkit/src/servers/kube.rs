@@ -22,6 +22,7 @@ use super::{Scratch, other, output};
 use crate::tree;
 
 pub mod proxy;
+mod store;
 
 /// Which CRDs of the Gateway API are installed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

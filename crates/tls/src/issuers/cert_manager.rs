@@ -12,6 +12,8 @@ use serde_json::{Map, Value, json};
 use crate::chain::Leaf;
 use crate::error::{Error, Result};
 
+pub mod names;
+
 /// The group of cert-manager's kinds.
 pub const GROUP: &str = "cert-manager.io";
 /// The label that marks what this program made.
@@ -142,9 +144,63 @@ fn go_duration(seconds: u64) -> String {
     }
 }
 
-/// Whether this program made an object.
+/// Whether this program made an object. One that another controller looks after is not ours, whatever labels it has: cert-manager
+/// copies those of a Gateway.
 pub fn is_ours(object: &Value) -> bool {
-    object["metadata"]["labels"][OWNER_LABEL] == OWNER
+    let metadata = &object["metadata"];
+    metadata["labels"][OWNER_LABEL] == OWNER && controller(object).is_none()
+}
+
+/// The controller that looks after an object.
+fn controller(object: &Value) -> Option<&Value> {
+    object["metadata"]["ownerReferences"].as_array()?.iter().find(|owner| owner["controller"] == true)
+}
+
+/// What is worth keeping of a Certificate object: of others' only whose they are and which Secret they fill.
+pub fn trimmed(mut object: Value) -> Value {
+    let fields =
+        ["namespace", "name", "uid", "resourceVersion", "generation", "labels", "ownerReferences", "managedFields"];
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.retain(|field, _| fields.contains(&field.as_str()));
+    }
+    if is_ours(&object) {
+        return object;
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    json!({"metadata": object["metadata"], "spec": {"secretName": object["spec"]["secretName"]}})
+}
+
+/// The names that a Certificate object asks for.
+pub fn names_of(object: &Value) -> Vec<Str> {
+    object["spec"]["dnsNames"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|name| name.as_str().map(Str::from))
+        .collect()
+}
+
+/// When cert-manager will renew it, as it says itself, in seconds since 1970.
+pub fn renewal_of(object: &Value) -> Option<i64> {
+    gatepost_objects::timestamp(object["status"]["renewalTime"].as_str()?)
+}
+
+/// The name of the CertificateRequest that cert-manager works on for a Certificate object; nothing where it does not issue, or
+/// names it otherwise.
+pub fn request_of(object: &Value) -> Option<Key> {
+    let metadata = &object["metadata"];
+    let name = metadata["name"].as_str().filter(|name| name.len() <= 233)?;
+    let is_issuing = condition(object, "Issuing").is_some_and(|(status, _)| status == "True");
+    let revision = object["status"]["revision"].as_u64().unwrap_or(0).saturating_add(1);
+    is_issuing.then(|| Key::new(metadata["namespace"].as_str().unwrap_or_default(), format!("{name}-{revision}")))
+}
+
+/// What keeps a CertificateRequest from being done, in its issuer's words.
+pub fn request_says(request: &Value) -> Option<&str> {
+    let (status, message) = condition(request, "Ready")?;
+    (status != "True" && !message.is_empty()).then_some(message)
 }
 
 /// The Secret that a Certificate object fills.
@@ -153,20 +209,19 @@ pub fn secret_of(object: &Value) -> Option<Key> {
     Some(Key::new(namespace, object["spec"]["secretName"].as_str()?))
 }
 
-/// What the objects of a namespace come to for one that ought to exist. `held` is what its Secret holds.
-pub fn judge(wanted: &Value, objects: &[Value], held: Option<&Leaf>, now: i64) -> Judgement {
-    let (secret, name) = (secret_of(wanted), &wanted["metadata"]["name"]);
-    let same_secret = objects.iter().filter(|object| secret_of(object) == secret);
-    let same_name = objects.iter().filter(|object| {
-        object["metadata"]["name"] == *name && object["metadata"]["namespace"] == wanted["metadata"]["namespace"]
-    });
-    if let Some(foreign) = same_secret.chain(same_name).find(|object| !is_ours(object)) {
+/// What the objects that are there come to for one that ought to exist. `held` is what its Secret holds.
+pub fn judge(wanted: &Value, objects: &[&Value], held: Option<&Leaf>, now: i64) -> Judgement {
+    let secret = secret_of(wanted);
+    let is_same = |object: &Value| {
+        ["namespace", "name"].iter().all(|field| object["metadata"][field] == wanted["metadata"][field])
+    };
+    let mut concerned = objects.iter().filter(|object| secret_of(object) == secret || is_same(object));
+    if let Some(foreign) = concerned.clone().find(|object| !is_ours(object)) {
         return Judgement::Foreign(described(foreign));
     }
-    let Some(found) = objects.iter().find(|object| object["metadata"]["name"] == *name && is_ours(object)) else {
-        return Judgement::Missing;
-    };
-    let differing = differing(&wanted["spec"], &found["spec"], "spec");
+    let Some(found) = concerned.find(|object| is_same(object)) else { return Judgement::Missing };
+    let mut differing = differing(&wanted["spec"], &found["spec"], "spec");
+    differing.extend(left_over(&owned(found)["f:spec"], &wanted["spec"], "spec"));
     if !differing.is_empty() {
         return Judgement::Differs(differing);
     }
@@ -178,8 +233,7 @@ fn described(object: &Value) -> String {
     let text = |value: &Value| value.as_str().unwrap_or("?").to_owned();
     let metadata = &object["metadata"];
     let name = format!("Certificate {}/{}", text(&metadata["namespace"]), text(&metadata["name"]));
-    let owners = metadata["ownerReferences"].as_array().cloned().unwrap_or_default();
-    match owners.iter().find(|owner| owner["controller"] == true) {
+    match controller(object) {
         Some(owner) => format!("{name} of {} {}", text(&owner["kind"]), text(&owner["name"])),
         None => name,
     }
@@ -195,6 +249,25 @@ fn differing(wanted: &Value, found: &Value, path: &str) -> Vec<String> {
         other if other == found => Vec::new(),
         _ => vec![path.to_owned()],
     }
+}
+
+/// The fields that we put on an object, as an API server keeps them; nothing where it does not say.
+fn owned(object: &Value) -> &Value {
+    let entries = object["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let ours = entries.iter().find(|entry| entry["manager"] == OWNER && entry["operation"] == "Apply");
+    ours.map_or(&Value::Null, |entry| &entry["fieldsV1"])
+}
+
+/// The fields that we put there once and that ought to be no longer.
+fn left_over(owned: &Value, wanted: &Value, path: &str) -> Vec<String> {
+    let fields = owned.as_object().into_iter().flatten();
+    let named = fields.filter_map(|(key, inner)| Some((key.strip_prefix("f:")?, inner)));
+    named
+        .flat_map(|(name, inner)| match &wanted[name] {
+            Value::Null => vec![format!("{path}.{name}")],
+            value => left_over(inner, value, &format!("{path}.{name}")),
+        })
+        .collect()
 }
 
 /// How far cert-manager is. Its word alone is not enough: while it issues anew, `Ready` speaks of the old names.

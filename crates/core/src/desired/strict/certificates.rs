@@ -21,7 +21,12 @@ use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
+use crate::table::Table;
 use crate::topology::{CertificateUse, Intersection, ListenerId, ListenerKey, ListenerState};
+
+mod book;
+
+pub(crate) use book::{Book, Wishes};
 
 /// The listener's side: which Secrets are to be filled, and by whose leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -104,12 +109,39 @@ impl<'a> Ask<'a> {
     }
 
     /// Whether it is about a Secret.
-    pub(crate) fn is_about(&self, secret: &Key) -> bool {
+    pub(super) fn is_about(&self, secret: &Key) -> bool {
         self.outlet.secrets().any(|key| key == secret)
     }
 
     fn policy(&self) -> Option<&'a Arc<TlsPolicy>> {
         self.outlet.terms.as_ref()?.policy.as_ref()
+    }
+
+    /// Every name that it brings in: its own, and the listener's wildcard.
+    fn wanted(&self) -> impl Iterator<Item = &'a Hostname> + use<'a> {
+        let wildcard = self.outlet.terms.as_ref().and_then(|terms| terms.wildcard.as_ref());
+        std::iter::once(self.name).chain(wildcard).filter({
+            let is_added = self.is_added;
+            move |_| !is_added
+        })
+    }
+
+    /// The wildcards that its policy allows by saying nothing.
+    fn unsaid(&self) -> impl Iterator<Item = &'a Hostname> + use<'a> {
+        let is_unsaid = self.policy().is_some_and(|policy| policy.allow_wildcards.is_none());
+        self.wanted().filter(move |name| is_unsaid && name.is_wildcard())
+    }
+
+    /// Whether anybody is told what becomes of it.
+    fn is_spoken_of(&self) -> bool {
+        self.is_added || self.policy().is_some()
+    }
+
+    /// The listener's owner, and its field that names a Secret.
+    fn place(&self, secret: &Key) -> (ObjectRef, FieldPath) {
+        let terms = self.outlet.terms.as_ref();
+        let named = terms.and_then(|terms| terms.secrets.iter().flatten().find(|(key, _)| key == secret));
+        (self.outlet.seat.key.owner.clone(), named.map(|(_, field)| field.clone()).unwrap_or_default())
     }
 }
 
@@ -290,43 +322,50 @@ struct Draft<'a> {
 /// The names that a certificate gets, sorted, and those there is no room for.
 struct Chosen<'a> {
     names: Vec<&'a Hostname>,
-    /// Those of them that are wildcards.
-    wildcards: Vec<&'a Hostname>,
     /// The first of those that are left out, sorted, and how many there are.
-    dropped: (Vec<&'a Hostname>, usize),
+    first_dropped: Vec<&'a Hostname>,
+    dropped: usize,
 }
 
 /// Decides about a Secret. The asks come by name, and all are about it.
 pub(crate) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>]) -> SecretDecision {
     let draft = Draft::of(asks);
-    let chosen = Chosen::of(&draft.names, limit);
+    let Chosen { names, first_dropped, dropped } = Chosen::of(&draft.names, limit);
     let mut diagnostics = Vec::new();
-    diagnostics.extend(chosen.dropped(secret, limit, asks));
-    diagnostics.extend(draft.issuers(secret));
-    let unserved = asks.iter().filter(|ask| ask.is_added && !chosen.serves(ask.name));
-    diagnostics.extend(unserved.map(|ask| added_uncovered(ask, secret)));
-    let policy = draft.policies.values().next();
-    let mut listeners: Vec<ListenerKey> = draft.outlets.values().map(|(outlet, _)| outlet.seat.key.clone()).collect();
-    listeners.sort();
-    listeners.dedup();
+    if dropped > 0 {
+        // The listener that goes first among those of the first route says where the Secret is named.
+        let first = first_of(asks.iter()).map(|ask| ask.place(secret));
+        diagnostics.extend(first.map(|place| left_out(place, secret, limit, dropped, first_dropped.iter().copied())));
+    }
+    diagnostics.extend(issuers_differ(secret, draft.policies.values().copied()));
+    let made = Made::of(&names);
+    let mut told = Vec::new();
+    asks.iter().for_each(|ask| made.speak(secret, ask, &mut diagnostics, &mut told));
+    let (issuer, policy) = chosen_issuer(draft.policies.values().copied());
     let certificate = Certificate {
         secret: secret.clone(),
-        dns_names: chosen.names.iter().map(|name| name.text().clone()).collect(),
-        listeners,
+        dns_names: names.iter().map(|name| name.text().clone()).collect(),
+        listeners: draft.listeners(),
         routes: routes(asks),
-        issuer: policy.and_then(|policy| policy.issuer.clone()),
-        policy: policy.map(|policy| policy.meta.key.clone()),
+        issuer,
+        policy,
     };
-    SecretDecision { certificate, diagnostics, told: chosen.told(asks), notes: draft.notes(&chosen) }
+    SecretDecision { certificate, diagnostics, told, notes: draft.notes(&made) }
+}
+
+/// The ask of the first route at the listener that goes first.
+fn first_of<'b, 'a: 'b>(asks: impl Iterator<Item = &'b Ask<'a>>) -> Option<&'b Ask<'a>> {
+    let asks = asks.filter(|ask| !ask.is_added);
+    asks.min_by(|a, b| a.place.cmp(&b.place).then_with(|| a.outlet.seat.by_gateway(&b.outlet.seat)))
 }
 
 /// The routes behind asks, sorted.
-fn routes(asks: &[Ask<'_>]) -> Vec<ObjectRef> {
+fn routes(asks: &[Ask<'_>]) -> Table<ObjectRef, ()> {
     let mut routes: Vec<(u32, &Route)> =
         asks.iter().filter(|ask| !ask.is_added).map(|ask| (ask.place, ask.route)).collect();
     routes.sort_unstable_by_key(|(place, _)| *place);
     routes.dedup_by_key(|(place, _)| *place);
-    routes.into_iter().map(|(_, route)| route.object()).collect()
+    routes.into_iter().map(|(_, route)| (route.object(), ())).collect()
 }
 
 impl<'a> Draft<'a> {
@@ -385,21 +424,17 @@ impl<'a> Draft<'a> {
         }
     }
 
-    fn issuers(&self, secret: &Key) -> Vec<Diagnostic> {
-        let mut policies = self.policies.values();
-        let Some(first) = policies.next() else { return Vec::new() };
-        let differ = policies.filter(|policy| policy.issuer != first.issuer).map(|policy| {
-            let object = policy.object();
-            let message =
-                format!("Secret {secret} is shared, and its issuer is that of {}, which is older", first.object());
-            Diagnostic::new(reason::CERTIFICATE_ISSUERS_DIFFER, &object, FieldPath::of("spec.issuerRef"), message)
-        });
-        differ.collect()
+    fn listeners(&self) -> Vec<ListenerKey> {
+        let mut listeners: Vec<ListenerKey> =
+            self.outlets.values().map(|(outlet, _)| outlet.seat.key.clone()).collect();
+        listeners.sort();
+        listeners.dedup();
+        listeners
     }
 
-    fn notes(&self, chosen: &Chosen<'_>) -> Vec<(Key, Vec<Str>)> {
+    fn notes(&self, made: &Made<'_>) -> Vec<(Key, Vec<Str>)> {
         let notes = self.unsaid.iter().map(|(policy, wildcards)| {
-            let made = wildcards.iter().filter(|wildcard| chosen.has(wildcard));
+            let made = wildcards.iter().filter(|wildcard| made.has(wildcard));
             ((*policy).clone(), made.map(|wildcard| wildcard.text().clone()).collect::<Vec<_>>())
         });
         notes.filter(|(_, made)| !made.is_empty()).collect()
@@ -423,51 +458,85 @@ impl<'a> Chosen<'a> {
         places.sort_unstable();
         let is_dropped = |place: &usize| places.binary_search(place).is_err() && is_needed(names[*place].0);
         let all = 0..if needed > places.len() { names.len() } else { 0 };
-        let first = all.filter(is_dropped).take(SHOWN).map(|place| names[place].0).collect();
-        let names: Vec<&Hostname> = places.iter().map(|place| names[*place].0).collect();
-        let wildcards = names.iter().copied().filter(|name| name.is_wildcard()).collect();
-        Chosen { wildcards, dropped: (first, needed - names.len()), names }
+        let first_dropped = all.filter(is_dropped).take(SHOWN).map(|place| names[place].0).collect();
+        let dropped = needed - places.len();
+        Chosen { names: places.iter().map(|place| names[*place].0).collect(), first_dropped, dropped }
+    }
+}
+
+/// The names of a certificate, sorted, to be asked what they serve.
+struct Made<'a> {
+    names: &'a [&'a Hostname],
+    wildcards: Vec<&'a Hostname>,
+}
+
+impl<'a> Made<'a> {
+    fn of(names: &'a [&'a Hostname]) -> Self {
+        Made { names, wildcards: names.iter().copied().filter(|name| name.is_wildcard()).collect() }
     }
 
     fn has(&self, name: &Hostname) -> bool {
         self.names.binary_search(&name).is_ok()
     }
 
-    /// Whether the certificate is good for a name.
     fn serves(&self, name: &Hostname) -> bool {
         self.has(name) || is_covered(&self.wildcards, name)
     }
 
-    fn dropped(&self, secret: &Key, limit: usize, asks: &[Ask<'_>]) -> Option<Diagnostic> {
-        let (first, count) = &self.dropped;
-        let asks = asks.iter().filter(|ask| *count > 0 && !ask.is_added);
-        // The listener of the first route that goes first says where the Secret is named.
-        let ask = asks.min_by(|a, b| a.place.cmp(&b.place).then_with(|| a.outlet.seat.by_gateway(&b.outlet.seat)))?;
-        let names = listed_of(first.iter().map(|name| name.as_str()), *count);
-        let message = format!("the certificate of Secret {secret} has room for {limit} names; left out are {names}");
-        let terms = ask.outlet.terms.as_ref();
-        let named = terms.and_then(|terms| terms.secrets.iter().flatten().find(|(key, _)| key == secret));
-        let field = named.map(|(_, field)| field.clone()).unwrap_or_default();
-        Some(Diagnostic::new(reason::CERTIFICATE_TOO_MANY_NAMES, &ask.outlet.seat.key.owner, field, message))
-    }
-
-    /// What policies are told of those who ask.
-    fn told(&self, asks: &[Ask<'_>]) -> Vec<Told> {
-        let mut all = Vec::new();
-        for ask in asks.iter().filter(|ask| !ask.is_added) {
-            let Some(policy) = ask.policy() else { continue };
-            let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
-            let report = HostnameReport {
-                hostname: ask.name.text().clone(),
-                listener: ask.outlet.seat.key.clone(),
-                route: ask.route.object(),
-                state: if self.serves(ask.name) { HostnameState::Served } else { skipped },
-                message: String::new(),
-            };
-            all.push(told(Kind::TlsPolicy, &policy.meta.key, report));
+    /// Tells what became of an ask.
+    fn speak(&self, secret: &Key, ask: &Ask<'_>, diagnostics: &mut Vec<Diagnostic>, all_told: &mut Vec<Told>) {
+        if ask.is_added {
+            let is_served = self.serves(ask.name);
+            return diagnostics.extend((!is_served).then(|| added_uncovered(ask, secret)));
         }
-        all
+        if let Some(policy) = ask.policy() {
+            let report = granted(ask, self.serves(ask.name));
+            all_told.push(told(Kind::TlsPolicy, &policy.meta.key, report));
+        }
     }
+}
+
+/// What became of one name.
+fn granted(ask: &Ask<'_>, is_served: bool) -> HostnameReport {
+    let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
+    HostnameReport {
+        hostname: ask.name.text().clone(),
+        listener: ask.outlet.seat.key.clone(),
+        route: ask.route.object(),
+        state: if is_served { HostnameState::Served } else { skipped },
+        message: String::new(),
+    }
+}
+
+/// What is told of names that there is no room for; `count` is how many there are.
+fn left_out<'a>(
+    place: (ObjectRef, FieldPath),
+    secret: &Key,
+    limit: usize,
+    count: usize,
+    names: impl Iterator<Item = &'a Hostname>,
+) -> Diagnostic {
+    let names = listed_of(count, names.map(Hostname::as_str));
+    let message = format!("the certificate of Secret {secret} has room for {limit} names; left out are {names}");
+    Diagnostic::new(reason::CERTIFICATE_TOO_MANY_NAMES, &place.0, place.1, message)
+}
+
+/// The issuer and name of the oldest policy; they come by age.
+fn chosen_issuer<'a>(mut policies: impl Iterator<Item = &'a Arc<TlsPolicy>>) -> (Option<Reference>, Option<Key>) {
+    let first = policies.next();
+    (first.and_then(|policy| policy.issuer.clone()), first.map(|policy| policy.meta.key.clone()))
+}
+
+/// What is told of policies whose issuer is not that of the oldest; they come by age.
+fn issuers_differ<'a>(secret: &Key, mut policies: impl Iterator<Item = &'a Arc<TlsPolicy>>) -> Vec<Diagnostic> {
+    let Some(first) = policies.next() else { return Vec::new() };
+    let differ = policies.filter(|policy| policy.issuer != first.issuer).map(|policy| {
+        let object = policy.object();
+        let message =
+            format!("Secret {secret} is shared, and its issuer is that of {}, which is older", first.object());
+        Diagnostic::new(reason::CERTIFICATE_ISSUERS_DIFFER, &object, FieldPath::of("spec.issuerRef"), message)
+    });
+    differ.collect()
 }
 
 /// Keeps the oldest names, so many of them at most.

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::addresses::{self, Resolved, Targets};
-use super::certificates::{self, Ask, Wish};
+use super::certificates::{self, Ask, Wish, Wishes};
 use super::names::{self, Asked, Name};
 use super::outlets::{Outlet, Outlets};
 use super::selection;
@@ -101,7 +101,7 @@ impl Contribution {
     }
 
     /// The names that it wants in certificates. `place` is where the route stands among all.
-    pub(crate) fn asks(&self, place: u32) -> impl Iterator<Item = Ask<'_>> {
+    fn asks(&self, place: u32) -> impl Iterator<Item = Ask<'_>> {
         let claimed = self.names.iter().flat_map(move |wanted| self.certified(wanted, place));
         claimed.chain(self.wished(place))
     }
@@ -121,6 +121,12 @@ impl Contribution {
     /// Whether there are any of those.
     pub(super) fn has_wishes(&self) -> bool {
         self.rest().is_some_and(|rest| !rest.wishes.is_empty())
+    }
+
+    /// What it asks for in one Secret; nothing where it asks for nothing.
+    pub(crate) fn wishes_for(&self, secret: &Key) -> Option<Wishes<'_>> {
+        let asks: Vec<Ask<'_>> = self.asks(0).filter(|ask| ask.is_about(secret)).collect();
+        (!asks.is_empty()).then_some((&self.route, asks))
     }
 
     /// The Secrets in which it wants any; one may come several times.

@@ -17,9 +17,11 @@ use crate::lint::{listener_field, listener_name};
 use crate::model::*;
 use crate::names::Hostname;
 use crate::policy::Policy;
-use crate::reason;
+use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
-use crate::topology::{ClassState, GatewayState, Hall, ListenerId, ListenerKey, ListenerState, Owner};
+use crate::topology::{
+    CertificateProblem, ClassState, GatewayState, Hall, ListenerId, ListenerKey, ListenerState, Owner,
+};
 
 /// What a listener decides for every route.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,14 +120,31 @@ impl Seat {
 pub(crate) struct Outlets(Arc<Vec<Arc<HallOutlets>>>);
 
 /// The outlets of one Gateway, or of a refused set, by slot.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HallOutlets(Vec<Option<Arc<Outlet>>>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HallOutlets {
+    slots: Vec<Option<Arc<Outlet>>>,
+    /// What they were made from: the listeners, and what all of them take from the Gateway, where there is one.
+    hall: Arc<Hall>,
+    common: Option<Common>,
+}
+
+/// What the outlets of a Gateway take from it, where no policy has a say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Common {
+    age: (i64, Key),
+    refused: Option<Reason>,
+    controller: Option<Str>,
+    speaks: bool,
+    opinion: Opinion,
+    selected: Selected,
+    addresses: Arc<Resolved>,
+}
 
 impl Outlets {
     /// Those of every listener.
     pub(super) fn of(context: Context<'_>) -> Self {
         let halls = context.base.topology.halls.iter();
-        Outlets(Arc::new(halls.map(|hall| Arc::new(HallOutlets::of(context, hall))).collect()))
+        Outlets(Arc::new(halls.map(|hall| Arc::new(HallOutlets::of(context, hall, None))).collect()))
     }
 
     /// Replaces those of one hall; gives back what was there.
@@ -135,9 +154,14 @@ impl Outlets {
         std::mem::replace(&mut halls[hall as usize], outlets)
     }
 
+    /// Those of one hall.
+    pub(crate) fn of_hall(&self, hall: u32) -> Option<Arc<HallOutlets>> {
+        self.0.get(hall as usize).cloned()
+    }
+
     /// All of them.
     pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Outlet>> {
-        self.0.iter().flat_map(|hall| hall.0.iter().flatten())
+        self.0.iter().flat_map(|hall| hall.slots.iter().flatten())
     }
 
     /// That of one listener.
@@ -148,20 +172,62 @@ impl Outlets {
 }
 
 impl HallOutlets {
-    /// Those of the listeners that are judged together.
-    pub(crate) fn of(context: Context<'_>, hall: &Hall) -> Self {
+    /// Those of the listeners that are judged together. What can only be as it was `before` is taken over: no policy may have
+    /// been judged since.
+    pub(crate) fn of(context: Context<'_>, hall: &Arc<Hall>, before: Option<&HallOutlets>) -> Self {
+        let common = Common::of(context.base, hall);
+        let before = before.filter(|before| common.is_some() && before.common == common);
+        let known = |slot: u32| before?.known(hall, slot);
         let mut maker = Maker { context, gateway: None, set: None, addresses: Vec::new() };
-        HallOutlets(hall.slots().map(|slot| slot.map(|listener| Arc::new(maker.outlet(listener)))).collect())
+        let outlet = |(slot, listener): (usize, Option<&ListenerState>)| {
+            let listener = listener?;
+            Some(known(slot as u32).unwrap_or_else(|| Arc::new(maker.outlet(listener))))
+        };
+        HallOutlets { slots: hall.slots().enumerate().map(outlet).collect(), hall: hall.clone(), common }
+    }
+
+    /// The outlet of a listener that is as it was, and that nobody refuses.
+    fn known(&self, hall: &Hall, slot: u32) -> Option<Arc<Outlet>> {
+        let listener = hall.listener(slot).filter(|_| self.hall.is_same_slot(hall, slot))?;
+        let is_forbidden = |problem: &CertificateProblem| problem.reason == reason::REFERENCE_NOT_PERMITTED;
+        let is_sound = listener.is_accepted() && !listener.certificates.iter().any(is_forbidden);
+        let outlet = self.slots.get(slot as usize)?.as_ref()?;
+        (is_sound && outlet.computed.is_none()).then(|| outlet.clone())
     }
 
     /// How many slots there are.
     pub(crate) fn width(&self) -> usize {
-        self.0.len()
+        self.slots.len()
     }
 
     /// That of one listener.
     pub(crate) fn at(&self, slot: u32) -> Option<&Arc<Outlet>> {
-        self.0.get(slot as usize)?.as_ref()
+        self.slots.get(slot as usize)?.as_ref()
+    }
+}
+
+impl Common {
+    fn of(base: Base<'_>, hall: &Hall) -> Option<Self> {
+        let state = hall.slots().flatten().next().and_then(|listener| verdicts::gateway_of(base.topology, listener))?;
+        let gateway = &state.gateway;
+        let (created, key) = gateway.meta.seniority();
+        Some(Common {
+            age: (created, key.clone()),
+            refused: state.refused,
+            controller: controller(state),
+            speaks: !gateway.status.conditions.is_empty(),
+            opinion: verdicts::of_gateway(gateway),
+            selected: Selected::gateway(gateway, base.settings),
+            addresses: Arc::new(addresses::of_gateway(base, gateway, None)),
+        })
+    }
+}
+
+/// Who runs a Gateway, where that is known.
+fn controller(state: &GatewayState) -> Option<Str> {
+    match &state.class {
+        ClassState::Known(controller) => Some(controller.clone()),
+        _ => None,
     }
 }
 
@@ -197,10 +263,7 @@ impl Maker<'_> {
             computed: verdicts::computed(base, listener),
             opinion: verdicts::of_listener_side(listener, spoken, gateway),
             speaks: gateway.is_some_and(|state| !state.gateway.status.conditions.is_empty()),
-            controller: gateway.and_then(|state| match &state.class {
-                ClassState::Known(controller) => Some(controller.clone()),
-                _ => None,
-            }),
+            controller: gateway.and_then(controller),
             waits_for_secret: verdicts::waits_for_secret(listener, spoken),
             policy: policy.cloned(),
             ungoverned: ungoverned(self.context, listener, policy.is_some()),

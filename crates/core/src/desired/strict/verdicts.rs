@@ -156,15 +156,17 @@ pub(super) fn of_listener_side(
     index: Option<usize>,
     gateway: Option<&GatewayState>,
 ) -> Option<Opinion> {
-    let gateway = gateway.map(|state| {
-        let gateway = &state.gateway;
-        opinion(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
-    });
+    let gateway = gateway.map(|state| of_gateway(&state.gateway));
     let set = match &listener.owner {
         Owner::Set(set) => Some(opinion(set.object(), &set.conditions, set.meta.generation)),
         Owner::Gateway(_) => None,
     };
     [gateway, set, of_listener(listener, index)].into_iter().flatten().reduce(worse)
+}
+
+/// What the status of a Gateway says of it.
+pub(super) fn of_gateway(gateway: &Gateway) -> Opinion {
+    opinion(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
 }
 
 /// The least favourable word among those of the listener's side and the route's.

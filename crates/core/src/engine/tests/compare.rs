@@ -7,6 +7,7 @@ use crate::desired::{self, Desired, Record, Settings};
 use crate::diagnostic::Diagnostic;
 use crate::lint;
 use crate::model::*;
+use crate::routing::{Request, Router};
 use crate::snapshot::Snapshot;
 use crate::topology::*;
 
@@ -115,6 +116,19 @@ pub(super) fn assert_same(found: &Seen, expected: &Seen, context: &dyn Fn() -> S
     first("policies", &a.policies, &b.policies, context);
     first("diagnostics", &a.diagnostics, &b.diagnostics, context);
     first("lint", &found.diagnostics, &expected.diagnostics, context);
+}
+
+/// Asks both ways who serves requests at each Gateway.
+pub(super) fn check_routing(world: &World, requests: &[Request]) {
+    for gateway in world.snapshot().gateways.keys() {
+        let router = Router::compile(world.snapshot(), world.topology(), gateway);
+        for request in requests {
+            let expected = router.as_ref().map(|router| router.route(request));
+            assert_eq!(world.route(gateway, request), expected, "{gateway} {request:?}");
+        }
+    }
+    let nowhere = Key::new("nowhere", "edge");
+    assert!(requests.iter().all(|request| world.route(&nowhere, request).is_none()));
 }
 
 /// Says what a delta forgot or made up.

@@ -4,6 +4,7 @@ use crate::desired::Settings;
 use crate::desired::domains::DomainFilter;
 use crate::desired::settings::{Profile, Publish, StatusMode};
 use crate::model::*;
+use crate::routing::{Request, Scheme};
 use crate::selector::Selector;
 use crate::snapshot::{Change, Object, Origin, Visibility};
 use crate::topology::Scope;
@@ -87,6 +88,21 @@ pub(super) fn change(chance: &mut Chance) -> Change {
     }
     let object = object(chance);
     if chance.one_in(4) { Change::Delete(object.object()) } else { Change::Upsert(object) }
+}
+
+/// A request for anything.
+pub(super) fn request(chance: &mut Chance) -> Request {
+    let host = |chance: &mut Chance| chance.pick(&HOSTS).trim_start_matches("*.").to_owned();
+    Request {
+        scheme: *chance.pick(&Scheme::ALL),
+        host: host(chance),
+        sni: chance.one_in(4).then(|| host(chance)),
+        port: *chance.pick(&[80, 443, 443, 8080]),
+        method: "GET".to_owned(),
+        path: chance.pick(&["/", "/a/b"]).to_string(),
+        headers: Vec::new(),
+        grpc: chance.one_in(4),
+    }
 }
 
 /// An object of any kind.

@@ -1,6 +1,6 @@
 //! After every change, in any order, one by one or in bursts: the engine says what scratch says.
 
-use super::compare::{assert_same, check_delta, from_scratch, of_engine};
+use super::compare::{assert_same, check_delta, check_routing, from_scratch, of_engine};
 use super::making::{self, Chance};
 use crate::engine::Engine;
 use crate::snapshot::{Change, Snapshot};
@@ -26,6 +26,8 @@ fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
         let (found, expected) = (of_engine(&world), from_scratch(&snapshot, &scope, &settings));
         assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?}"));
         check_delta(&before.desired, &found.desired, &delta);
+        let requests: Vec<_> = (0..4).map(|_| making::request(&mut chance)).collect();
+        check_routing(&world, &requests);
         before = found;
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn due(
 fn misplaced(table: &Table<'_>, zone: &Zone<'_>, place: &str) -> Option<String> {
     if let Some(label) = place.split('.').find(|label| label.len() > 63) {
         return Some(format!(
-            "has a label of {} characters, at most 63 are possible; shorten `--txt-prefix`",
+            "has a label of {} characters, at most 63 are possible; set `--txt-prefix` to a short label of its own, such as `%{{record_type}}-owner.`",
             label.len()
         ));
     }

@@ -274,7 +274,7 @@ fn what_was_written_in_vain_is_not_written_again() {
     model.settle(&wish, &settings());
     wish.records[0].ttl = Some(60);
     let plan = model.plan(&wish, &settings());
-    let tried = Settings { futile: plan.steps.iter().filter_map(Step::mark).collect(), ..settings() };
+    let tried = Settings { in_vain: plan.steps.iter().filter_map(Step::mark).collect(), ..settings() };
     let plan = model.plan(&wish, &tried);
     assert!(plan.steps.is_empty(), "{plan:?}");
     assert_eq!(plan.held[0].reason, reason::RECORD_PUT_BACK);

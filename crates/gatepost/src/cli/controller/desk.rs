@@ -58,10 +58,7 @@ impl Desk {
         flags.check()?;
         match flags.kind() {
             Some(IssuerFlag::Embedded | IssuerFlag::Acme) => {}
-            Some(IssuerFlag::CertManager) => {
-                return Err(Failure::usage("--issuer cert-manager is not served by the controller yet"));
-            }
-            None => return Ok(None),
+            Some(IssuerFlag::CertManager) | None => return Ok(None),
         }
         flags.acme(cabinet.notebook(None))?;
         Ok(Some(Desk { flags: flags.clone(), places, cabinet, open: None, trouble: None, wake: None }))
@@ -138,7 +135,7 @@ impl Desk {
                 Some(why) => (reason::CERTIFICATE_NOT_STORED, why.clone()),
                 None => (reason::CERTIFICATE_PENDING, idle()),
             };
-            certificates::withhold(&mut pass.desired, snapshot, reason, &why);
+            certificates::withhold(&mut pass.desired, snapshot, &pass.issuing, reason, &why);
         }
         pass.notes.extend(self.trouble.iter().map(|why| format!("certificates: {why}")));
     }
@@ -165,8 +162,8 @@ fn after(before: &Beside, challenges: Vec<Record>) -> Beside {
     let is_wanted = |name: &Str, value: &Str| challenges.iter().any(|r| r.name == *name && r.targets.contains(value));
     let mut retired = before.challenges.clone();
     for record in &mut retired {
-        let name = record.name.clone();
-        record.targets.retain(|value| !is_wanted(&name, value));
+        let left = record.targets.iter().filter(|value| !is_wanted(&record.name, value));
+        record.targets = left.cloned().collect();
     }
     retired.retain(|record| !record.targets.is_empty());
     Beside { challenges, retired }

@@ -15,6 +15,7 @@ use gatepost_tls::budget::Limits;
 use gatepost_tls::decide::Rules;
 use gatepost_tls::issuer::Issuer;
 use gatepost_tls::issuers::acme::{Acme, ExternalAccount, Settings};
+use gatepost_tls::issuers::cert_manager::IssuerRef;
 use gatepost_tls::issuers::embedded_ca::EmbeddedCa;
 use gatepost_tls::store::Notebook;
 
@@ -118,6 +119,11 @@ impl IssuerFlags {
     pub(in crate::cli) fn rules(&self, limits: Limits) -> Rules {
         let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         Rules { limits, settle: seconds(self.certificate_settle), grace: seconds(self.certificate_grace) }
+    }
+
+    /// The issuer of cert-manager where no policy names one.
+    pub(in crate::cli) fn issuer_ref(&self) -> Result<Option<IssuerRef>, Failure> {
+        self.issuer_ref.as_deref().map(IssuerRef::parse).transpose().map_err(unusable)
     }
 
     /// How many names one certificate may have, where an issuer is named that says so.

@@ -9,7 +9,7 @@ fn certificate() -> Certificate {
         secret: Key::new("infra", "edge-tls"),
         dns_names: vec!["a.test".into(), "b.test".into()],
         listeners: Vec::new(),
-        routes: Vec::new(),
+        routes: Default::default(),
         issuer: None,
         policy: None,
     }
@@ -94,13 +94,13 @@ fn what_somebody_else_made_is_never_taken_over() {
     let mut foreign = wanted.clone();
     foreign["metadata"]["labels"] = json!({});
     foreign["metadata"]["ownerReferences"] = json!([{"kind": "Gateway", "name": "edge", "controller": true}]);
-    let by_name = judge(&wanted, &[foreign.clone()], None, NOW);
+    let by_name = judge(&wanted, &[&foreign], None, NOW);
     assert_eq!(by_name, Judgement::Foreign("Certificate infra/edge-tls of Gateway edge".to_owned()));
     foreign["metadata"]["name"] = json!("another");
-    let by_secret = judge(&wanted, &[wanted.clone(), foreign.clone()], None, NOW);
+    let by_secret = judge(&wanted, &[&wanted, &foreign], None, NOW);
     assert_eq!(by_secret, Judgement::Foreign("Certificate infra/another of Gateway edge".to_owned()));
     foreign["metadata"]["namespace"] = json!("elsewhere");
-    assert_eq!(judge(&wanted, &[foreign], None, NOW), Judgement::Missing, "another namespace has Secrets of its own");
+    assert_eq!(judge(&wanted, &[&foreign], None, NOW), Judgement::Missing, "another namespace has Secrets of its own");
 }
 
 #[test]
@@ -109,21 +109,18 @@ fn differences_are_ours_alone() {
     let mut found = wanted.clone();
     found["spec"]["privateKey"]["encoding"] = json!("PKCS1");
     found["metadata"]["resourceVersion"] = json!("7");
-    assert!(
-        matches!(judge(&wanted, &[found.clone()], None, NOW), Judgement::Pending(_)),
-        "what others added is theirs"
-    );
+    assert!(matches!(judge(&wanted, &[&found], None, NOW), Judgement::Pending(_)), "what others added is theirs");
     found["spec"]["dnsNames"] = json!(["a.test"]);
     found["spec"]["privateKey"]["size"] = json!(384);
     let paths = vec!["spec.dnsNames".to_owned(), "spec.privateKey.size".to_owned()];
-    assert_eq!(judge(&wanted, &[found], None, NOW), Judgement::Differs(paths));
+    assert_eq!(judge(&wanted, &[&found], None, NOW), Judgement::Differs(paths));
 }
 
 #[test]
 fn ready_is_what_the_secret_holds_and_not_what_is_said_of_it() {
     let wanted = manifest(&certificate(), None, Some(&usual())).unwrap();
     let ready = with_status(wanted.clone(), "True", 0);
-    let look = |object: &Value, held: Option<&Leaf>| judge(&wanted, std::slice::from_ref(object), held, NOW);
+    let look = |object: &Value, held: Option<&Leaf>| judge(&wanted, &[object], held, NOW);
     let whole = leaf(&["a.test", "b.test"]);
     assert_eq!(look(&ready, Some(&whole)), Judgement::Ready { not_after: NOW + 1000 });
     let old = look(&ready, Some(&leaf(&["a.test"])));
@@ -136,4 +133,58 @@ fn ready_is_what_the_secret_holds_and_not_what_is_said_of_it() {
     assert_eq!(look(&failed, None), Judgement::Failed("cert-manager failed 3 times: no such zone".to_owned()));
     let expired = Leaf { not_after: NOW, ..whole };
     assert!(!matches!(look(&ready, Some(&expired)), Judgement::Ready { .. }));
+}
+
+#[test]
+fn a_label_that_was_copied_from_a_gateway_makes_nothing_ours() {
+    let wanted = manifest(&certificate(), None, Some(&usual())).unwrap();
+    let mut copied = wanted.clone();
+    assert!(is_ours(&copied));
+    copied["metadata"]["ownerReferences"] = json!([{"kind": "Gateway", "name": "edge", "controller": true}]);
+    assert!(!is_ours(&copied));
+    assert!(matches!(judge(&wanted, &[&copied], None, NOW), Judgement::Foreign(_)));
+}
+
+#[test]
+fn what_we_put_there_and_no_longer_want_is_a_difference_and_what_others_put_there_is_none() {
+    let wanted = manifest(&certificate(), None, Some(&usual())).unwrap();
+    let mut found = wanted.clone();
+    found["spec"]["duration"] = json!("24h0m0s");
+    found["spec"]["privateKey"]["encoding"] = json!("PKCS8");
+    let entry = |manager: &str| {
+        json!({"manager": manager, "operation": "Apply", "fieldsV1": {
+            "f:metadata": {"f:labels": {}}, "f:spec": {".": {}, "f:duration": {}, "f:privateKey": {"f:encoding": {}, "f:size": {}}},
+        }})
+    };
+    found["metadata"]["managedFields"] = json!([entry("kubectl")]);
+    assert!(matches!(judge(&wanted, &[&found], None, NOW), Judgement::Pending(_)));
+    found["metadata"]["managedFields"] = json!([entry("kubectl"), entry("gatepost")]);
+    let paths = vec!["spec.duration".to_owned(), "spec.privateKey.encoding".to_owned()];
+    assert_eq!(judge(&wanted, &[&found], None, NOW), Judgement::Differs(paths));
+}
+
+#[test]
+fn of_others_objects_little_is_kept() {
+    let mut object = manifest(&certificate(), None, Some(&usual())).unwrap();
+    object["metadata"]["annotations"] = json!({"a": "b"});
+    object["metadata"]["managedFields"] = json!([]);
+    object["status"] = json!({"renewalTime": "2026-01-01T00:00:00Z"});
+    let ours = trimmed(object.clone());
+    assert!(ours["metadata"].get("annotations").is_none() && ours["metadata"].get("managedFields").is_some());
+    assert_eq!((names_of(&ours).len(), renewal_of(&ours)), (2, Some(1_767_225_600)));
+    object["metadata"]["labels"] = json!({});
+    let expected = json!({"metadata": {"namespace": "infra", "name": "edge-tls", "labels": {}}, "spec": {"secretName": "edge-tls"}});
+    assert_eq!(trimmed(object), expected);
+}
+
+#[test]
+fn the_request_that_is_worked_on_says_more() {
+    let mut object = with_status(manifest(&certificate(), None, Some(&usual())).unwrap(), "False", 0);
+    assert_eq!(request_of(&object), Some(Key::new("infra", "edge-tls-1")));
+    object["status"]["revision"] = json!(4);
+    assert_eq!(request_of(&object), Some(Key::new("infra", "edge-tls-5")));
+    object["status"]["conditions"][1]["status"] = json!("False");
+    assert_eq!(request_of(&object), None, "nothing is under way");
+    assert_eq!(request_says(&with_status(json!({}), "False", 0)), Some("it is so"));
+    assert_eq!(request_says(&with_status(json!({}), "True", 0)), None);
 }

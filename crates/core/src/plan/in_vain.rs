@@ -21,7 +21,7 @@ impl Step {
     }
 
     /// Why it is not written once more.
-    pub(super) fn futile(&self) -> Held {
+    pub(super) fn in_vain(&self) -> Held {
         let change = self.changes.first().or(self.markers.first());
         let (kind, old, new) = change
             .map_or((RecordType::Txt, None, None), |change| (change.kind, change.old.as_ref(), change.new.as_ref()));

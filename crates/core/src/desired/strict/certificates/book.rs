@@ -1,0 +1,326 @@
+//! The wishes for one Secret, counted: one more or one less costs the same however many there are.
+//!
+//! It comes to what [`super::decide`] comes to for the same wishes. Names are ranked as they come and go, so that the border
+//! between those that a certificate has room for and the others moves by one name at a time.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::{Ask, Made, SecretDecision, Told, chosen_issuer, first_of, issuers_differ, left_out};
+use crate::desired::Certificate;
+use crate::model::{Key, ObjectRef, Route, TlsPolicy};
+use crate::names::Hostname;
+use crate::table::Table;
+use crate::topology::ListenerKey;
+
+/// Everything that is wished for one Secret.
+#[derive(Default)]
+pub(crate) struct Book {
+    /// Who has wishes.
+    routes: Table<ObjectRef, ()>,
+    names: BTreeMap<Placed, Claimants>,
+    /// What stands behind `*.` in the wildcards among the names.
+    bases: BTreeSet<Arc<str>>,
+    /// The names that there is room for, and those that there is none for, without those that a wildcard stands for.
+    chosen: BTreeSet<Ranked>,
+    dropped: BTreeSet<Ranked>,
+    /// The latter by name.
+    left_out: BTreeSet<Hostname>,
+    listeners: BTreeMap<ListenerKey, usize>,
+    policies: BTreeMap<(i64, Key), (Arc<TlsPolicy>, usize)>,
+    /// Wildcards by the policy that allows them by saying nothing.
+    unsaid: BTreeMap<Key, BTreeMap<Hostname, usize>>,
+    /// How many wishes somebody has to be told of.
+    spoken: usize,
+}
+
+/// The wishes of one route for one Secret.
+pub(crate) type Wishes<'a> = (&'a Arc<Route>, Vec<Ask<'a>>);
+
+/// A name; those of one parent stand together, its wildcard first.
+#[derive(Clone, PartialEq, Eq)]
+struct Placed(Hostname);
+
+/// Who asks for a name; the oldest comes first.
+#[derive(Clone)]
+struct Claimant(Arc<Route>);
+
+/// By age, then by name: the youngest have to go first where there is no room.
+type Ranked = (Claimant, Hostname);
+
+/// Everybody who asks for a name, and how often.
+enum Claimants {
+    One(Claimant, usize),
+    Many(BTreeMap<Claimant, usize>),
+}
+
+impl Book {
+    /// Whether nobody wishes anything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.routes.is_empty()
+    }
+
+    /// Replaces the wishes of one route.
+    pub(crate) fn replace(
+        &mut self,
+        limit: usize,
+        object: &ObjectRef,
+        old: Option<Wishes<'_>>,
+        new: Option<Wishes<'_>>,
+    ) {
+        match (&old, &new) {
+            (None, Some(_)) => _ = self.routes.insert(object.clone(), ()),
+            (Some(_), None) => _ = self.routes.remove(object),
+            _ => {}
+        }
+        // The old ones first, so that nothing of them is kept.
+        if let Some((route, wishes)) = old {
+            wishes.iter().for_each(|ask| self.take(limit, route, ask));
+        }
+        if let Some((route, wishes)) = new {
+            wishes.iter().for_each(|ask| self.add(limit, route, ask));
+        }
+    }
+
+    /// What becomes of the Secret. `wishes` tells those of a route for it.
+    pub(crate) fn decide<'a>(
+        &self,
+        limit: usize,
+        secret: &Key,
+        wishes: impl Fn(&ObjectRef) -> Option<Wishes<'a>>,
+    ) -> SecretDecision {
+        let mut names: Vec<&Hostname> = self.chosen.iter().map(|(_, name)| name).collect();
+        names.sort();
+        let mut diagnostics = Vec::new();
+        if !self.left_out.is_empty() {
+            let place = self.routes.keys().find_map(|route| Some(first_of(wishes(route)?.1.iter())?.place(secret)));
+            let count = self.left_out.len();
+            diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, self.left_out.iter())));
+        }
+        let policies = || self.policies.values().map(|(policy, _)| policy);
+        diagnostics.extend(issuers_differ(secret, policies()));
+        let mut told: Vec<Told> = Vec::new();
+        let made = Made::of(&names);
+        if self.spoken > 0 {
+            for (_, asks) in self.routes.keys().filter_map(&wishes) {
+                asks.iter().for_each(|ask| made.speak(secret, ask, &mut diagnostics, &mut told));
+            }
+        }
+        let is_made = |wildcard: &&Hostname| made.has(wildcard);
+        let notes = self.unsaid.iter().map(|(policy, wildcards)| {
+            (policy.clone(), wildcards.keys().filter(is_made).map(|name| name.text().clone()).collect::<Vec<_>>())
+        });
+        let (issuer, policy) = chosen_issuer(policies());
+        let certificate = Certificate {
+            secret: secret.clone(),
+            dns_names: names.iter().map(|name| name.text().clone()).collect(),
+            listeners: self.listeners.keys().cloned().collect(),
+            routes: self.routes.clone(),
+            issuer,
+            policy,
+        };
+        SecretDecision { certificate, diagnostics, told, notes: notes.filter(|(_, made)| !made.is_empty()).collect() }
+    }
+
+    fn add(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
+        ask.wanted().for_each(|name| self.claim(limit, name, Claimant(route.clone())));
+        *self.listeners.entry(ask.outlet.seat.key.clone()).or_default() += 1;
+        self.spoken += usize::from(ask.is_spoken_of());
+        let Some(policy) = ask.policy() else { return };
+        let (created, key) = policy.meta.seniority();
+        self.policies.entry((created, key.clone())).or_insert_with(|| (policy.clone(), 0)).1 += 1;
+        for wildcard in ask.unsaid() {
+            *self.unsaid.entry(key.clone()).or_default().entry(wildcard.clone()).or_default() += 1;
+        }
+    }
+
+    fn take(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
+        ask.wanted().for_each(|name| self.release(limit, name, &Claimant(route.clone())));
+        discount(&mut self.listeners, &ask.outlet.seat.key, |count| count);
+        self.spoken -= usize::from(ask.is_spoken_of());
+        let Some(policy) = ask.policy() else { return };
+        let (created, key) = policy.meta.seniority();
+        discount(&mut self.policies, &(created, key.clone()), |(_, count)| count);
+        for wildcard in ask.unsaid() {
+            let Some(wildcards) = self.unsaid.get_mut(key) else { continue };
+            discount(wildcards, wildcard, |count| count);
+            if wildcards.is_empty() {
+                self.unsaid.remove(key);
+            }
+        }
+    }
+
+    /// One claim more on a name.
+    fn claim(&mut self, limit: usize, name: &Hostname, claimant: Claimant) {
+        let Some(known) = self.names.get_mut(&Placed(name.clone())) else {
+            self.names.insert(Placed(name.clone()), Claimants::One(claimant.clone(), 1));
+            if let Some(base) = name.wildcard_base() {
+                self.cover(limit, name, base, true);
+            }
+            return self.rank_in(limit, name, claimant);
+        };
+        let before = known.first().clone();
+        known.add(claimant);
+        let after = known.first().clone();
+        self.rank_again(limit, name, &before, after);
+    }
+
+    /// One claim less on a name.
+    fn release(&mut self, limit: usize, name: &Hostname, claimant: &Claimant) {
+        let place = Placed(name.clone());
+        let Some(known) = self.names.get_mut(&place) else { return };
+        let before = known.first().clone();
+        if known.take(claimant) {
+            let after = known.first().clone();
+            return self.rank_again(limit, name, &before, after);
+        }
+        self.names.remove(&place);
+        self.rank_out(limit, name, &before);
+        if let Some(base) = name.wildcard_base() {
+            self.cover(limit, name, base, false);
+        }
+    }
+
+    /// A wildcard is there now, or no longer: the names that it stands for need no room, or do.
+    fn cover(&mut self, limit: usize, wildcard: &Hostname, base: &str, is_there: bool) {
+        let below = self.names.range(Placed(wildcard.clone())..).take_while(|(place, _)| place.parent() == Some(base));
+        let below: Vec<Ranked> = below
+            .filter(|(place, _)| place.0.is_precise())
+            .map(|(place, claimants)| (claimants.first().clone(), place.0.clone()))
+            .collect();
+        if is_there {
+            below.iter().for_each(|(claimant, name)| self.rank_out(limit, name, claimant));
+            self.bases.insert(base.into());
+        } else {
+            self.bases.remove(base);
+            below.into_iter().for_each(|(claimant, name)| self.rank_in(limit, &name, claimant));
+        }
+    }
+
+    fn is_covered(&self, name: &Hostname) -> bool {
+        let parent = name.as_str().split_once('.').map(|(_, parent)| parent);
+        !self.bases.is_empty() && name.is_precise() && parent.is_some_and(|parent| self.bases.contains(parent))
+    }
+
+    fn rank_again(&mut self, limit: usize, name: &Hostname, before: &Claimant, after: Claimant) {
+        if *before != after {
+            self.rank_out(limit, name, before);
+            self.rank_in(limit, name, after);
+        }
+    }
+
+    fn rank_in(&mut self, limit: usize, name: &Hostname, claimant: Claimant) {
+        if self.is_covered(name) {
+            return;
+        }
+        self.chosen.insert((claimant, name.clone()));
+        if self.chosen.len() > limit
+            && let Some(last) = self.chosen.pop_last()
+        {
+            self.left_out.insert(last.1.clone());
+            self.dropped.insert(last);
+        }
+    }
+
+    fn rank_out(&mut self, limit: usize, name: &Hostname, claimant: &Claimant) {
+        let rank = (claimant.clone(), name.clone());
+        if self.dropped.remove(&rank) {
+            self.left_out.remove(name);
+        } else if self.chosen.remove(&rank)
+            && limit > 0
+            && let Some(first) = self.dropped.pop_first()
+        {
+            self.left_out.remove(&first.1);
+            self.chosen.insert(first);
+        }
+    }
+}
+
+impl Claimants {
+    fn first(&self) -> &Claimant {
+        match self {
+            Claimants::One(claimant, _) => claimant,
+            // There are always several.
+            Claimants::Many(all) => all.keys().next().expect("several claimants"),
+        }
+    }
+
+    fn add(&mut self, claimant: Claimant) {
+        match self {
+            Claimants::One(known, count) if *known == claimant => *count += 1,
+            Claimants::One(known, count) => {
+                let known = (known.clone(), *count);
+                *self = Claimants::Many([known, (claimant, 1)].into_iter().collect());
+            }
+            Claimants::Many(all) => *all.entry(claimant).or_default() += 1,
+        }
+    }
+
+    /// Takes a claim out; says whether any are left.
+    fn take(&mut self, claimant: &Claimant) -> bool {
+        match self {
+            Claimants::One(_, count) => {
+                *count -= 1;
+                *count > 0
+            }
+            Claimants::Many(all) => {
+                discount(all, claimant, |count| count);
+                if all.len() == 1
+                    && let Some((last, count)) = all.pop_first()
+                {
+                    *self = Claimants::One(last, count);
+                }
+                true
+            }
+        }
+    }
+}
+
+/// Counts one less of something; what is not there any more is forgotten.
+fn discount<K: Ord, V>(counts: &mut BTreeMap<K, V>, key: &K, count: impl Fn(&mut V) -> &mut usize) {
+    let Some(found) = counts.get_mut(key) else { return };
+    let left = count(found);
+    *left -= 1;
+    if *left == 0 {
+        counts.remove(key);
+    }
+}
+
+impl Placed {
+    fn parent(&self) -> Option<&str> {
+        self.0.as_str().split_once('.').map(|(_, parent)| parent)
+    }
+}
+
+impl Ord for Placed {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.parent().cmp(&other.parent()).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for Placed {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Claimant {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.meta.seniority().cmp(&other.0.meta.seniority())
+    }
+}
+
+impl PartialOrd for Claimant {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Claimant {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Claimant {}

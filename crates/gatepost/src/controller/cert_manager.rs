@@ -1,0 +1,495 @@
+//! The issuer `cert-manager` in a cluster: Certificate objects as they ought to be, and what became of them.
+//!
+//! Here the values of `tls` meet the objects of `kube`, which never see each other. One object per Secret, written only where it
+//! says something else than it ought to; every write asks the permit and names the version that was read. What somebody else
+//! made, object or Secret, is told and left alone. An object goes when no listener has named its Secret for a while, never
+//! before; Secrets are only read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use gatepost_core::desired::{Certificate, Desired};
+use gatepost_core::model::{Key, Kind, Listener, Str};
+use gatepost_core::plan::Policy;
+use gatepost_core::reason::{self, Reason};
+use gatepost_core::snapshot::{Snapshot, Visibility};
+use gatepost_kube::folder::Folder;
+use gatepost_kube::mirror::{Copied, Mirror, Patience, Sight};
+use gatepost_kube::objects::Stored;
+use gatepost_kube::{Connection, Error};
+use gatepost_tls::certifier::{News, Round, State, Waiting, What};
+use gatepost_tls::issuers::cert_manager::names::{Asked, Names, Waits};
+use gatepost_tls::issuers::cert_manager::{
+    IssuerRef, Judgement, is_ours, judge, manifest, names_of, renewal_of, request_of, request_says, secret_of, trimmed,
+};
+use serde_json::Value;
+
+use super::permit::Permit;
+use crate::certificates::cert_manager::obstacle;
+
+mod secret;
+
+use secret::Content;
+
+/// What is asked of cert-manager.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Whether it issues where no policy says who does.
+    pub is_usual: bool,
+    /// Its issuer where no policy names one.
+    pub issuer: Option<IssuerRef>,
+    /// How long changes wait.
+    pub waits: Waits,
+    /// The most names of one certificate.
+    pub most_names: usize,
+    /// What may be written at all.
+    pub policy: Policy,
+    /// Whether nothing is to be written.
+    pub only_looks: bool,
+}
+
+/// cert-manager, as far as a controller deals with it.
+#[derive(Debug)]
+pub struct CertManager {
+    connection: Connection,
+    permit: Permit,
+    settings: Settings,
+    /// Follows its objects, once somebody wants something of it.
+    mirror: Option<Mirror>,
+    names: Names,
+    looks: BTreeMap<Key, Look>,
+}
+
+/// What a Secret held when its Certificate object had a version.
+#[derive(Debug)]
+struct Look {
+    version: String,
+    at: Instant,
+    content: Content,
+}
+
+/// Where Certificate objects are.
+pub const CERTIFICATES: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificates" };
+const REQUESTS: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificaterequests" };
+/// The group of issuers that are this program's own.
+const OWN_GROUP: &str = "gatepost.dev";
+/// How long the first pass waits for the objects; later ones are told when they come.
+const FIRST_READ: Duration = Duration::from_secs(5);
+/// How long what a Secret holds is believed while its Certificate object stays as it is.
+const FRESH: Duration = Duration::from_secs(600);
+/// The same where it has none, so that nothing tells of a change.
+const FRESH_WITHOUT: Duration = Duration::from_secs(5);
+/// Objects that are written in one round, so that a round comes to an end.
+const MOST_WRITES: usize = 100;
+/// Requests that are looked at in one round.
+const MOST_REQUESTS: usize = 20;
+
+impl CertManager {
+    /// Nothing is asked yet.
+    pub fn new(connection: Connection, permit: Permit, settings: Settings) -> CertManager {
+        let names = Names::new(settings.waits);
+        CertManager { connection, permit, settings, mirror: None, names, looks: BTreeMap::new() }
+    }
+
+    /// Waits until cert-manager's objects change; for ever while nobody wants anything of it.
+    pub async fn changed(&mut self) {
+        match &mut self.mirror {
+            Some(mirror) => mirror.changed().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Brings the objects to what they ought to be, as far as is permitted, and says how every certificate stands.
+    pub async fn round(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Round {
+        let wanted: Vec<&Certificate> = desired.certificates.iter().filter(|c| self.is_theirs(c)).collect();
+        let mut work = Work { round: Round::default(), writes: 0, requests: 0, now };
+        if self.mirror.is_none() && wanted.is_empty() && !self.settings.is_usual {
+            return work.round;
+        }
+        let copied = self.copied().await;
+        if let Some((reason, why)) = unseen(&copied.sight) {
+            let stuck =
+                |certificate: &&Certificate| state(certificate, Content::default(), Some((reason, why.clone())), now);
+            work.round.states = wanted.iter().map(stuck).collect();
+            return work.round;
+        }
+        let there = There::of(&copied);
+        for certificate in &wanted {
+            let case = Case { certificate, desired, snapshot, there: &there };
+            let state = self.turn(&case, &mut work).await;
+            work.round.states.push(state);
+        }
+        self.let_go(&wanted, desired, snapshot, &there, &mut work).await;
+        self.names.forget_others(|secret| there.by_secret.contains_key(secret));
+        self.looks.retain(|secret, _| wanted.iter().any(|certificate| certificate.secret == *secret));
+        work.round
+    }
+
+    /// Whether a certificate is cert-manager's to issue.
+    fn is_theirs(&self, certificate: &Certificate) -> bool {
+        match &certificate.issuer {
+            Some(issuer) => &*issuer.group != OWN_GROUP,
+            None => self.settings.is_usual,
+        }
+    }
+
+    async fn copied(&mut self) -> Copied {
+        let connection = &self.connection;
+        let mirror = match &mut self.mirror {
+            Some(mirror) => mirror,
+            none => {
+                let mirror = none.insert(Mirror::start(connection, CERTIFICATES, trimmed, Patience::default()));
+                let _ = tokio::time::timeout(FIRST_READ, mirror.read()).await;
+                mirror
+            }
+        };
+        mirror.now()
+    }
+
+    /// Looks at one Secret, and writes its object where that is to be another.
+    async fn turn(&mut self, case: &Case<'_>, work: &mut Work) -> State {
+        let secret = &case.certificate.secret;
+        let found = case.there.ours(secret);
+        let current = found.map(|found| names_of(&found.value));
+        let kept: Vec<Str> = case.kept();
+        let asked = Asked { wanted: &case.certificate.dns_names, kept: &kept, most: self.settings.most_names };
+        let target = self.names.target(secret, asked, current.as_deref(), work.now);
+        work.wake(target.wake);
+        self.names.is_wanted(secret);
+        let content = match self.look(secret, found).await {
+            Ok(content) => content,
+            Err(error) => {
+                let why = format!("Secret {secret} cannot be read: {}", advised(&error));
+                return state(
+                    case.certificate,
+                    Content::default(),
+                    Some((reason::CERTIFICATE_NOT_STORED, why)),
+                    work.now,
+                );
+            }
+        };
+        let named = Certificate { dns_names: target.names, ..case.certificate.clone() };
+        let obstacle = match manifest(&named, case.policy(), self.settings.issuer.as_ref()) {
+            Ok(body) => self.settle(case, &body, &content, work).await,
+            Err(error) => Some((reason::ISSUER_UNUSABLE, error.to_string())),
+        };
+        let renewal = found.and_then(|found| renewal_of(&found.value));
+        State { renewal, ..state(case.certificate, content, obstacle, work.now) }
+    }
+
+    /// What stands in the way of a certificate, once everything was done that may be.
+    async fn settle(
+        &mut self,
+        case: &Case<'_>,
+        body: &Value,
+        content: &Content,
+        work: &mut Work,
+    ) -> Option<(Reason, String)> {
+        let secret = &case.certificate.secret;
+        let values = case.there.concerned(secret);
+        let found = case.there.ours(secret);
+        match (judge(body, &values, content.leaf.as_ref(), work.now), found) {
+            (Judgement::Pending(why), found) => {
+                let said = self.request(found, work).await;
+                obstacle(Judgement::Pending(said.unwrap_or(why)))
+            }
+            (Judgement::Differs(fields), Some(found)) => Some(self.change(found, body, &fields, work).await),
+            (Judgement::Missing, _) => Some(self.make(secret, body, content, work).await),
+            (judgement, _) => obstacle(judgement),
+        }
+    }
+
+    /// Makes an object. What is known may be old, so that it is read again first: somebody may have made the Secret, or another
+    /// object for it.
+    async fn make(&mut self, secret: &Key, body: &Value, content: &Content, work: &mut Work) -> (Reason, String) {
+        if let Some(stranger) = &content.stranger {
+            return (reason::CERTIFICATE_FOREIGN, stranger.clone());
+        }
+        if let Some(why) = self.refusal(work) {
+            return (reason::CERTIFICATE_PENDING, format!("its Certificate object is not made: {why}"));
+        }
+        let made = async {
+            let stored = CERTIFICATES.list(&self.connection, &secret.namespace).await?;
+            let values: Vec<&Value> = stored.iter().map(|stored| &stored.value).collect();
+            let stranger = Content::read(&self.connection, secret).await?.stranger;
+            match (judge(body, &values, None, work.now), stranger) {
+                (Judgement::Missing, None) => CERTIFICATES.make(&self.connection, body).await.map(|()| None),
+                (Judgement::Missing, Some(stranger)) => Ok(Some((reason::CERTIFICATE_FOREIGN, stranger))),
+                (judgement, _) => Ok(Some(obstacle(judgement).unwrap_or_else(soon))),
+            }
+        };
+        match made.await {
+            Ok(Some(obstacle)) => obstacle,
+            Ok(None) => {
+                work.wrote(
+                    secret,
+                    What::Ordered,
+                    format!("is asked of cert-manager for {}", names_of(body).join(", ")),
+                );
+                soon()
+            }
+            Err(error) => failed("made", &error),
+        }
+    }
+
+    async fn change(&mut self, found: &Stored, body: &Value, fields: &[String], work: &mut Work) -> (Reason, String) {
+        let fields = fields.join(", ");
+        if self.settings.policy == Policy::CreateOnly {
+            return (
+                reason::KEPT_BY_POLICY,
+                format!("`--policy create-only` leaves its Certificate object as it is: {fields}"),
+            );
+        }
+        if let Some(why) = self.refusal(work) {
+            return (reason::CERTIFICATE_PENDING, format!("its Certificate object is not changed ({fields}): {why}"));
+        }
+        let Some(secret) = secret_of(body) else { return soon() };
+        match found.apply(&self.connection, body).await {
+            Ok(()) => {
+                work.wrote(
+                    &secret,
+                    What::Ordered,
+                    format!("is asked of cert-manager anew ({fields}) for {}", names_of(body).join(", ")),
+                );
+                soon()
+            }
+            Err(error) => failed("changed", &error),
+        }
+    }
+
+    /// Removes objects of ours that nobody wants of cert-manager any more.
+    async fn let_go(
+        &mut self,
+        wanted: &[&Certificate],
+        desired: &Desired,
+        snapshot: &Snapshot,
+        there: &There<'_>,
+        work: &mut Work,
+    ) {
+        let wanted: BTreeSet<&Key> = wanted.iter().map(|certificate| &certificate.secret).collect();
+        let ours = there.objects.values().filter(|stored| is_ours(&stored.value));
+        let idle: Vec<(Key, &Stored)> = ours.filter_map(|stored| Some((secret_of(&stored.value)?, stored))).collect();
+        let idle: Vec<_> = idle.into_iter().filter(|(secret, _)| !wanted.contains(secret)).collect();
+        if idle.is_empty() || self.settings.policy != Policy::Sync {
+            return;
+        }
+        let named = named(snapshot);
+        for (secret, stored) in idle {
+            let is_elsewhere = desired.certificates.iter().any(|certificate| certificate.secret == secret);
+            if self.may_go(&secret, stored, is_elsewhere, named.as_ref(), work).await {
+                self.remove(&secret, stored, work).await;
+            }
+        }
+    }
+
+    /// Whether an object may go. Where another issuer is to fill its Secret now, it goes at once, unless the Secret goes with it.
+    async fn may_go(
+        &mut self,
+        secret: &Key,
+        stored: &Stored,
+        is_elsewhere: bool,
+        named: Option<&BTreeSet<Key>>,
+        work: &mut Work,
+    ) -> bool {
+        if is_elsewhere {
+            let uid = stored.value["metadata"]["uid"].as_str().unwrap_or_default();
+            let content = Content::read(&self.connection, secret).await;
+            return content.is_ok_and(|content| !content.owners.iter().any(|owner| owner == uid));
+        }
+        // Who cannot see every listener does not know that none names the Secret.
+        if named.is_none_or(|named| named.contains(secret)) {
+            self.names.is_wanted(secret);
+            return false;
+        }
+        match self.names.may_go(secret, work.now) {
+            Ok(()) => true,
+            Err(until) => {
+                work.wake(Some(until));
+                false
+            }
+        }
+    }
+
+    async fn remove(&mut self, secret: &Key, stored: &Stored, work: &mut Work) {
+        if self.refusal(work).is_some() {
+            return;
+        }
+        match stored.delete(&self.connection).await {
+            Ok(()) => work.wrote(secret, What::LetGo, "is no longer asked of cert-manager".to_owned()),
+            Err(error) if error.is_not_found() || error.is_conflict() => {}
+            Err(error) => tracing::warn!(secret = %secret, error = %error, "a Certificate could not be removed"),
+        }
+    }
+
+    /// Why nothing may be written at this moment.
+    fn refusal(&self, work: &Work) -> Option<String> {
+        if self.settings.only_looks {
+            return Some("nothing is written in observe mode".to_owned());
+        }
+        let is_full = work.writes >= MOST_WRITES;
+        self.permit.refusal().or_else(|| is_full.then(|| "others come first".to_owned()))
+    }
+
+    /// What a Secret holds; asked again when its object changed, and now and then.
+    async fn look(&mut self, secret: &Key, found: Option<&Stored>) -> Result<Content, Error> {
+        let version = found.map(Stored::version).unwrap_or_default();
+        let fresh = if found.is_some() { FRESH } else { FRESH_WITHOUT };
+        let known = self.looks.get(secret).filter(|look| look.version == version && look.at.elapsed() < fresh);
+        if let Some(known) = known {
+            return Ok(known.content.clone());
+        }
+        let content = Content::read(&self.connection, secret).await?;
+        let look = Look { version: version.to_owned(), at: Instant::now(), content: content.clone() };
+        self.looks.insert(secret.clone(), look);
+        Ok(content)
+    }
+
+    /// What the issuer says of the request that is worked on.
+    async fn request(&self, found: Option<&Stored>, work: &mut Work) -> Option<String> {
+        let found = found.filter(|_| work.requests < MOST_REQUESTS)?;
+        work.requests += 1;
+        said(&self.connection, found).await
+    }
+}
+
+/// What the issuer of an object says of the request that is worked on; nothing for who may not read it.
+pub async fn said(connection: &Connection, found: &Stored) -> Option<String> {
+    let key = request_of(&found.value)?;
+    let request = REQUESTS.read(connection, &key).await.ok()??;
+    request_says(&request.value).map(|words| format!("cert-manager says: {words}"))
+}
+
+/// What a round has done so far.
+struct Work {
+    round: Round,
+    writes: usize,
+    requests: usize,
+    now: i64,
+}
+
+impl Work {
+    fn wake(&mut self, at: Option<i64>) {
+        self.round.wake = [self.round.wake, at].into_iter().flatten().min();
+    }
+
+    fn wrote(&mut self, secret: &Key, what: What, text: String) {
+        self.writes += 1;
+        self.round.events.push(News { secret: secret.clone(), what, text });
+    }
+}
+
+/// The Certificate objects that are there.
+struct There<'a> {
+    objects: &'a BTreeMap<Key, Stored>,
+    by_secret: BTreeMap<Key, Vec<&'a Stored>>,
+}
+
+impl<'a> There<'a> {
+    fn of(copied: &'a Copied) -> There<'a> {
+        let mut by_secret: BTreeMap<Key, Vec<&Stored>> = BTreeMap::new();
+        for stored in copied.objects.values() {
+            if let Some(secret) = secret_of(&stored.value) {
+                by_secret.entry(secret).or_default().push(stored);
+            }
+        }
+        There { objects: &copied.objects, by_secret }
+    }
+
+    /// Our object for a Secret, which has its name.
+    fn ours(&self, secret: &Key) -> Option<&'a Stored> {
+        self.objects.get(secret).filter(|stored| is_ours(&stored.value))
+    }
+
+    /// The objects that fill a Secret, and the one that has its name.
+    fn concerned(&self, secret: &Key) -> Vec<&'a Value> {
+        let fill = self.by_secret.get(secret).into_iter().flatten();
+        fill.copied().chain(self.objects.get(secret)).map(|stored| &stored.value).collect()
+    }
+}
+
+/// One certificate, and what is known around it.
+struct Case<'a> {
+    certificate: &'a Certificate,
+    desired: &'a Desired,
+    snapshot: &'a Snapshot,
+    there: &'a There<'a>,
+}
+
+impl Case<'_> {
+    fn policy(&self) -> Option<&gatepost_core::model::TlsPolicy> {
+        let key = self.certificate.policy.as_ref()?;
+        self.snapshot.tls_policies.get(key).map(|policy| &**policy)
+    }
+
+    fn kept(&self) -> Vec<Str> {
+        let kept = self.desired.kept_names.iter().filter(|kept| kept.secret == self.certificate.secret);
+        kept.map(|kept| kept.hostname.clone()).collect()
+    }
+}
+
+/// The Secrets that listeners name; nothing where not every listener can be seen.
+fn named(snapshot: &Snapshot) -> Option<BTreeSet<Key>> {
+    let kinds = [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet];
+    if kinds.iter().any(|kind| *snapshot.visibility(*kind) != Visibility::Complete) {
+        return None;
+    }
+    let mut named = BTreeSet::new();
+    let mut add = |namespace: &Str, listeners: &[Listener]| {
+        let references = listeners.iter().flat_map(|listener| &listener.tls).flat_map(|tls| &tls.certificates);
+        named.extend(references.map(|r| Key::new(r.namespace_or(namespace).clone(), r.name.clone())));
+    };
+    snapshot.gateways.values().for_each(|gateway| add(&gateway.meta.key.namespace, &gateway.listeners));
+    snapshot.listener_sets.values().for_each(|set| add(&set.meta.key.namespace, &set.listeners));
+    Some(named)
+}
+
+/// What stands in the way of everything, by how much is seen of cert-manager's objects.
+fn unseen(sight: &Sight) -> Option<(Reason, String)> {
+    match sight {
+        Sight::Complete => None,
+        Sight::Absent => {
+            let why = "cert-manager is not installed: the API server does not serve certificates.cert-manager.io/v1; install its CRDs and cert-manager";
+            Some((reason::ISSUER_UNUSABLE, why.to_owned()))
+        }
+        Sight::Unread => Some((reason::CERTIFICATE_PENDING, "Certificate objects have not been read yet".to_owned())),
+        Sight::Hidden(why) => {
+            let why = format!("Certificate objects cannot be read: {why}; {ROLES}");
+            Some((reason::KIND_NOT_VISIBLE, why))
+        }
+    }
+}
+
+const ROLES: &str = "`gatepost rbac --issuer cert-manager` prints the roles it takes";
+
+fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, String)>, now: i64) -> State {
+    State {
+        secret: certificate.secret.clone(),
+        wanted: certificate.dns_names.clone(),
+        held: content.leaf,
+        unusable: content.unusable,
+        order: None,
+        renewal: None,
+        waiting: obstacle.map(|(reason, why)| Waiting { until: now, reason, why }),
+        failing: Vec::new(),
+        now,
+    }
+}
+
+fn soon() -> (Reason, String) {
+    (reason::CERTIFICATE_PENDING, "cert-manager has not looked at it yet".to_owned())
+}
+
+fn failed(verb: &str, error: &Error) -> (Reason, String) {
+    if error.is_conflict() {
+        let why = format!(
+            "its Certificate object could not be {verb}: somebody else wrote it in between; it is looked at again"
+        );
+        return (reason::CERTIFICATE_PENDING, why);
+    }
+    (reason::CERTIFICATE_NOT_STORED, format!("its Certificate object could not be {verb}: {}", advised(error)))
+}
+
+/// An error, and what to do where a right is missing.
+fn advised(error: &Error) -> String {
+    if error.is_forbidden() { format!("{error}; {ROLES}") } else { error.to_string() }
+}

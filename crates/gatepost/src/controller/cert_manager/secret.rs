@@ -1,0 +1,90 @@
+//! What the Secret of a Certificate object holds. Only its chain is looked at; its key is dropped with the answer.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use gatepost_core::model::Key;
+use gatepost_kube::folder::Folder;
+use gatepost_kube::{Connection, Error};
+use gatepost_tls::chain::{Chain, Leaf, MAX_CHAIN};
+use gatepost_tls::issuers::cert_manager::{OWNER, OWNER_LABEL};
+use serde_json::Value;
+
+/// What a Secret holds, and whose it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Content {
+    /// The certificate in it, if that can serve.
+    pub(super) leaf: Option<Leaf>,
+    /// What is wrong with it otherwise.
+    pub(super) unusable: Option<String>,
+    /// Why nobody may have it filled: it is there and was not made for us.
+    pub(super) stranger: Option<String>,
+    /// The objects that it goes with.
+    pub(super) owners: Vec<String>,
+}
+
+const SECRETS: Folder = Folder { group: "", version: "v1", plural: "secrets" };
+
+impl Content {
+    /// Asks for a Secret; one that is not there holds nothing.
+    pub(super) async fn read(connection: &Connection, secret: &Key) -> Result<Content, Error> {
+        let stored = SECRETS.read(connection, secret).await?;
+        Ok(stored.map(|stored| Content::of(secret, &stored.value)).unwrap_or_default())
+    }
+
+    fn of(secret: &Key, value: &Value) -> Content {
+        let metadata = &value["metadata"];
+        let is_ours = metadata["labels"][OWNER_LABEL] == OWNER;
+        let stranger = (!is_ours).then(|| {
+            let fix = format!("give it the label {OWNER_LABEL}={OWNER} to have it replaced, or name another Secret");
+            format!("Secret {secret} was made by somebody else: {fix}")
+        });
+        let owners = metadata["ownerReferences"].as_array().into_iter().flatten();
+        let owners = owners.filter_map(|owner| owner["uid"].as_str().map(str::to_owned)).collect();
+        match leaf(value) {
+            Ok(leaf) => Content { leaf: Some(leaf), unusable: None, stranger, owners },
+            Err(why) => Content { leaf: None, unusable: Some(why), stranger, owners },
+        }
+    }
+}
+
+fn leaf(value: &Value) -> Result<Leaf, String> {
+    let encoded = value["data"]["tls.crt"].as_str().ok_or("it has no tls.crt")?;
+    if encoded.len() > MAX_CHAIN / 3 * 4 + 4 {
+        return Err(format!("tls.crt is larger than {} KiB", MAX_CHAIN >> 10));
+    }
+    let bytes = STANDARD.decode(encoded).map_err(|_| "tls.crt is no base64")?;
+    let text = String::from_utf8(bytes).map_err(|_| "tls.crt is no text")?;
+    Chain::read(&text).map(|chain| chain.leaf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn content(value: &Value) -> Content {
+        Content::of(&Key::new("infra", "tls"), value)
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_and_harms_nothing() {
+        for (data, word) in [
+            (json!({}), "no tls.crt"),
+            (json!({"tls.crt": "%"}), "no base64"),
+            (json!({"tls.crt": "/w=="}), "no text"),
+            (json!({"tls.crt": "A".repeat(2 << 20)}), "larger than"),
+            (json!({"tls.crt": ""}), "no certificate"),
+        ] {
+            let content = content(&json!({"data": data}));
+            assert!(content.leaf.is_none() && content.unusable.as_ref().unwrap().contains(word), "{content:?}");
+        }
+    }
+
+    #[test]
+    fn a_secret_without_our_label_is_a_strangers() {
+        let labelled =
+            json!({"metadata": {"labels": {"gatepost.dev/managed-by": "gatepost"}, "ownerReferences": [{"uid": "7"}]}});
+        assert_eq!((content(&labelled).stranger, content(&labelled).owners), (None, vec!["7".to_owned()]));
+        assert!(content(&json!({"metadata": {}})).stranger.unwrap().contains("infra/tls was made by somebody else"));
+    }
+}

@@ -1,0 +1,284 @@
+//! The issuer `cert-manager` with cert-manager's own controllers: what they make of our Certificate objects is what counts.
+
+use std::time::Duration;
+
+use gatepost_testkit::program::{Program, words};
+use gatepost_testkit::servers::cert_manager::{CertManager, install, trial};
+use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
+use gatepost_testkit::{Failed, Trial};
+use gatepost_tls::chain::{Chain, Leaf};
+use serde_json::Value;
+
+use super::bed::{Controller, accept, accept_route, cluster, until};
+
+pub(crate) fn trials() -> Vec<Trial> {
+    vec![
+        trial("cert-manager: names come and go, and the Secret serves them", names_come_and_go),
+        trial("cert-manager: what somebody else made is refused with a reason, and left alone", foreign),
+        trial("cert-manager: not there yet is told, and it is picked up when it comes", installed_later),
+        trial("cert-manager: the issuer of a policy wins, and its own words are told", issuer_of_a_policy),
+        trial("cert-manager: nothing is written in observe mode or while writing is frozen", no_writes),
+    ]
+}
+
+/// The user that a controller works as, with the roles of `gatepost rbac` and no others.
+const USER: &str = "limited";
+
+const LISTENERS: &str = "\
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: infra, name: edge}
+spec:
+  gatewayClassName: test
+  allowedListeners: {namespaces: {from: All}}
+  listeners:
+  - {name: http, port: 80, protocol: HTTP, hostname: '*.example.org', allowedRoutes: {namespaces: {from: All}}}
+";
+
+const HTTPS: &str = "  - {name: https, port: 443, protocol: HTTPS, hostname: '*.example.org', tls: {certificateRefs: [{name: edge-tls}]}, allowedRoutes: {namespaces: {from: All}}}\n";
+
+const POLICY: &str = "\
+apiVersion: gatepost.dev/v1alpha1
+kind: TLSPolicy
+metadata: {namespace: infra, name: tls}
+spec: {targetRef: {group: gateway.networking.k8s.io, kind: Gateway, name: edge}, allowWildcardHosts: false}
+";
+
+/// A CA that signs itself, and who issues by it.
+const ISSUERS: &str = "\
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {name: self}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {namespace: cert-manager, name: authority}
+spec: {secretName: authority, isCA: true, commonName: authority, issuerRef: {kind: ClusterIssuer, name: self}, privateKey: {algorithm: ECDSA, size: 256}}
+---
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {name: authority}
+spec: {ca: {secretName: authority}}
+";
+
+/// A cluster with a listener that ends TLS, a policy over it, and a user with our roles.
+fn world() -> Result<Cluster, Failed> {
+    let cluster = cluster(&Setup { users: vec![USER], ..Setup::default() })?;
+    listeners(&cluster, HTTPS)?;
+    cluster.apply(POLICY)?;
+    grant(&cluster)?;
+    Ok(cluster)
+}
+
+fn listeners(cluster: &Cluster, more: &str) -> Result<(), Failed> {
+    cluster.apply(&format!("{LISTENERS}{more}"))?;
+    accept(cluster, "edge", &["192.0.2.1"])
+}
+
+fn grant(cluster: &Cluster) -> Result<(), Failed> {
+    let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
+    cluster.apply(&program.run(&words("rbac --issuer cert-manager"), "")?.output)?;
+    for (kind, place) in [("ClusterRole", ""), ("Role", ", namespace: gatepost")] {
+        cluster.apply(&format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata: {{name: {USER}{place}}}\n\
+             roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: gatepost}}\n\
+             subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {USER}}}]\n"
+        ))?;
+    }
+    Ok(())
+}
+
+fn certified(cluster: &Cluster) -> Result<CertManager, Failed> {
+    install(cluster)?;
+    let running = CertManager::start(cluster)?;
+    cluster.apply(ISSUERS)?;
+    Ok(running)
+}
+
+/// A controller that asks cert-manager, and does not wait long for anything.
+fn controller(cluster: &Cluster, more: &[&str]) -> Controller {
+    let usual = ["--certificate-settle", "1s", "--certificate-grace", "4s"];
+    Controller::start(&cluster.kubeconfig(USER), &[&usual[..], more].concat())
+}
+
+const ISSUER: [&str; 6] = ["--policy", "sync", "--issuer", "cert-manager", "--issuer-ref", "ClusterIssuer/authority"];
+
+fn route(cluster: &Cluster, name: &str) -> Result<(), Failed> {
+    super::bed::route(cluster, name, &format!("{name}.example.org"))?;
+    accept_route(cluster, "httproute", name)
+}
+
+fn object(cluster: &Cluster, kind: &str, name: &str) -> Value {
+    cluster.json(&[kind, name, "-n", "infra"]).unwrap_or_default()
+}
+
+/// What the Secret of the listener holds.
+fn held(cluster: &Cluster) -> Option<Leaf> {
+    let words =
+        ["get", "secret", "edge-tls", "-n", "infra", "-o", "go-template={{index .data \"tls.crt\" | base64decode}}"];
+    Chain::read(&cluster.kubectl(&words).ok()?).ok().map(|chain| chain.leaf)
+}
+
+fn names(cluster: &Cluster) -> String {
+    held(cluster).map(|leaf| leaf.names.join(" ")).unwrap_or_default()
+}
+
+fn is_ready(object: &Value) -> bool {
+    let conditions = object["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+/// What the policy says: its `Enforced` condition, and a line for each hostname.
+fn told(cluster: &Cluster) -> String {
+    let status = object(cluster, "tlspolicy", "tls")["status"].clone();
+    let conditions = status["conditions"].as_array().cloned().unwrap_or_default();
+    let enforced = conditions.iter().find(|condition| condition["type"] == "Enforced").cloned().unwrap_or_default();
+    let hostnames = status["hostnames"].as_array().cloned().unwrap_or_default();
+    let line = |h: &Value| format!("{} {} {} {}", h["hostname"], h["state"], h["reason"], h["message"]);
+    let lines: Vec<String> = hostnames.iter().map(line).collect();
+    format!("{} {}\n{}", enforced["status"], enforced["reason"], lines.join("\n"))
+}
+
+fn comes_to(what: &str, cluster: &Cluster, controller: &Controller, is_so: impl FnMut() -> bool) {
+    let state = || format!("{}\n{}\n{}", told(cluster), object(cluster, "certificate", "edge-tls"), controller.log());
+    until(what, is_so, state);
+}
+
+/// What our user wrote on Certificate objects.
+fn written(cluster: &Cluster) -> Vec<String> {
+    let ours = cluster.writes().into_iter().filter(|(_, user, path)| user == USER && path.contains("/certificates"));
+    ours.map(|(verb, _, path)| format!("{verb} {path}")).collect()
+}
+
+fn names_come_and_go() -> Result<(), Failed> {
+    let cluster = world()?;
+    let _running = certified(&cluster)?;
+    route(&cluster, "a")?;
+    let controller = controller(&cluster, &ISSUER);
+    comes_to("the Secret serves a", &cluster, &controller, || names(&cluster) == "a.example.org");
+    comes_to("the policy is enforced", &cluster, &controller, || told(&cluster).starts_with("\"True\" \"Enforced\""));
+    let certificate = object(&cluster, "certificate", "edge-tls");
+    assert!(is_ready(&certificate), "{certificate}");
+    assert_eq!(certificate["metadata"]["labels"]["gatepost.dev/managed-by"], "gatepost");
+    let before = held(&cluster).unwrap();
+    route(&cluster, "b")?;
+    comes_to("b is served beside a", &cluster, &controller, || names(&cluster) == "a.example.org b.example.org");
+    assert_ne!(held(&cluster).unwrap().serial, before.serial, "it was issued anew");
+    cluster.delete("httproute/b", "shop")?;
+    comes_to("b leaves", &cluster, &controller, || names(&cluster) == "a.example.org");
+    let last = written(&cluster);
+    assert_eq!(last.len(), 3, "made once, grown once, shrunk once: {last:#?}");
+    std::thread::sleep(Duration::from_secs(7));
+    assert_eq!(written(&cluster), last, "what is right is not written again");
+    listeners(&cluster, "")?;
+    comes_to("the object goes with its listener", &cluster, &controller, || {
+        object(&cluster, "certificate", "edge-tls").is_null()
+    });
+    assert_eq!(names(&cluster), "a.example.org", "the Secret stays");
+    assert!(!controller.log().contains("forbidden"), "the roles are enough: {}", controller.log());
+    Ok(())
+}
+
+/// Somebody else's Certificate for the Secret of our listener.
+fn theirs(name: &str) -> String {
+    format!(
+        "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {{namespace: infra, name: {name}}}\n\
+         spec: {{secretName: edge-tls, dnsNames: [theirs.example.org], issuerRef: {{kind: ClusterIssuer, name: authority}}}}\n"
+    )
+}
+
+fn foreign() -> Result<(), Failed> {
+    let cluster = world()?;
+    let _running = certified(&cluster)?;
+    for name in ["theirs", "edge-tls"] {
+        cluster.apply(&theirs(name))?;
+        until("theirs is ready", || is_ready(&object(&cluster, "certificate", name)), String::new);
+        let before = object(&cluster, "certificate", name);
+        route(&cluster, "a")?;
+        let controller = controller(&cluster, &ISSUER);
+        let reason = format!("Certificate infra/{name} looks after this Secret");
+        comes_to("it is refused", &cluster, &controller, || told(&cluster).contains(&reason));
+        assert!(told(&cluster).contains("certificate-foreign"), "{}", told(&cluster));
+        std::thread::sleep(Duration::from_secs(6));
+        assert_eq!(object(&cluster, "certificate", name), before, "it is left alone");
+        assert_eq!(names(&cluster), "theirs.example.org");
+        cluster.delete(&format!("certificate/{name}"), "infra")?;
+        // Nobody here collects what went with it, and a request of the same name would be in the way.
+        cluster.kubectl(&["delete", "certificaterequests", "--all", "-n", "infra"])?;
+        comes_to("its Secret is a stranger's", &cluster, &controller, || {
+            told(&cluster).contains("Secret infra/edge-tls was made by somebody else")
+        });
+    }
+    assert_eq!(written(&cluster), Vec::<String>::new());
+    let controller = controller(&cluster, &ISSUER);
+    cluster.kubectl(&["label", "secret", "edge-tls", "-n", "infra", "gatepost.dev/managed-by=gatepost"])?;
+    comes_to("it is handed over", &cluster, &controller, || names(&cluster) == "a.example.org");
+    Ok(())
+}
+
+fn installed_later() -> Result<(), Failed> {
+    let cluster = world()?;
+    route(&cluster, "a")?;
+    let controller = controller(&cluster, &ISSUER);
+    comes_to("it is told", &cluster, &controller, || told(&cluster).contains("cert-manager is not installed"));
+    assert!(told(&cluster).contains("issuer-unusable"), "{}", told(&cluster));
+    let _running = certified(&cluster)?;
+    comes_to("it is picked up", &cluster, &controller, || names(&cluster) == "a.example.org");
+    comes_to("the policy is enforced", &cluster, &controller, || told(&cluster).starts_with("\"True\" \"Enforced\""));
+    Ok(())
+}
+
+fn issuer_of_a_policy() -> Result<(), Failed> {
+    let cluster = world()?;
+    let _running = certified(&cluster)?;
+    let policy =
+        |more: &str| POLICY.replace("allowWildcardHosts: false", &format!("allowWildcardHosts: false, {more}"));
+    cluster.apply(&policy("issuerRef: {kind: ClusterIssuer, name: nobody}, duration: 48h"))?;
+    route(&cluster, "a")?;
+    let controller = controller(&cluster, &["--policy", "sync"]);
+    comes_to("who is missing is told", &cluster, &controller, || {
+        let told = told(&cluster);
+        told.contains("certificate-pending") && told.contains(r#"clusterissuer.cert-manager.io \"nobody\" not found"#)
+    });
+    let waits = explained(&cluster)?;
+    assert!(
+        waits.contains("clusterissuer.cert-manager.io \"nobody\" not found [GP0613 certificate-pending]"),
+        "{waits}"
+    );
+    cluster.apply(&policy("issuerRef: {kind: ClusterIssuer, name: authority}, duration: 48h"))?;
+    let lifetime = || held(&cluster).map_or(0, |leaf| leaf.lifetime() / 3600);
+    comes_to("the authority issues", &cluster, &controller, || names(&cluster) == "a.example.org" && lifetime() == 48);
+    cluster.apply(&policy("issuerRef: {kind: ClusterIssuer, name: authority}"))?;
+    comes_to("what the policy no longer says goes", &cluster, &controller, || {
+        object(&cluster, "certificate", "edge-tls")["spec"]["duration"].is_null()
+    });
+    let works = explained(&cluster)?;
+    assert!(works.contains("infra/edge-tls is to hold a.example.org\n    held         a.example.org until"), "{works}");
+    assert!(works.contains("    renewal      about ") && !works.contains("has no certificate"), "{works}");
+    Ok(())
+}
+
+fn explained(cluster: &Cluster) -> Result<String, Failed> {
+    let kubeconfig = cluster.kubeconfig(ADMIN).display().to_string();
+    let line = ["explain", "a.example.org", "--kubeconfig", &kubeconfig].map(str::to_owned);
+    Ok(Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&line, "")?.output)
+}
+
+fn no_writes() -> Result<(), Failed> {
+    let cluster = world()?;
+    let _running = certified(&cluster)?;
+    route(&cluster, "a")?;
+    let file = cluster.folder().join("freeze");
+    std::fs::write(&file, "")?;
+    let observing = controller(&cluster, &ISSUER[2..]);
+    let path = file.display().to_string();
+    let frozen = controller(&cluster, &[&ISSUER[..], &["--freeze-file", &path]].concat());
+    observing.says("begun");
+    frozen.says("frozen");
+    std::thread::sleep(Duration::from_secs(6));
+    assert_eq!(written(&cluster), Vec::<String>::new());
+    std::fs::remove_file(&file)?;
+    comes_to("it is made", &cluster, &frozen, || names(&cluster) == "a.example.org");
+    Ok(())
+}
