@@ -50,7 +50,7 @@ pub(super) fn plain(topology: &Topology) -> Plain {
     };
     let parent = |parent: &ParentState| {
         let attached = parent.attached.iter().map(|a| (name(a.listener), a.names.to_vec()));
-        (parent.target.clone(), attached.collect(), parent.refused)
+        ((*parent.target).clone(), attached.collect(), parent.refused)
     };
     let route = |route: &RouteState| route.parents.iter().map(parent).collect::<Vec<_>>();
     Plain {

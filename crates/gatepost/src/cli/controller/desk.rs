@@ -165,8 +165,8 @@ fn after(before: &Beside, challenges: Vec<Record>) -> Beside {
     let is_wanted = |name: &Str, value: &Str| challenges.iter().any(|r| r.name == *name && r.targets.contains(value));
     let mut retired = before.challenges.clone();
     for record in &mut retired {
-        let name = record.name.clone();
-        record.targets.retain(|value| !is_wanted(&name, value));
+        let left = record.targets.iter().filter(|value| !is_wanted(&record.name, value));
+        record.targets = left.cloned().collect();
     }
     retired.retain(|record| !record.targets.is_empty());
     Beside { challenges, retired }
