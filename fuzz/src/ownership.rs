@@ -71,12 +71,12 @@ fn wanted() -> Record {
     Record {
         name: "x.example.com".into(),
         kind: RecordType::A,
-        targets: vec!["192.0.2.1".into()],
+        targets: ["192.0.2.1".into()].into(),
         ttl: None,
         set_identifier: None,
         provider_specific: Vec::new(),
-        routes: Vec::new(),
-        listeners: Vec::new(),
+        routes: Default::default(),
+        listeners: Default::default(),
         source: NameSource::Intersected,
     }
 }

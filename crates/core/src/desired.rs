@@ -8,7 +8,7 @@
 use std::fmt;
 
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::model::{Key, ObjectRef, Reference, Str};
+use crate::model::{Few, Key, List, ObjectRef, Reference, Str};
 use crate::policy::PolicyReport;
 use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
@@ -74,7 +74,7 @@ pub struct Record {
     /// Type.
     pub kind: RecordType,
     /// Targets, sorted, each once.
-    pub targets: Vec<Str>,
+    pub targets: List<Str>,
     /// TTL in seconds, where one was asked for.
     pub ttl: Option<u32>,
     /// Tells record sets of one name and type apart, for providers with routing policies.
@@ -82,9 +82,9 @@ pub struct Record {
     /// Properties for one provider, by name.
     pub provider_specific: Vec<(Str, Str)>,
     /// Routes that ask for it; the first decides TTL and properties.
-    pub routes: Vec<ObjectRef>,
+    pub routes: Few<ObjectRef>,
     /// Listeners that serve it.
-    pub listeners: Vec<ListenerKey>,
+    pub listeners: List<ListenerKey>,
     /// Where the name comes from.
     pub source: NameSource,
 }
@@ -231,10 +231,10 @@ impl Desired {
         self.records.iter().filter(|record| owner == Some(&*record.name)).collect()
     }
 
-    /// Puts every list into its order.
+    /// Puts every list into its order; records come in theirs.
     pub(crate) fn sort(&mut self) {
-        self.records.sort_by(|a, b| a.rank().cmp(&b.rank()));
-        self.covered.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        debug_assert!(self.records.is_sorted_by(|a, b| a.rank() <= b.rank()));
+        debug_assert!(self.covered.is_sorted_by(|a, b| a.rank() <= b.rank()));
         self.certificates.sort_by(|a, b| a.secret.cmp(&b.secret));
         self.kept_names.sort();
         self.withheld.sort();

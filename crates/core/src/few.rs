@@ -1,6 +1,6 @@
 //! A list that mostly has one item, which it then holds without a further allocation.
 
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 
 /// None, one, or several items, in order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -58,12 +58,30 @@ impl<T> Deref for Few<T> {
     }
 }
 
+impl<T> DerefMut for Few<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.as_mut_slice()
+    }
+}
+
+impl<T: PartialEq, const N: usize> PartialEq<[T; N]> for Few<T> {
+    fn eq(&self, other: &[T; N]) -> bool {
+        self[..] == other[..]
+    }
+}
+
 impl<T> FromIterator<T> for Few<T> {
     fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
         let mut items = items.into_iter();
         let Some(first) = items.next() else { return Few::None };
         let Some(second) = items.next() else { return Few::One(first) };
         Few::Many([first, second].into_iter().chain(items).collect())
+    }
+}
+
+impl<T> Extend<T> for Few<T> {
+    fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
+        items.into_iter().for_each(|item| self.push(item));
     }
 }
 
@@ -100,6 +118,9 @@ mod tests {
         for count in 0..4 {
             let mut pushed = Few::default();
             (0..count).for_each(|n| pushed.push(n));
+            let mut extended = Few::default();
+            extended.extend(0..count);
+            assert_eq!(pushed, extended);
             let collected: Few<i32> = (0..count).collect();
             assert_eq!(pushed, collected);
             assert_eq!(pushed, Few::from((0..count).collect::<Vec<_>>()));

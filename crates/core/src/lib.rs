@@ -17,6 +17,7 @@ pub mod names;
 pub mod plan;
 pub mod policy;
 pub mod reason;
+mod recent;
 pub mod report;
 pub mod routing;
 pub mod selector;

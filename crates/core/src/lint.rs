@@ -174,9 +174,11 @@ pub fn listed<'n>(names: impl Iterator<Item = &'n str>) -> String {
     listed_of(names.len(), names.into_iter())
 }
 
+/// How many names are shown.
+pub(crate) const SHOWN: usize = 8;
+
 /// The same, where it is known how many there are.
 pub(crate) fn listed_of<'n>(count: usize, names: impl Iterator<Item = &'n str>) -> String {
-    const SHOWN: usize = 8;
     let quoted: Vec<_> = names.take(SHOWN).map(|name| format!("`{name}`")).collect();
     let more = count.saturating_sub(SHOWN);
     let tail = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -22,6 +22,16 @@ impl<T> List<T> {
     pub fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }
+
+    /// Whether both are one block of memory, and so the same list; two that are not may be equal all the same.
+    pub fn is_one_with(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// A number by which lists that are one block of memory are found again, for as long as one of them is kept.
+    pub(crate) fn place(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
 }
 
 impl<T: Clone> List<T> {
@@ -33,6 +43,26 @@ impl<T: Clone> List<T> {
     /// Takes all items out.
     pub fn clear(&mut self) {
         *self = List::new();
+    }
+}
+
+impl<T: Ord + Clone> List<T> {
+    /// Puts the items into order, each once.
+    pub fn sort_once(&mut self) {
+        if !self.is_sorted_by(|a, b| a < b) {
+            let mut items = self.to_vec();
+            items.sort();
+            items.dedup();
+            *self = items.into();
+        }
+    }
+
+    /// Adds those of the items that are not there yet, at the end.
+    pub fn add_new(&mut self, items: &[T]) {
+        let more: Vec<T> = items.iter().filter(|item| !self.contains(item)).cloned().collect();
+        if !more.is_empty() {
+            *self = self.iter().cloned().chain(more).collect();
+        }
     }
 }
 
@@ -143,6 +173,15 @@ mod tests {
         assert_eq!((&list[..], &copy[..]), (&[7, 2, 3][..], &[1, 2][..]));
         list.clear();
         assert_eq!(list, List::new());
+    }
+
+    #[test]
+    fn items_come_once_and_in_order_where_that_is_asked_for() {
+        let mut list = List::from([3, 1, 3]);
+        list.add_new(&[1, 2]);
+        assert_eq!(list, [3, 1, 3, 2]);
+        list.sort_once();
+        assert_eq!(list, [1, 2, 3]);
     }
 
     #[test]

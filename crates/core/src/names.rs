@@ -5,7 +5,9 @@
 //! Nothing here knows which object a name came from, and nothing here asks the DNS.
 
 use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, LazyLock};
 
@@ -17,10 +19,11 @@ mod tests;
 
 pub use lint::HostnameLint;
 pub use overlap::Overlap;
+pub(crate) use overlap::Suffixes;
 pub use parse::HostnameError;
 
 /// A valid hostname of a listener or route: precise, wildcard, or the `*` of an unset field.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Eq)]
 pub struct Hostname(Arc<str>);
 
 /// A hostname without wildcard: what a client can ask for.
@@ -84,10 +87,15 @@ impl Hostname {
 
     /// The hostname that both stand for, if any: the more specific of two that overlap.
     pub fn intersect(&self, other: &Hostname) -> Option<Hostname> {
+        self.common(other).cloned()
+    }
+
+    /// The one of two hostnames that both stand for, if any.
+    pub fn common<'a>(&'a self, other: &'a Hostname) -> Option<&'a Hostname> {
         if self.contains(other) {
-            Some(other.clone())
+            Some(other)
         } else if other.contains(self) {
-            Some(self.clone())
+            Some(self)
         } else {
             None
         }
@@ -151,6 +159,30 @@ impl PreciseHostname {
     /// The name as text.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+impl PartialEq for Hostname {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+impl Ord for Hostname {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+    }
+}
+
+impl PartialOrd for Hostname {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Hostname {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
     }
 }
 

@@ -56,12 +56,12 @@ pub struct Row {
 
 /// A reason: one row of [`CATALOG`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Reason(pub(crate) usize);
+pub struct Reason(pub(crate) u16);
 
 impl Reason {
     /// Its row.
     pub fn row(self) -> &'static Row {
-        &CATALOG[self.0]
+        &CATALOG[usize::from(self.0)]
     }
 
     /// Its name.
@@ -71,7 +71,7 @@ impl Reason {
 
     /// Every reason, in the order of their numbers.
     pub fn all() -> impl Iterator<Item = Reason> {
-        (0..CATALOG.len()).map(Reason)
+        (0..CATALOG.len() as u16).map(Reason)
     }
 
     /// The reason with this name or number, in any case.

@@ -29,6 +29,13 @@ enum Node<K, V> {
     Branch(Vec<(K, Arc<Node<K, V>>)>),
 }
 
+impl<K: Clone, V> Table<K, V> {
+    /// A table of the same keys with other values, which are made in the order of the keys.
+    pub fn mapped<W>(&self, mut make: impl FnMut(&K, &V) -> W) -> Table<K, W> {
+        Table { root: self.root.as_ref().map(|root| Arc::new(root.mapped(&mut make))), len: self.len }
+    }
+}
+
 impl<K, V> Table<K, V> {
     /// An empty table.
     pub const fn new() -> Self {
@@ -295,6 +302,20 @@ impl<K, V> Node<K, V> {
     }
 }
 
+impl<K: Clone, V> Node<K, V> {
+    fn mapped<W>(&self, make: &mut impl FnMut(&K, &V) -> W) -> Node<K, W> {
+        match self {
+            Node::Leaf(entries) => {
+                Node::Leaf(entries.iter().map(|(key, value)| (key.clone(), make(key, value))).collect())
+            }
+            Node::Branch(children) => {
+                let mapped = |(key, child): &(K, Arc<Node<K, V>>)| (key.clone(), Arc::new(child.mapped(make)));
+                Node::Branch(children.iter().map(mapped).collect())
+            }
+        }
+    }
+}
+
 impl<K: Clone, V: Clone> Node<K, V> {
     /// Adds what stands in the node behind; both are of one depth.
     fn append(&mut self, next: &Self) {
@@ -465,6 +486,8 @@ mod tests {
             }
             prop_assert!(table.iter().eq(model.iter()));
             prop_assert_eq!(table.len(), model.len());
+            let doubled = table.mapped(|key, value| (*key, 2 * u32::from(*value)));
+            prop_assert!(doubled.iter().map(|(key, (known, value))| (*key, *known, *value)).eq(model.iter().map(|(k, v)| (*k, *k, 2 * u32::from(*v)))));
             for (a, b) in ranges {
                 let (from, to) = (a.min(b), a.max(b));
                 prop_assert!(table.range(from..to).eq(model.range(from..to)));

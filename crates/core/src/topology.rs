@@ -169,8 +169,8 @@ pub struct RouteState {
 /// What became of one parentRef. The listeners that refuse the route are not kept: [`bindings::candidates`] tells them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParentState {
-    /// What it points to.
-    pub target: ParentTarget,
+    /// What it points to; one value for all routes that name the same parents.
+    pub target: Arc<ParentTarget>,
     /// Every listener that the route attaches to, in the order of the parent.
     pub attached: Few<Attachment>,
     /// Why the route is not accepted here; unset if it is, or where the target is nobody's.
@@ -242,6 +242,14 @@ impl Topology {
     pub fn listener(&self, id: ListenerId) -> &ListenerState {
         // Ids are only given out for listeners that are there, and are used with the topology that they are of.
         self.halls[id.hall as usize].listener(id.slot).expect("a listener of this topology")
+    }
+
+    /// Where two listeners stand among all, as [`ListenerState::by_precedence`] has it.
+    pub(crate) fn by_precedence(&self, a: ListenerId, b: ListenerId) -> Ordering {
+        if a.hall == b.hall && self.halls[a.hall as usize].is_in_order() {
+            return a.slot.cmp(&b.slot);
+        }
+        self.listener(a).by_precedence(self.listener(b))
     }
 
     /// Every listener with its id: Gateway by Gateway in order of precedence, then those of refused sets.
@@ -355,7 +363,7 @@ impl GatewayState {
 impl ParentState {
     /// The Gateway behind it, where there is one.
     pub fn gateway(&self) -> Option<&Key> {
-        match &self.target {
+        match &*self.target {
             ParentTarget::Gateway(key) => Some(key),
             ParentTarget::Set(_, gateway) => gateway.as_ref(),
             _ => None,
@@ -364,7 +372,7 @@ impl ParentState {
 
     /// Whether a status entry is due: the target is there and in scope.
     pub fn is_judged(&self) -> bool {
-        matches!(self.target, ParentTarget::Gateway(_) | ParentTarget::Set(..))
+        matches!(*self.target, ParentTarget::Gateway(_) | ParentTarget::Set(..))
     }
 
     /// Whether the route is accepted here.

@@ -70,12 +70,12 @@ fn record(name: &str, ttl: u32) -> Record {
     Record {
         name: name.into(),
         kind: RecordType::A,
-        targets: vec!["192.0.2.1".into()],
+        targets: ["192.0.2.1".into()].into(),
         ttl: Some(ttl),
         set_identifier: None,
         provider_specific: vec![("alias".into(), "true".into())],
-        routes: Vec::new(),
-        listeners: Vec::new(),
+        routes: Default::default(),
+        listeners: Default::default(),
         source: NameSource::Annotation,
     }
 }

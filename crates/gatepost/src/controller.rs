@@ -156,7 +156,7 @@ impl Controller {
             log.reported(&troubles);
         }
         let plan = crate::view::plan::PlanView::of(&pass.desired, None, Vec::new());
-        let plan = plan.with(Some(&pass.plan), Some(&pass.outcome));
+        let plan = plan.with(Some(&pass.plan), Some(&pass.outcome)).with_issuing(&pass.issuing);
         self.board.write().unwrap_or_else(std::sync::PoisonError::into_inner).plan =
             serde_json::to_string_pretty(&plan).unwrap_or_default();
         Ok(PassEnd::of(&pass))

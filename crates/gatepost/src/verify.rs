@@ -235,8 +235,8 @@ mod tests {
             ttl: None,
             set_identifier: None,
             provider_specific: Vec::new(),
-            routes: vec![ObjectRef::new(Kind::HttpRoute, "shop", "web")],
-            listeners: Vec::new(),
+            routes: [ObjectRef::new(Kind::HttpRoute, "shop", "web")].into(),
+            listeners: Default::default(),
             source: NameSource::Intersected,
         }
     }

@@ -10,6 +10,9 @@ mod certified {
     pub(crate) mod acme;
     pub(crate) mod authority;
     pub(crate) mod bed;
+    #[allow(dead_code, reason = "shared with other tests")]
+    #[path = "../certificates/bed.rs"]
+    pub(crate) mod files;
     pub(crate) mod foreign;
     pub(crate) mod leaders;
     #[allow(dead_code, reason = "shared with other tests")]

@@ -1,8 +1,7 @@
 //! A copy of all objects of one resource that is no kind of the Gateway API, as they are on the wire.
 //!
-//! Listed whole and then watched; listed again where the server has forgotten, or sends what is not understood. A resource
-//! that is not installed is asked for again, so that it is picked up when its CRD appears. The copy may be old: whoever writes
-//! because of it names the version that was read.
+//! Listed whole and then watched, again and again. A resource that is not installed is asked for again, so that it is picked up
+//! when its CRD appears. The copy may be old: whoever writes because of it names the version that was read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -118,7 +117,7 @@ impl Follower {
             let followed = match self.listed().await {
                 Ok(version) => {
                     pause = PAUSE;
-                    self.watched(version).await
+                    self.watched(&version).await
                 }
                 Err(error) => Err(error),
             };
@@ -171,32 +170,32 @@ impl Follower {
         Ok(version)
     }
 
-    /// Watches from a version until the server has forgotten where we are.
-    async fn watched(&mut self, mut version: String) -> Result<()> {
-        loop {
-            let started = Instant::now();
-            let path = self.folder.path("");
-            let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds=240&resourceVersion={version}");
-            let mut lines = self.connection.lines(&format!("{path}?{query}")).await?;
+    /// Watches from a version until the server ends that, breaks off or has forgotten where we are. What follows is a list: a
+    /// server that comes back may have been set back, and would be silent about it.
+    async fn watched(&mut self, version: &str) -> Result<()> {
+        let started = Instant::now();
+        let path = self.folder.path("");
+        let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds=600&resourceVersion={version}");
+        let mut lines = self.connection.lines(&format!("{path}?{query}")).await?;
+        self.heard = Instant::now();
+        while let Some(line) = timeout(self.patience.idle, lines.next()).await.unwrap_or(Ok(None))? {
+            if !self.event(&line)? {
+                return Ok(());
+            }
             self.heard = Instant::now();
-            while let Some(line) = timeout(self.patience.idle, lines.next()).await.unwrap_or(Ok(None))? {
-                let Some(next) = self.event(&line)? else { return Ok(()) };
-                self.heard = Instant::now();
-                version = next;
-            }
-            // A server that ends watches at once is left some time.
-            if started.elapsed() < Duration::from_secs(1) {
-                sleep(Duration::from_secs(1)).await;
-            }
         }
+        // A server that ends watches at once is left some time.
+        if started.elapsed() < Duration::from_secs(1) {
+            sleep(Duration::from_secs(1)).await;
+        }
+        Ok(())
     }
 
-    /// Takes one event in: the version it brings us to, or nothing where the server has forgotten.
-    fn event(&self, line: &[u8]) -> Result<Option<String>> {
+    /// Takes one event in; says whether the watch goes on.
+    fn event(&self, line: &[u8]) -> Result<bool> {
         let odd = |why: &str| Error::new(self.folder.path(""), Problem::Protocol(why.to_owned()));
         let mut event: Value = serde_json::from_slice(line).map_err(|_| odd("an event is no JSON"))?;
         let object = event.get_mut("object").map(Value::take).unwrap_or_default();
-        let version = object["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
         match event["type"].as_str().unwrap_or_default() {
             "BOOKMARK" => {}
             "ADDED" | "MODIFIED" => self.keep(object, false).ok_or_else(|| odd("an event without a named object"))?,
@@ -205,11 +204,11 @@ impl Follower {
                 let code = object["code"].as_u64().and_then(|code| u16::try_from(code).ok()).unwrap_or(500);
                 let message = object["message"].as_str().unwrap_or("an error without a message").to_owned();
                 let error = Error::of_status(&self.folder.path(""), code, message);
-                return if error.is_gone() { Ok(None) } else { Err(error) };
+                return if error.is_gone() { Ok(false) } else { Err(error) };
             }
             _ => return Err(odd("an event of an unknown type")),
         }
-        Ok(Some(version))
+        Ok(true)
     }
 
     /// Takes an object into the copy, or out of it. What was trimmed changes nothing for whoever waits for changes.

@@ -5,13 +5,14 @@
 mod cluster {
     pub(crate) mod faults;
     pub(crate) mod follower;
+    pub(crate) mod mirrored;
     pub(crate) mod proxied;
     pub(crate) mod versions;
     pub(crate) mod views;
 }
 
 fn main() {
-    use cluster::{faults, proxied, versions, views};
-    let all = [views::trials(), versions::trials(), faults::trials(), proxied::trials()];
+    use cluster::{faults, mirrored, proxied, versions, views};
+    let all = [views::trials(), versions::trials(), faults::trials(), proxied::trials(), mirrored::trials()];
     gatepost_testkit::run(all.into_iter().flatten().collect())
 }

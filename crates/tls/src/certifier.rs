@@ -50,9 +50,6 @@ struct Effort {
     is_unwritten: bool,
 }
 
-/// The issuer is not asked more often in one round, so that a round comes to an end.
-const MOST_CALLS: usize = 100;
-
 /// Somebody who can say whether TXT values are answered.
 pub trait Answers: Send + Sync {
     /// Whether every authoritative server answers with all these values for a name; otherwise why not.

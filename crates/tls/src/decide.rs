@@ -53,6 +53,8 @@ pub struct Rules {
     pub settle: i64,
     /// How long names must be gone before a certificate shrinks.
     pub grace: i64,
+    /// The issuer is not asked more often in one round, so that a round comes to an end.
+    pub calls: usize,
 }
 
 /// What is to be done.
@@ -90,7 +92,7 @@ pub enum Decision {
 
 impl Default for Rules {
     fn default() -> Self {
-        Rules { limits: Limits::default(), settle: 30, grace: HOUR }
+        Rules { limits: Limits::default(), settle: 30, grace: HOUR, calls: 100 }
     }
 }
 

@@ -20,6 +20,8 @@ pub enum Algorithm {
     P256,
     /// ECDSA on P-384.
     P384,
+    /// RSA, for clients that know nothing else: 2048, 3072 or 4096 bits.
+    Rsa(u16),
 }
 
 /// The most bytes of a key's PEM that are looked at.
@@ -31,8 +33,11 @@ impl Algorithm {
         match (algorithm.unwrap_or("ECDSA"), size) {
             ("ECDSA", None | Some("256")) => Ok(Algorithm::P256),
             ("ECDSA", Some("384")) => Ok(Algorithm::P384),
+            ("RSA", None | Some("2048")) => Ok(Algorithm::Rsa(2048)),
+            ("RSA", Some("3072")) => Ok(Algorithm::Rsa(3072)),
+            ("RSA", Some("4096")) => Ok(Algorithm::Rsa(4096)),
             (other, size) => Err(Error::settings(format!(
-                "spec.privateKey: {other} {} keys are not made here; use ECDSA with size 256 or 384",
+                "spec.privateKey: {other} {} keys are not made here; use ECDSA with size 256 or 384, or RSA with 2048, 3072 or 4096",
                 size.unwrap_or_default()
             ))),
         }
@@ -40,15 +45,21 @@ impl Algorithm {
 }
 
 impl PrivateKey {
-    /// A new key.
+    /// A new key. One of RSA takes a while.
     pub fn generate(algorithm: Algorithm) -> Result<Self> {
-        let algorithm = match algorithm {
-            Algorithm::P256 => &rcgen::PKCS_ECDSA_P256_SHA256,
-            Algorithm::P384 => &rcgen::PKCS_ECDSA_P384_SHA384,
+        // Causes are left out: nothing about a key is worth the risk of showing it.
+        let made = match algorithm {
+            Algorithm::P256 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).ok(),
+            Algorithm::P384 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).ok(),
+            Algorithm::Rsa(bits) => rsa_key(bits),
         };
-        // The cause is left out: nothing about a key is worth the risk of showing it.
-        let key = KeyPair::generate_for(algorithm).map_err(|_| Error::settings("no key could be made"))?;
-        Ok(PrivateKey(key))
+        made.map(PrivateKey).ok_or_else(|| Error::settings("no key could be made"))
+    }
+
+    /// The same on a thread of its own, so that nobody waits who could go on.
+    pub async fn generate_aside(algorithm: Algorithm) -> Result<Self> {
+        let made = tokio::task::spawn_blocking(move || PrivateKey::generate(algorithm)).await;
+        made.unwrap_or_else(|_| Err(Error::settings("no key could be made")))
     }
 
     /// A key from its PEM.
@@ -82,6 +93,13 @@ impl PrivateKey {
     }
 }
 
+/// An RSA key. Numbers are found by the `rsa` crate; whatever is signed with it is signed by ring.
+fn rsa_key(bits: u16) -> Option<KeyPair> {
+    let key = rsa::RsaPrivateKey::new(&mut rsa::rand_core::OsRng, usize::from(bits)).ok()?;
+    let der = rsa::pkcs8::EncodePrivateKey::to_pkcs8_der(&key).ok()?;
+    KeyPair::try_from(der.as_bytes()).ok()
+}
+
 impl fmt::Debug for PrivateKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("PrivateKey(..)")
@@ -94,10 +112,11 @@ mod tests {
 
     #[test]
     fn a_key_survives_its_pem_and_is_never_shown() {
-        for algorithm in [Algorithm::P256, Algorithm::P384] {
+        for algorithm in [Algorithm::P256, Algorithm::P384, Algorithm::Rsa(2048)] {
             let key = PrivateKey::generate(algorithm).unwrap();
             let again = PrivateKey::from_pem(&key.to_secret_pem()).unwrap();
             assert_eq!(key.public(), again.public());
+            assert!(key.request(&["a.test".to_owned()]).is_ok(), "it signs");
             assert_eq!(format!("{key:?}"), "PrivateKey(..)");
         }
     }
@@ -115,7 +134,9 @@ mod tests {
     fn keys_that_are_not_made_here_are_named() {
         assert_eq!(Algorithm::of(None, None).unwrap(), Algorithm::P256);
         assert_eq!(Algorithm::of(Some("ECDSA"), Some("384")).unwrap(), Algorithm::P384);
-        let error = Algorithm::of(Some("RSA"), Some("2048")).unwrap_err().to_string();
-        assert!(error.contains("spec.privateKey: RSA 2048"), "{error}");
+        assert_eq!(Algorithm::of(Some("RSA"), None).unwrap(), Algorithm::Rsa(2048));
+        assert_eq!(Algorithm::of(Some("RSA"), Some("4096")).unwrap(), Algorithm::Rsa(4096));
+        let error = Algorithm::of(Some("RSA"), Some("8192")).unwrap_err().to_string();
+        assert!(error.contains("spec.privateKey: RSA 8192"), "{error}");
     }
 }

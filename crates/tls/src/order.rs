@@ -190,8 +190,8 @@ pub fn records<'a>(challenges: impl IntoIterator<Item = &'a Challenge>) -> Vec<R
         ttl: Some(TTL),
         set_identifier: None,
         provider_specific: Vec::new(),
-        routes: Vec::new(),
-        listeners: Vec::new(),
+        routes: Default::default(),
+        listeners: Default::default(),
         source: NameSource::Intersected,
     };
     by_owner.into_iter().map(record).collect()

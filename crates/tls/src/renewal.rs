@@ -14,7 +14,7 @@ pub fn due(leaf: &Leaf, window: Option<(i64, i64)>, before: Option<u64>) -> i64 
     match window {
         // A window that ends before it begins is no answer.
         Some((begin, end)) if end > begin => {
-            let chosen = begin.saturating_add(((end - begin) as f64 * spread(&leaf.serial)) as i64);
+            let chosen = begin.saturating_add((end.saturating_sub(begin) as f64 * spread(&leaf.serial)) as i64);
             // Whatever the issuer suggests: never so late that the certificate has expired.
             chosen.min(last_call(leaf))
         }

@@ -48,6 +48,7 @@ pub fn publish(snapshot: &Snapshot, settings: &Settings) -> Desired {
     }
     desired.records = records.finish_without_duplicates();
     endpoints::report_clashes(&desired.records, &mut desired.diagnostics);
+    desired.records.sort_by(|a, b| a.rank().cmp(&b.rank()));
     desired.sort();
     desired
 }
@@ -94,7 +95,7 @@ fn outside_domains(route: &Route, host: resolve::Host) -> Withheld {
         message: format!("`--domain-filter` or `--exclude-domains` leaves `{}` out", host.name),
         route: route.object(),
         hostname: host.name,
-        listener: host.listeners.into_iter().next(),
+        listener: host.listeners.first().cloned(),
         reason: reason::DOMAIN_NOT_SELECTED,
         object: route.object(),
         field: Default::default(),

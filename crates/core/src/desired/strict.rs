@@ -9,8 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::wildcards::{self, Tree};
-use super::{Desired, Settings};
-use crate::model::{Key, Kind, ObjectRef, Route, Str};
+use super::{Desired, Record, Settings};
+use crate::few::Few;
+use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::names::Hostname;
 use crate::policy::report::{report, unprobed};
 use crate::policy::{HostnameReport, HostnameState, Policies, PolicyReport};
@@ -29,7 +30,8 @@ pub(crate) mod tests;
 mod verdicts;
 mod why;
 
-pub(crate) use certificates::{Book as SecretBook, SecretDecision, Wish, decide as decide_secret};
+use certificates::Ask;
+pub(crate) use certificates::{Book as SecretBook, SecretDecision, decide as decide_secret};
 pub(crate) use claims::{Contribution, of_route};
 pub(crate) use outlets::{HallOutlets, Outlets};
 pub(crate) use records::{Bid, Decision, Rest as NameRest, decide as decide_name, names_of};
@@ -68,11 +70,12 @@ pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, ot
     let policies = Policies::build(snapshot, topology);
     let base = Base { snapshot, topology, settings };
     let outlets = Outlets::of(Context { base, policies: &policies });
-    let contributions: Vec<Contribution> =
-        topology.routes.values().map(|route| of_route(base, &outlets, route)).collect();
-    let names = decide_names(&contributions);
+    let contributions = contributions(base, &outlets);
+    let wanted = wanted(&contributions);
+    let names = decide_names(&wanted);
     let covered = covered(&names, others);
-    let secrets = decide_secrets(settings, &contributions);
+    let secrets = decide_secrets(settings, &outlets, &contributions, &wanted);
+    drop(wanted);
     let mut ledger = Ledger::default();
     contributions.iter().for_each(|contribution| ledger.add_route(contribution));
     names.iter().for_each(|(_, decision)| ledger.add_name(decision));
@@ -135,7 +138,9 @@ impl Assembly {
     /// Adds the records of a name; names come in order.
     pub(crate) fn name(&mut self, name: &Hostname, decision: &Decision, is_owner: bool) {
         let records = if is_owner { &mut self.desired.records } else { &mut self.desired.covered };
+        let first = records.len();
         records.extend(decision.records(name));
+        sort_records(&mut records[first..]);
         if let Some(rest) = decision.rest() {
             self.desired.withheld.extend(rest.withheld.iter().cloned());
         }
@@ -147,7 +152,9 @@ impl Assembly {
             self.desired.withheld.extend(rest.withheld.iter().cloned());
         }
         let records = if is_owner { &mut self.desired.records } else { &mut self.desired.covered };
+        let first = records.len();
         decision.into_records(name, records);
+        sort_records(&mut records[first..]);
     }
 
     /// Adds a certificate.
@@ -165,6 +172,13 @@ impl Assembly {
         desired.passed_over.dedup();
         desired.diagnostics.dedup();
         desired
+    }
+}
+
+/// Puts the records of one name into their order.
+fn sort_records(records: &mut [Record]) {
+    if records.len() > 1 {
+        records.sort_by(|a, b| a.rank().cmp(&b.rank()));
     }
 }
 
@@ -230,24 +244,48 @@ impl<'a> Ledger<'a> {
     }
 }
 
+/// What every route brings in, in order.
+fn contributions(base: Base<'_>, outlets: &Outlets) -> Vec<Contribution> {
+    let mut memo = claims::Memo::default();
+    let routes = &base.topology.routes;
+    let mut contributions = Vec::with_capacity(routes.len());
+    contributions.extend(routes.values().map(|route| claims::of_next_route(base, outlets, route, &mut memo)));
+    contributions
+}
+
+/// A route wants a name, for itself or as a wildcard that is to stand for others.
+struct Want<'a> {
+    front: u128,
+    name: &'a Hostname,
+    /// The route, and where it stands among all.
+    contribution: &'a Contribution,
+    place: u32,
+}
+
+/// Everything that routes want, by name and then by route.
+fn wanted(contributions: &[Contribution]) -> Vec<Want<'_>> {
+    let mut wanted = Vec::with_capacity(contributions.len());
+    for (place, contribution) in contributions.iter().enumerate() {
+        let names = names_of(contribution);
+        wanted.extend(names.map(|name| Want { front: front(name), name, contribution, place: place as u32 }));
+    }
+    wanted.sort_unstable_by(|a, b| {
+        a.front.cmp(&b.front).then_with(|| a.name.cmp(b.name)).then_with(|| a.place.cmp(&b.place))
+    });
+    wanted
+}
+
 /// Decides about every name, in order.
-fn decide_names(contributions: &[Contribution]) -> Vec<(&Hostname, Decision)> {
-    let wanted = contributions.iter().flat_map(|c| names_of(c).map(move |name| (front(name), name, c)));
-    let mut wanted: Vec<(u128, &Hostname, &Contribution)> = wanted.collect();
-    let place = |contribution: &Contribution| std::ptr::from_ref(contribution).addr();
-    wanted.sort_unstable_by(|a, b| a.0.cmp(&b.0).then_with(|| a.1.cmp(b.1)).then_with(|| place(a.2).cmp(&place(b.2))));
+fn decide_names<'a>(wanted: &[Want<'a>]) -> Vec<(&'a Hostname, Decision)> {
     let mut decided = Vec::with_capacity(wanted.len());
     let mut bids = Vec::new();
-    for same in wanted.chunk_by(|a, b| a.0 == b.0 && a.1 == b.1) {
+    let mut memo = records::Memo::default();
+    for same in wanted.chunk_by(|a, b| a.front == b.front && a.name == b.name) {
         bids.clear();
-        let mut last: Option<&Contribution> = None;
-        for (_, name, contribution) in same {
-            if !last.is_some_and(|last| std::ptr::eq(last, *contribution)) {
-                Bid::all(contribution, name, &mut bids);
-            }
-            last = Some(contribution);
+        for routes in same.chunk_by(|a, b| a.place == b.place) {
+            Bid::all(routes[0].contribution, routes[0].name, &mut bids);
         }
-        decided.push((same[0].1, decide_name(same[0].1, &mut bids)));
+        decided.push((same[0].name, records::decide_next(same[0].name, &mut bids, &mut memo)));
     }
     decided
 }
@@ -284,15 +322,74 @@ fn covered<'a>(names: &'a [(&Hostname, Decision)], others: &'a [Str]) -> BTreeSe
 }
 
 /// Decides about every Secret, in order.
-fn decide_secrets(settings: &Settings, contributions: &[Contribution]) -> Vec<SecretDecision> {
-    let mut by_secret: BTreeMap<&Key, Vec<(&Route, &Wish)>> = BTreeMap::new();
-    for contribution in contributions {
-        for wish in contribution.rest().into_iter().flat_map(|rest| &rest.wishes) {
-            for secret in wish.secrets() {
-                by_secret.entry(secret).or_default().push((&contribution.route, wish));
-            }
+fn decide_secrets(
+    settings: &Settings,
+    outlets: &Outlets,
+    contributions: &[Contribution],
+    wanted: &[Want<'_>],
+) -> Vec<SecretDecision> {
+    let secrets = Secrets::of(outlets);
+    let mut drawers = secrets.drawers(wanted);
+    let mut mixed: BTreeSet<u32> = BTreeSet::new();
+    for (place, contribution) in contributions.iter().enumerate().filter(|(_, one)| one.has_wishes()) {
+        for ask in contribution.wished(place as u32) {
+            secrets.of_ask(&ask).iter().for_each(|secret| drawers[*secret as usize].push(ask));
+            mixed.extend(secrets.of_ask(&ask));
         }
     }
+    for secret in mixed {
+        drawers[secret as usize].sort_by(|a, b| a.name.cmp(b.name));
+    }
     let limit = settings.certificate_names;
-    by_secret.into_iter().map(|(secret, wishes)| decide_secret(limit, secret, &wishes)).collect()
+    let asked = secrets.keys.iter().zip(drawers).filter(|(_, asks)| !asks.is_empty());
+    asked.map(|(secret, asks)| decide_secret(limit, secret, &asks)).collect()
+}
+
+/// The Secrets that listeners name, by number.
+struct Secrets<'a> {
+    /// Sorted.
+    keys: Vec<&'a Key>,
+    /// The numbers of each listener's, by hall and slot.
+    numbers: Vec<Vec<Few<u32>>>,
+}
+
+impl<'a> Secrets<'a> {
+    fn of(outlets: &'a Outlets) -> Self {
+        let keys: BTreeSet<&Key> = outlets.all().flat_map(|outlet| outlet.secrets()).collect();
+        let keys: Vec<&Key> = keys.into_iter().collect();
+        let mut numbers: Vec<Vec<Few<u32>>> = Vec::new();
+        for outlet in outlets.all() {
+            let (hall, slot) = (outlet.id.hall as usize, outlet.id.slot as usize);
+            numbers.resize_with(numbers.len().max(hall + 1), Vec::new);
+            let slots = &mut numbers[hall];
+            slots.resize_with(slots.len().max(slot + 1), Few::default);
+            slots[slot] = outlet.secrets().filter_map(|key| Some(keys.binary_search(&key).ok()? as u32)).collect();
+        }
+        Secrets { keys, numbers }
+    }
+
+    fn of_ask(&self, ask: &Ask<'_>) -> &[u32] {
+        &self.numbers[ask.outlet.id.hall as usize][ask.outlet.id.slot as usize]
+    }
+
+    /// What is wanted in each of them by claims on names; those come in order, and so stay in order here.
+    fn drawers<'w>(&self, wanted: &[Want<'w>]) -> Vec<Vec<Ask<'w>>> {
+        let mut counts = vec![0; self.keys.len()];
+        let asks = || wanted.iter().flat_map(Want::asks);
+        asks().for_each(|ask| self.of_ask(&ask).iter().for_each(|secret| counts[*secret as usize] += 1));
+        let mut drawers: Vec<Vec<Ask<'w>>> = counts.into_iter().map(Vec::with_capacity).collect();
+        for ask in asks() {
+            self.of_ask(&ask).iter().for_each(|secret| drawers[*secret as usize].push(ask));
+        }
+        drawers
+    }
+}
+
+impl<'a> Want<'a> {
+    /// The name in certificates, where it is not wanted only to stand for others.
+    fn asks(&self) -> impl Iterator<Item = Ask<'a>> + use<'a> {
+        let Want { name, contribution, place, .. } = *self;
+        let own = contribution.names.iter().find(|known| std::ptr::eq(&known.name, name));
+        own.into_iter().flat_map(move |own| contribution.certified(own, place))
+    }
 }

@@ -1,6 +1,7 @@
 //! What a change of an object makes due. An object that is the same as before makes nothing due.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::due::Due;
 use super::{Engine, Links};
@@ -183,8 +184,9 @@ pub(super) fn mark_routes(links: &Links, ids: impl Iterator<Item = u32>, due: &m
 }
 
 /// Files a route under what its spec names, or takes it out there.
-fn link_route(links: &mut Links, route: &Route, is_there: bool) {
+fn link_route(links: &mut Links, route: &Arc<Route>, is_there: bool) {
     let id = links.id(&route.object());
+    links.set_route(id, is_there.then_some(route));
     let own = &route.meta.key.namespace;
     let parents: BTreeSet<&Str> = route.parents.iter().map(|parent| &parent.target.name).collect();
     let backends = route.rules.iter().flat_map(backends::backends).map(|(_, backend)| &backend.target);

@@ -302,9 +302,8 @@ impl Engine {
     /// Marks the routes that name a parent, as far as they are chosen.
     fn mark_children(&self, parent: &ObjectRef, due: &mut Due, is_chosen: impl Fn(&Route) -> bool) {
         for id in self.links.parents.of(parent.name()) {
-            let Some(object) = self.links.object(id) else { continue };
-            let route = self.world.snapshot.routes.get(object);
-            if route.is_some_and(|route| names_parent(route, parent) && is_chosen(route)) {
+            let Some((object, route)) = self.links.route(id) else { continue };
+            if names_parent(route, parent) && is_chosen(route) {
                 due.routes.insert(object.clone());
             }
         }

@@ -73,6 +73,8 @@ impl Materials {
 
 struct Entry {
     object: ObjectRef,
+    /// The route as it is linked.
+    route: Option<Arc<Route>>,
     contribution: Option<Arc<Contribution>>,
     /// The route under whose parents it is filed as unsettled.
     unsettled: Option<Arc<Route>>,
@@ -92,7 +94,7 @@ impl Links {
         if let Some(id) = self.ids.get(object) {
             return *id;
         }
-        let entry = Some(Entry { object: object.clone(), contribution: None, unsettled: None });
+        let entry = Some(Entry { object: object.clone(), route: None, contribution: None, unsettled: None });
         let id = match self.free.pop() {
             Some(id) => {
                 self.entries[id as usize] = entry;
@@ -118,6 +120,19 @@ impl Links {
     /// The route of a number.
     pub(super) fn object(&self, id: RouteId) -> Option<&ObjectRef> {
         self.entries.get(id as usize)?.as_ref().map(|entry| &entry.object)
+    }
+
+    /// The route of a number with what it says, without a search for it.
+    pub(super) fn route(&self, id: RouteId) -> Option<(&ObjectRef, &Arc<Route>)> {
+        let entry = self.entries.get(id as usize)?.as_ref()?;
+        Some((&entry.object, entry.route.as_ref()?))
+    }
+
+    /// Notes what a route says, or that it is gone.
+    pub(super) fn set_route(&mut self, id: RouteId, route: Option<&Arc<Route>>) {
+        if let Some(entry) = self.entries.get_mut(id as usize).and_then(Option::as_mut) {
+            entry.route = route.cloned();
+        }
     }
 
     /// What a route brings in.

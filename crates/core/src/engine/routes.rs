@@ -206,9 +206,9 @@ struct Parts<'a> {
 impl<'a> Parts<'a> {
     fn of(contribution: Option<&'a Contribution>) -> Self {
         let Some(contribution) = contribution else { return Parts::default() };
-        let mut parts = Parts { names: names_of(contribution).collect(), ..Parts::default() };
+        let (names, secrets) = (names_of(contribution).collect(), contribution.secrets().collect());
+        let mut parts = Parts { names, secrets, ..Parts::default() };
         if let Some(rest) = contribution.rest() {
-            parts.secrets = rest.wishes.iter().flat_map(|wish| wish.secrets()).collect();
             parts.withheld = &rest.withheld;
             parts.told = &rest.told;
         }

@@ -127,6 +127,11 @@ impl RouteStatus {
         RouteStatus { parents, since: times.into_iter().collect() }
     }
 
+    /// What was said, as a list that others may share.
+    pub(crate) fn said(&self) -> &List<ParentStatus> {
+        &self.parents
+    }
+
     /// The conditions of one parent with their times; none where there is no such parent.
     pub fn conditions(&self, parent: usize) -> Conditions {
         let Some(status) = self.parents.get(parent) else { return Conditions::default() };

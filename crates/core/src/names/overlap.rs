@@ -1,25 +1,35 @@
 //! Finds the hostnames that another one overlaps with, without looking at all of them.
 //!
 //! Hostnames are texts here, in lower case: the empty one stands for every name, `*.` in front for one or more labels. The
-//! answer is the same as comparing with each in turn; tests hold it to that.
+//! answer is the same as comparing with each in turn; a test holds it to that.
 
-use std::collections::HashMap;
 use std::sync::Arc;
-
-use crate::few::Few;
 
 /// Hostnames of listeners, each with its place in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
     /// Places without hostname.
     open: Vec<u32>,
-    /// Places by precise hostname.
-    precise: HashMap<Arc<str>, Few<u32>>,
-    /// Places by what stands behind `*.` in their hostname.
-    wildcards: HashMap<Box<str>, Few<u32>>,
+    /// All others.
+    hosts: Vec<Host>,
+    /// Numbers of hosts, found by their hashes: from the place that a hash says up to the next free one. A power of two.
+    slots: Vec<u32>,
     /// All hostnames, read backwards and sorted, so that those below a name stand together.
     backwards: Vec<(Box<[u8]>, u32)>,
 }
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Host {
+    hash: u64,
+    place: u32,
+    text: Arc<str>,
+}
+
+/// A slot that no host has.
+const FREE: u32 = u32::MAX;
+
+/// Tells the hash of a wildcard from that of the precise name behind its `*.`.
+const WILD: u64 = 0xa5a5_a5a5_a5a5_a5a5;
 
 impl Overlap {
     /// Reads hostnames in canonical form; one that is none is `None` and never found.
@@ -29,53 +39,182 @@ impl Overlap {
             index.add(place, host);
         }
         index.backwards.sort();
+        index.slots = vec![FREE; (2 * index.hosts.len()).next_power_of_two()];
+        for (number, host) in index.hosts.iter().enumerate() {
+            let free = course(host.hash, index.slots.len()).find(|slot| index.slots[*slot] == FREE);
+            // There are twice as many slots as hosts.
+            index.slots[free.expect("a free slot")] = number as u32;
+        }
         index
     }
 
     /// Every place whose hostname overlaps with this one, in no particular order, each once.
-    pub fn overlapping(&self, host: &str, mut visit: impl FnMut(u32)) {
+    pub fn overlapping(&self, host: &str, visit: impl FnMut(u32)) {
+        self.around(host, suffixes(host), visit);
+    }
+
+    /// The same, for a name that is asked for at several owners.
+    pub(crate) fn overlapping_known(&self, asked: &Suffixes, visit: impl FnMut(u32)) {
+        self.around(&asked.name, asked.suffixes.iter().copied(), visit);
+    }
+
+    fn around(&self, host: &str, suffixes: impl Iterator<Item = Suffix>, mut visit: impl FnMut(u32)) {
         self.open.iter().for_each(|place| visit(*place));
         if host.is_empty() || host == "*" {
             return self.backwards.iter().for_each(|(_, place)| visit(*place));
         }
-        let mut each = |found: &[u32]| found.iter().for_each(|place| visit(*place));
-        let name = match host.strip_prefix("*.") {
-            Some(base) => {
-                self.below(base, &mut each);
-                base
+        let front = if host.starts_with("*.") { 2 } else { 0 };
+        if front > 0 {
+            self.below(&host[front..], &mut visit);
+        }
+        for Suffix { hash, start } in suffixes {
+            match start {
+                start if start > front => {
+                    self.find(hash ^ WILD, |text| text.strip_prefix("*.") == Some(&host[start..]), &mut visit);
+                }
+                0 => self.find(hash, |text| text == host, &mut visit),
+                _ => {}
             }
-            None => {
-                self.precise.get(host).into_iter().for_each(|found| each(found));
-                host
-            }
-        };
-        if !self.wildcards.is_empty() {
-            let around = above(name).filter_map(|base| self.wildcards.get(base));
-            around.for_each(|found| each(found));
         }
     }
 
-    fn add(&mut self, place: u32, host: Arc<str>) {
-        if host.is_empty() {
+    fn add(&mut self, place: u32, text: Arc<str>) {
+        if text.is_empty() {
             return self.open.push(place);
         }
-        self.backwards.push((host.bytes().rev().collect(), place));
-        match host.strip_prefix("*.") {
-            Some(base) => self.wildcards.entry(base.into()).or_default().push(place),
-            None => self.precise.entry(host).or_default().push(place),
+        self.backwards.push((text.bytes().rev().collect(), place));
+        let hash = match text.strip_prefix("*.") {
+            Some(base) => hash(base) ^ WILD,
+            None => hash(&text),
+        };
+        self.hosts.push(Host { hash, place, text });
+    }
+
+    /// Places of the hosts with a hash that also have the right text.
+    fn find(&self, hash: u64, is_right: impl Fn(&str) -> bool, visit: &mut impl FnMut(u32)) {
+        for slot in course(hash, self.slots.len()) {
+            let Some(host) = self.hosts.get(self.slots[slot] as usize) else { return };
+            if host.hash == hash && is_right(&host.text) {
+                visit(host.place);
+            }
         }
     }
 
     /// Places whose hostname ends with a dot and `base`.
-    fn below(&self, base: &str, each: &mut impl FnMut(&[u32])) {
+    fn below(&self, base: &str, visit: &mut impl FnMut(u32)) {
         let front: Vec<u8> = base.bytes().rev().chain([b'.']).collect();
         let start = self.backwards.partition_point(|(name, _)| **name < *front);
         let found = self.backwards[start..].iter().take_while(|(name, _)| name.starts_with(&front));
-        found.for_each(|(_, place)| each(&[*place]));
+        found.for_each(|(_, place)| visit(*place));
     }
 }
 
-/// What is left of a name when labels are taken off its front, one at a time.
-fn above(name: &str) -> impl Iterator<Item = &str> {
-    name.match_indices('.').map(|(dot, _)| &name[dot + 1..])
+/// The slots in which a hash is looked for, one after the other.
+fn course(hash: u64, slots: usize) -> impl Iterator<Item = usize> {
+    let mask = slots.saturating_sub(1);
+    let first = (hash ^ (hash >> 32)) as usize;
+    (0..slots).map(move |step| first.wrapping_add(step) & mask)
+}
+
+/// A hostname with the hashes of what is left of it when labels are taken off its front; kept to be asked again.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Suffixes {
+    name: String,
+    suffixes: Vec<Suffix>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Suffix {
+    hash: u64,
+    /// Where it begins; 0 is the whole name.
+    start: usize,
+}
+
+impl Suffixes {
+    /// Those of this name, whatever was asked before.
+    pub(crate) fn of(&mut self, name: &str) -> &Self {
+        if self.name != name || self.suffixes.is_empty() {
+            self.name.clear();
+            self.name.push_str(name);
+            self.suffixes.clear();
+            self.suffixes.extend(suffixes(name));
+        }
+        self
+    }
+}
+
+/// What is left of a name when labels are taken off its front, shortest first; the whole name is the last.
+fn suffixes(name: &str) -> impl Iterator<Item = Suffix> {
+    let mut hash = START;
+    let mut left = name.as_bytes();
+    let mut is_over = false;
+    std::iter::from_fn(move || {
+        while let Some((byte, rest)) = left.split_last() {
+            let suffix = Suffix { hash, start: left.len() };
+            hash = stirred(hash, *byte);
+            left = rest;
+            if *byte == b'.' {
+                return Some(suffix);
+            }
+        }
+        let whole = (!is_over).then_some(Suffix { hash, start: 0 });
+        is_over = true;
+        whole
+    })
+}
+
+/// What the hash of nothing is. Hashes are read from the end of a name, so that those of its suffixes come by the way; an
+/// owner has few listeners, so that it is no use to make them collide.
+const START: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn stirred(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+}
+
+fn hash(text: &str) -> u64 {
+    text.bytes().rev().fold(START, stirred)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::names::Hostname;
+
+    /// A name of one to four labels, a wildcard, or none.
+    fn any_host() -> impl Strategy<Value = String> {
+        let labels = prop::collection::vec(prop::sample::select(&["a", "b", "c-d"][..]), 1..4);
+        (labels, 0..3).prop_map(|(labels, shape)| match shape {
+            0 => format!("*.{}", labels.join(".")),
+            1 if labels.len() == 3 => String::new(),
+            _ => labels.join("."),
+        })
+    }
+
+    fn read(text: &str) -> Hostname {
+        if text.is_empty() { Hostname::any() } else { Hostname::parse(text).unwrap() }
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_a_look_at_each_finds(
+            hosts in prop::collection::vec(prop::option::of(any_host()), 0..40),
+            asked in prop::collection::vec(any_host(), 1..8),
+        ) {
+            let index = Overlap::new(hosts.iter().map(|host| host.as_deref().map(Arc::from)));
+            let mut suffixes = Suffixes::default();
+            for name in asked {
+                let mut found = Vec::new();
+                index.overlapping_known(suffixes.of(&name), |place| found.push(place as usize));
+                let mut again = Vec::new();
+                index.overlapping(&name, |place| again.push(place as usize));
+                prop_assert_eq!(&found, &again);
+                found.sort_unstable();
+                let overlaps = |host: &Option<String>| host.as_ref().is_some_and(|host| read(host).overlaps(&read(&name)));
+                let expected: Vec<usize> = (0..hosts.len()).filter(|place| overlaps(&hosts[*place])).collect();
+                prop_assert_eq!(found, expected, "{}", name);
+            }
+        }
+    }
 }

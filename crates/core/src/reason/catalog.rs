@@ -11,7 +11,7 @@ macro_rules! catalog {
         }),*];
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         enum Index { $($constant),* }
-        $(#[doc = $summary] pub const $constant: Reason = Reason(Index::$constant as usize);)*
+        $(#[doc = $summary] pub const $constant: Reason = Reason(Index::$constant as u16);)*
     };
 }
 

@@ -2,6 +2,7 @@
 
 use crate::model::*;
 use crate::reason::{self, Reason};
+use crate::recent::Recent;
 use crate::snapshot::Snapshot;
 
 use super::{Grants, Referrer};
@@ -30,16 +31,6 @@ pub enum BackendUse {
 
 /// Why a backend of a route cannot be used, if it cannot. The grant is asked before existence.
 pub fn problem(snapshot: &Snapshot, grants: &Grants, route: &Route, backend: &BackendRef) -> Option<Reason> {
-    asked(snapshot, grants, route, backend, &mut LastService::default())
-}
-
-fn asked(
-    snapshot: &Snapshot,
-    grants: &Grants,
-    route: &Route,
-    backend: &BackendRef,
-    last: &mut LastService,
-) -> Option<Reason> {
     let target = &backend.target;
     if !target.group.is_empty() || &*target.kind != "Service" {
         return Some(reason::BACKEND_KIND_UNKNOWN);
@@ -49,40 +40,26 @@ fn asked(
         return Some(reason::REFERENCE_NOT_PERMITTED);
     }
     let key = Key::new(target.namespace_or(own).clone(), target.name.clone());
-    (!last.is_there(snapshot, key)).then_some(reason::BACKEND_MISSING)
+    (!snapshot.services.contains_key(&key)).then_some(reason::BACKEND_MISSING)
 }
 
-/// The Service that was asked for last, and whether it is there: rules of one team mostly name the same.
+/// Whether lists of backends are without fault, by the kind of route that has them: routes of one team mostly have the same.
 #[derive(Default)]
-pub(crate) struct LastService(Option<(Key, bool)>);
-
-impl LastService {
-    fn is_there(&mut self, snapshot: &Snapshot, key: Key) -> bool {
-        match &self.0 {
-            Some((last, is_there)) if *last == key => *is_there,
-            _ => {
-                let is_there = snapshot.services.contains_key(&key);
-                self.0 = Some((key, is_there));
-                is_there
-            }
-        }
-    }
-}
+pub(crate) struct Memo([Recent<BackendRef, bool>; RouteKind::ALL.len()]);
 
 /// All backends of a route that cannot be used, in order.
-pub(super) fn problems(
-    snapshot: &Snapshot,
-    grants: &Grants,
-    route: &Route,
-    last: &mut LastService,
-) -> Vec<BackendProblem> {
+pub(super) fn problems(snapshot: &Snapshot, grants: &Grants, route: &Route, memo: &mut Memo) -> Vec<BackendProblem> {
+    let own = &route.meta.key.namespace;
+    let known = &mut memo.0[route.kind as usize];
+    let asked = |backend: &BackendRef| problem(snapshot, grants, route, backend);
     let mut problems = Vec::new();
     for (rule, spec) in route.rules.iter().enumerate() {
-        for (place, backend) in backends(spec) {
-            if let Some(reason) = asked(snapshot, grants, route, backend, last) {
-                problems.push(BackendProblem { rule, place, reason });
-            }
+        let is_fine = |(_, backend): (BackendUse, &BackendRef)| asked(backend).is_none();
+        if spec.filters.is_empty() && *known.answer(&spec.backends, own, || (backends(spec).all(is_fine), true)) {
+            continue;
         }
+        let bad = backends(spec).filter_map(|(place, backend)| Some((place, asked(backend)?)));
+        problems.extend(bad.map(|(place, reason)| BackendProblem { rule, place, reason }));
     }
     problems
 }

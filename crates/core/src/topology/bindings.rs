@@ -6,16 +6,20 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::names::Suffixes;
+use crate::recent::Recent;
 
 /// Fills in the routes, and how many are attached to each listener.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
     let mut memo = Memo::default();
-    let judged = snapshot
-        .routes
-        .iter()
-        .map(|(object, route)| (object.clone(), Arc::new(bind(snapshot, topology, grants, route, &mut memo))));
-    topology.routes = judged.collect();
-    topology.attached = count_attached(topology);
+    let mut tally = Tally::of(topology);
+    let judged = snapshot.routes.mapped(|_, route| {
+        let state = bind(snapshot, topology, grants, route, &mut memo);
+        tally.add(&state);
+        Arc::new(state)
+    });
+    topology.routes = judged;
+    topology.attached = tally.counts();
 }
 
 /// What becomes of a route.
@@ -26,15 +30,16 @@ pub(crate) fn bind(
     route: &Arc<Route>,
     memo: &mut Memo,
 ) -> RouteState {
-    let mut binder = Binder { snapshot, topology, route, memo };
-    let parents = route.parents.iter().map(|parent| binder.parent(parent)).collect();
-    let backends = backends::problems(snapshot, grants, route, &mut memo.services);
+    let aims = memo.aims.answer(&route.parents, &route.meta.key.namespace, || aims(topology, route));
+    let mut binder = Binder { snapshot, topology, route, memo: &mut memo.listeners };
+    let parents = route.parents.iter().zip(aims).map(|(parent, aim)| binder.parent(parent, aim)).collect();
+    let backends = backends::problems(snapshot, grants, route, &mut memo.backends);
     RouteState { route: route.clone(), parents, backends }
 }
 
 /// Every listener that a parentRef could mean, with the verdict on each.
 pub fn candidates(snapshot: &Snapshot, topology: &Topology, route: &RouteState, parent: usize) -> Vec<Candidate> {
-    let mut memo = Memo::default();
+    let mut memo = ListenerMemo::default();
     let mut binder = Binder { snapshot, topology, route: &route.route, memo: &mut memo };
     let meant = meant(topology, route, parent);
     meant.map(|listener| Candidate { listener, verdict: binder.verdict(listener) }).collect()
@@ -48,7 +53,12 @@ pub fn meant<'a>(
 ) -> impl Iterator<Item = ListenerId> + use<'a> {
     let both = route.route.parents.get(parent).zip(route.parents.get(parent));
     both.into_iter().flat_map(|(asked, state)| {
-        let all = doors(topology, &state.target).map_or(&[][..], Doors::all);
+        let all = match &*state.target {
+            ParentTarget::Gateway(key) => topology.gateways.get(key).map(|state| state.doors.all()),
+            ParentTarget::Set(set, _) => topology.sets.get(set).map(|state| state.doors.all()),
+            ParentTarget::Missing | ParentTarget::OutOfScope | ParentTarget::OtherKind => None,
+        };
+        let all = all.unwrap_or_default();
         all.iter().copied().filter(|id| is_meant(topology.listener(*id).spec(), asked))
     })
 }
@@ -78,37 +88,108 @@ pub fn intersections(route: &Route, listener: &Hostname) -> Few<Intersection> {
     common
 }
 
-/// What was asked for the routes before, and is likely to be asked again: routes come ordered by namespace.
+/// What was asked for the routes before, and is likely to be asked again: routes come ordered by namespace, and many name
+/// the same parents and backends.
 #[derive(Default)]
 pub(crate) struct Memo {
+    aims: Recent<ParentRef, Vec<Aim>>,
+    listeners: ListenerMemo,
+    backends: backends::Memo,
+}
+
+/// What was asked about listeners.
+#[derive(Default)]
+struct ListenerMemo {
     /// The namespace of the last route.
     namespace: Str,
     /// Which listeners admit that namespace by its labels, as far as asked.
     admitted: BTreeMap<ListenerId, bool>,
     /// Listeners to look at, for as long as it takes.
     promising: Vec<u32>,
-    services: backends::LastService,
+    suffixes: Suffixes,
+}
+
+/// What a parentRef points to, found.
+struct Aim {
+    target: Arc<ParentTarget>,
+    behind: Option<Behind>,
+}
+
+/// Whose listeners a parentRef means: a route that names a Gateway never sees those of its ListenerSets.
+enum Behind {
+    Gateway(Arc<GatewayState>),
+    Set(Arc<SetState>),
+}
+
+impl Behind {
+    fn of(topology: &Topology, target: &ParentTarget) -> Option<Self> {
+        match target {
+            ParentTarget::Gateway(key) => topology.gateways.get(key).cloned().map(Behind::Gateway),
+            ParentTarget::Set(set, _) => topology.sets.get(set).cloned().map(Behind::Set),
+            ParentTarget::Missing | ParentTarget::OutOfScope | ParentTarget::OtherKind => None,
+        }
+    }
+
+    fn doors(&self) -> &Doors {
+        match self {
+            Behind::Gateway(state) => &state.doors,
+            Behind::Set(state) => &state.doors,
+        }
+    }
+}
+
+/// What the parentRefs of a route point to, and whether that depends on its namespace.
+fn aims(topology: &Topology, route: &Route) -> (Vec<Aim>, bool) {
+    let own = &route.meta.key.namespace;
+    let aim = |parent: &ParentRef| {
+        let target = Arc::new(target(topology, own, &parent.target));
+        Aim { behind: Behind::of(topology, &target), target }
+    };
+    let is_relative = route.parents.iter().any(|parent| parent.target.namespace.is_none());
+    (route.parents.iter().map(aim).collect(), is_relative)
+}
+
+fn target(topology: &Topology, own: &Str, target: &Reference) -> ParentTarget {
+    let key = Key::new(target.namespace_or(own).clone(), target.name.clone());
+    match Kind::of(&target.group, &target.kind) {
+        Some(Kind::Gateway) => match topology.gateways.get(&key) {
+            Some(gateway) if gateway.is_in_scope() => ParentTarget::Gateway(key),
+            Some(_) => ParentTarget::OutOfScope,
+            None => ParentTarget::Missing,
+        },
+        Some(kind @ (Kind::ListenerSet | Kind::XListenerSet)) => set_target(topology, ObjectRef { kind, key }),
+        _ => ParentTarget::OtherKind,
+    }
+}
+
+fn set_target(topology: &Topology, object: ObjectRef) -> ParentTarget {
+    match topology.sets.get(&object) {
+        None => ParentTarget::Missing,
+        Some(state) if state.gateway.is_some() => ParentTarget::Set(object, state.gateway.clone()),
+        Some(state) if state.refused == Some(reason::LISTENER_SET_NOT_ALLOWED) => ParentTarget::Set(object, None),
+        Some(_) => ParentTarget::OutOfScope,
+    }
 }
 
 struct Binder<'a, 'm> {
     snapshot: &'a Snapshot,
     topology: &'a Topology,
     route: &'a Route,
-    memo: &'m mut Memo,
+    memo: &'m mut ListenerMemo,
 }
 
 impl Binder<'_, '_> {
-    fn parent(&mut self, parent: &ParentRef) -> ParentState {
-        let target = self.target(parent);
-        let Some(doors) = doors(self.topology, &target) else {
+    fn parent(&mut self, parent: &ParentRef, aim: &Aim) -> ParentState {
+        let target = aim.target.clone();
+        let Some(doors) = aim.behind.as_ref().map(Behind::doors) else {
             return ParentState { target, attached: Few::None, refused: None };
         };
         let mut promising = std::mem::take(&mut self.memo.promising);
-        doors.promising(self.route, parent.section.as_ref(), &mut promising);
+        doors.promising(self.route, parent.section.as_ref(), &mut self.memo.suffixes, &mut promising);
         let mut attached = Few::None;
         for door in &promising {
             let listener = doors.id(*door);
-            if is_meant(self.topology.listener(listener).spec(), parent)
+            if self.is_meant(listener, parent)
                 && let Ok(names) = self.verdict(listener)
             {
                 attached.push(Attachment { listener, names });
@@ -119,35 +200,16 @@ impl Binder<'_, '_> {
         ParentState { target, attached, refused }
     }
 
+    fn is_meant(&self, listener: ListenerId, parent: &ParentRef) -> bool {
+        (parent.section.is_none() && parent.port.is_none()) || is_meant(self.topology.listener(listener).spec(), parent)
+    }
+
     /// Why a route that attaches to nothing is not accepted: the gate that let most candidates through speaks.
     fn refusal(&mut self, doors: &Doors, parent: &ParentRef) -> Reason {
         let meant = doors.all().iter().filter(|id| is_meant(self.topology.listener(**id).spec(), parent));
         let meant: Vec<ListenerId> = meant.copied().collect();
         let refused = meant.into_iter().filter_map(|id| self.verdict(id).err());
         refused.max_by_key(|reason| gate(*reason)).unwrap_or(reason::SECTION_NOT_FOUND)
-    }
-
-    fn target(&self, parent: &ParentRef) -> ParentTarget {
-        let target = &parent.target;
-        let key = Key::new(target.namespace_or(&self.route.meta.key.namespace).clone(), target.name.clone());
-        match Kind::of(&target.group, &target.kind) {
-            Some(Kind::Gateway) => match self.topology.gateways.get(&key) {
-                Some(gateway) if gateway.is_in_scope() => ParentTarget::Gateway(key),
-                Some(_) => ParentTarget::OutOfScope,
-                None => ParentTarget::Missing,
-            },
-            Some(kind @ (Kind::ListenerSet | Kind::XListenerSet)) => self.set_target(ObjectRef { kind, key }),
-            _ => ParentTarget::OtherKind,
-        }
-    }
-
-    fn set_target(&self, object: ObjectRef) -> ParentTarget {
-        match self.topology.sets.get(&object) {
-            None => ParentTarget::Missing,
-            Some(state) if state.gateway.is_some() => ParentTarget::Set(object, state.gateway.clone()),
-            Some(state) if state.refused == Some(reason::LISTENER_SET_NOT_ALLOWED) => ParentTarget::Set(object, None),
-            Some(_) => ParentTarget::OutOfScope,
-        }
     }
 
     fn verdict(&mut self, id: ListenerId) -> Result<Few<Intersection>, Reason> {
@@ -181,15 +243,6 @@ impl Binder<'_, '_> {
     }
 }
 
-/// The listeners behind a parent: a route that names a Gateway never sees those of its ListenerSets.
-fn doors<'a>(topology: &'a Topology, target: &ParentTarget) -> Option<&'a Doors> {
-    match target {
-        ParentTarget::Gateway(key) => topology.gateways.get(key).map(|state| &state.doors),
-        ParentTarget::Set(set, _) => topology.sets.get(set).map(|state| &state.doors),
-        ParentTarget::Missing | ParentTarget::OutOfScope | ParentTarget::OtherKind => None,
-    }
-}
-
 fn is_meant(listener: &Listener, parent: &ParentRef) -> bool {
     parent.section.as_ref().is_none_or(|section| *section == listener.name)
         && parent.port.is_none_or(|port| port == listener.port)
@@ -208,16 +261,31 @@ fn gate(reason: Reason) -> usize {
 }
 
 /// Counts routes, so that one that reaches a listener through two parentRefs counts once.
-fn count_attached(topology: &Topology) -> Table<ListenerId, u32> {
-    let mut counts: Vec<Vec<u32>> = topology.halls.iter().map(|hall| vec![0; hall.width()]).collect();
-    for route in topology.routes.values() {
-        for id in &attached(route) {
-            counts[id.hall as usize][id.slot as usize] += 1;
+struct Tally {
+    /// By hall and slot: how many routes, and the number of the last one.
+    halls: Vec<Vec<(u32, u32)>>,
+    routes: u32,
+}
+
+impl Tally {
+    fn of(topology: &Topology) -> Self {
+        Tally { halls: topology.halls.iter().map(|hall| vec![(0, 0); hall.width()]).collect(), routes: 0 }
+    }
+
+    fn add(&mut self, route: &RouteState) {
+        self.routes += 1;
+        for ListenerId { hall, slot } in route.attachments().map(|attachment| attachment.listener) {
+            let (count, last) = &mut self.halls[hall as usize][slot as usize];
+            *count += u32::from(*last != self.routes);
+            *last = self.routes;
         }
     }
-    let listed = counts.into_iter().enumerate().flat_map(|(hall, slots)| {
-        let numbered = slots.into_iter().enumerate().filter(|(_, count)| *count > 0);
-        numbered.map(move |(slot, count)| (ListenerId { hall: hall as u32, slot: slot as u32 }, count))
-    });
-    listed.collect()
+
+    fn counts(self) -> Table<ListenerId, u32> {
+        let listed = self.halls.into_iter().enumerate().flat_map(|(hall, slots)| {
+            let numbered = slots.into_iter().enumerate().filter(|(_, (count, _))| *count > 0);
+            numbered.map(move |(slot, (count, _))| (ListenerId { hall: hall as u32, slot: slot as u32 }, count))
+        });
+        listed.collect()
+    }
 }

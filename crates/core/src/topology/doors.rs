@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{ListenerId, ListenerState};
 use crate::few::Few;
 use crate::model::{Route, Str};
-use crate::names::Overlap;
+use crate::names::{Overlap, Suffixes};
 
 /// From so many listeners on an index is quicker than a look at each.
 const MANY: usize = 8;
@@ -37,7 +37,13 @@ impl Doors {
 
     /// At least those that a route may attach to, in order: those of the name if one is given, else those that have a
     /// hostname in common with the route. `found` is overwritten.
-    pub(super) fn promising(&self, route: &Route, section: Option<&Str>, found: &mut Vec<u32>) {
+    pub(super) fn promising(
+        &self,
+        route: &Route,
+        section: Option<&Str>,
+        suffixes: &mut Suffixes,
+        found: &mut Vec<u32>,
+    ) {
         found.clear();
         let Some(index) = &self.index else { return found.extend(0..self.ids.len() as u32) };
         if let Some(section) = section {
@@ -47,10 +53,12 @@ impl Doors {
             return found.extend(0..self.ids.len() as u32);
         }
         for name in route.hostnames.iter().filter_map(|written| written.name.as_ref().ok()) {
-            index.hosts.overlapping(name.as_str(), |door| found.push(door));
+            index.hosts.overlapping_known(suffixes.of(name.text()), |door| found.push(door));
         }
-        found.sort_unstable();
-        found.dedup();
+        if found.len() > 1 {
+            found.sort_unstable();
+            found.dedup();
+        }
     }
 
     /// One of them.

@@ -13,6 +13,8 @@ use crate::topology::{certificates, conflicts, sets};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Hall {
     slots: Vec<Option<Arc<ListenerState>>>,
+    /// Whether slots come in order of precedence, as they do at first.
+    is_in_order: bool,
 }
 
 impl Hall {
@@ -44,7 +46,14 @@ impl Hall {
         self.slots.len()
     }
 
+    /// Whether slots come in order of precedence.
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.is_in_order
+    }
+
+    /// The hall of listeners that come in order of precedence.
     fn of(listeners: Vec<ListenerState>, before: Option<&Hall>) -> Self {
+        let is_in_order = listeners.is_sorted_by_key(|listener| listener.id.slot);
         let width = listeners.iter().map(|listener| listener.id.slot as usize + 1).max().unwrap_or_default();
         let mut slots: Vec<Option<Arc<ListenerState>>> = vec![None; width];
         for listener in listeners {
@@ -52,7 +61,7 @@ impl Hall {
             let known = before.and_then(|before| before.shared(slot)).filter(|known| ***known == listener);
             slots[slot as usize] = Some(known.cloned().unwrap_or_else(|| Arc::new(listener)));
         }
-        Hall { slots }
+        Hall { slots, is_in_order }
     }
 }
 

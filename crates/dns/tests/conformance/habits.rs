@@ -138,7 +138,7 @@ impl Provider for Normalising {
     fn adjust(&self, mut records: Vec<Record>) -> Call<'_, Result<Vec<Record>>> {
         for record in &mut records {
             record.ttl = kept(record.ttl);
-            record.targets = capitals(record.kind, &record.targets);
+            record.targets = capitals(record.kind, &record.targets).into();
         }
         Box::pin(async move { Ok(records) })
     }

@@ -184,8 +184,8 @@ fn record(name: &str, kind: RecordType, ttl: u32, values: &[String]) -> Record {
         ttl: Some(ttl),
         set_identifier: None,
         provider_specific: Vec::new(),
-        routes: vec![ObjectRef::new(Kind::HttpRoute, "shop", "web")],
-        listeners: Vec::new(),
+        routes: [ObjectRef::new(Kind::HttpRoute, "shop", "web")].into(),
+        listeners: Default::default(),
         source: NameSource::Intersected,
     }
 }

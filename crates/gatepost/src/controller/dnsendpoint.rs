@@ -71,7 +71,7 @@ impl DnsEndpoints {
         for stored in older {
             match stored.patch(&self.connection, &mark).await {
                 Err(error) if error.is_conflict() || error.is_not_found() => {}
-                done => drop(done.map_err(failure)?),
+                done => _ = done.map_err(failure)?,
             }
         }
         self.objects().await

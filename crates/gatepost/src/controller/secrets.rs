@@ -48,10 +48,14 @@ struct Seen {
 
 /// The type of a Secret with a key pair.
 const TYPE: &str = "kubernetes.io/tls";
+/// The annotation with which cert-manager says for which object it fills a Secret.
+const FILLED_FOR: &str = "cert-manager.io/certificate-name";
 /// The annotation that says who issues.
 const ISSUER: &str = "gatepost.dev/issuer";
 /// For so long it is not asked again what a Secret holds; what is written names the version that was read anyway.
 const FRESH: Duration = Duration::from_secs(5);
+/// The same for each Secret that there is, so that many are not asked for all the time.
+const FRESH_EACH: Duration = Duration::from_millis(20);
 
 impl SecretStore {
     /// Secrets of all namespaces that may be written to.
@@ -60,8 +64,7 @@ impl SecretStore {
     }
 
     async fn load(&self, secret: &Key) -> Result<Option<Kept>> {
-        let known = self.seen().get(secret).filter(|seen| seen.at.elapsed() < FRESH).map(|seen| seen.kept.clone());
-        if let Some(kept) = known {
+        if let Some(kept) = self.remembered(secret) {
             return Ok(kept);
         }
         let found = stored(&self.connection, &path(secret)).await.map_err(|error| failed("be read", secret, &error))?;
@@ -91,6 +94,13 @@ impl SecretStore {
                 Err(failed("be written", secret, &error))
             }
         }
+    }
+
+    /// What the Secret held a moment ago.
+    fn remembered(&self, secret: &Key) -> Option<Option<Kept>> {
+        let seen = self.seen();
+        let fresh = FRESH + FRESH_EACH * u32::try_from(seen.len()).unwrap_or(u32::MAX);
+        seen.get(secret).filter(|seen| seen.at.elapsed() < fresh).map(|seen| seen.kept.clone())
     }
 
     fn note(&self, secret: &Key, found: Option<Stored>, kept: Option<Kept>) {
@@ -158,6 +168,11 @@ fn keeper(secret: &Key, value: &Value) -> Option<String> {
     if label != Some(OWNER) {
         let fix = format!("give it the label {OWNER_LABEL}={OWNER} to have it replaced, or name another Secret");
         return Some(format!("Secret {secret} was made by somebody else: {fix}"));
+    }
+    // Our label is there as well where cert-manager fills it for us.
+    if let Some(name) = value["metadata"]["annotations"][FILLED_FOR].as_str() {
+        let fix = format!("remove that Certificate, then the annotation {FILLED_FOR} of the Secret");
+        return Some(format!("cert-manager fills Secret {secret} for Certificate {name}: {fix}"));
     }
     if kind != TYPE {
         return Some(format!(

@@ -74,12 +74,12 @@ mod tests {
         let record = Record {
             name: name.into(),
             kind,
-            targets: vec![target.into()],
+            targets: [target.into()].into(),
             ttl: Some(60),
             set_identifier: None,
             provider_specific: vec![],
-            routes: vec![],
-            listeners: vec![],
+            routes: Default::default(),
+            listeners: Default::default(),
             source: NameSource::Intersected,
         };
         line(&record, target)

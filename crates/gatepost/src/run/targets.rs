@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use gatepost_core::desired::{Desired, Record, RecordType, Withheld};
 use gatepost_core::diagnostic::FieldPath;
-use gatepost_core::model::Str;
+use gatepost_core::model::{List, Str};
 use gatepost_core::plan::Plan;
 use gatepost_core::reason;
 use gatepost_dns::resolve::{Resolution, Resolver};
@@ -61,7 +61,7 @@ fn addresses(alias: &Record, found: &BTreeMap<Str, Resolution>) -> Result<BTreeS
 fn records(alias: &Record, addresses: &BTreeSet<IpAddr>) -> Vec<Record> {
     let of_kind = |kind: RecordType| {
         let fits = |ip: &&IpAddr| ip.is_ipv4() == (kind == RecordType::A);
-        let targets: Vec<Str> = addresses.iter().filter(fits).map(|ip| ip.to_string().into()).collect();
+        let targets: List<Str> = addresses.iter().filter(fits).map(|ip| ip.to_string().into()).collect();
         (!targets.is_empty()).then(|| Record { kind, targets, ..alias.clone() })
     };
     [RecordType::A, RecordType::Aaaa].into_iter().filter_map(of_kind).collect()
@@ -108,8 +108,8 @@ mod tests {
             ttl: Some(60),
             set_identifier: None,
             provider_specific: Vec::new(),
-            routes: vec![ObjectRef::new(Kind::HttpRoute, "shop", "web")],
-            listeners: Vec::new(),
+            routes: [ObjectRef::new(Kind::HttpRoute, "shop", "web")].into(),
+            listeners: Default::default(),
             source: NameSource::Intersected,
         }
     }

@@ -78,9 +78,12 @@ fn followed() -> Result<(), Failed> {
     route(&cluster, "b", "b.example.org")?;
     let names = ["a.example.org", "b.example.org", "www.example.org"];
     let before = comes_to(&cluster, &names, &[&controller]);
+    // Secrets that somebody deletes are made again: that of the listener, and the controller's own notes.
+    cluster.delete("secret/gatepost-certificates", "gatepost")?;
     cluster.delete("secret/edge-tls", "infra")?;
     let again = comes_to(&cluster, &names, &[&controller]);
     assert_ne!(before.serial, again.serial);
+    cluster.json(&["secret", "gatepost-certificates", "-n", "gatepost"])?;
     // Somebody fills it with a megabyte that is no certificate.
     let spoiled = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls",

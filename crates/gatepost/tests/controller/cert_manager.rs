@@ -17,6 +17,10 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("cert-manager: what somebody else made is refused with a reason, and left alone", foreign),
         trial("cert-manager: not there yet is told, and it is picked up when it comes", installed_later),
         trial("cert-manager: the issuer of a policy wins, and its own words are told", issuer_of_a_policy),
+        trial(
+            "cert-manager: another issuer does not fight for a Secret, and takes it when it is handed over",
+            other_issuer,
+        ),
         trial("cert-manager: nothing is written in observe mode or while writing is frozen", no_writes),
     ]
 }
@@ -263,6 +267,27 @@ fn explained(cluster: &Cluster) -> Result<String, Failed> {
     let kubeconfig = cluster.kubeconfig(ADMIN).display().to_string();
     let line = ["explain", "a.example.org", "--kubeconfig", &kubeconfig].map(str::to_owned);
     Ok(Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&line, "")?.output)
+}
+
+fn other_issuer() -> Result<(), Failed> {
+    let cluster = world()?;
+    let _running = certified(&cluster)?;
+    route(&cluster, "a")?;
+    let first = controller(&cluster, &ISSUER);
+    comes_to("cert-manager issues", &cluster, &first, || names(&cluster) == "a.example.org");
+    first.stop();
+    route(&cluster, "b")?;
+    let embedded = ["--policy", "sync", "--issuer", "embedded", "--certificate-settle", "1s"];
+    let second = Controller::start(&cluster.kubeconfig(ADMIN), &embedded);
+    comes_to("who fills it is told", &cluster, &second, || {
+        told(&cluster).contains("cert-manager fills Secret infra/edge-tls for Certificate edge-tls")
+    });
+    assert!(told(&cluster).contains("certificate-foreign"), "{}", told(&cluster));
+    assert_eq!(names(&cluster), "a.example.org");
+    cluster.delete("certificate/edge-tls", "infra")?;
+    cluster.kubectl(&["annotate", "secret", "edge-tls", "-n", "infra", "cert-manager.io/certificate-name-"])?;
+    comes_to("the other one issues", &cluster, &second, || names(&cluster) == "a.example.org b.example.org");
+    Ok(())
 }
 
 fn no_writes() -> Result<(), Failed> {

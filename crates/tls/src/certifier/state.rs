@@ -7,7 +7,7 @@ use super::Certifier;
 use crate::chain::Leaf;
 use crate::decide::{Decision, Holding, Want, decide};
 use crate::error::Error;
-use crate::order::{Challenge, Step};
+use crate::order::{Challenge, Order, Step};
 
 /// After this many seconds a Secret that could not be looked at is looked at again.
 const LOOK_AGAIN: i64 = 60;
@@ -112,6 +112,7 @@ impl Certifier {
             Decision::Keep { .. } if matches!(held, Holding::Foreign(..)) => (None, None),
             Decision::Keep { until } => (Some(until), None),
             Decision::Wait { until, reason, why } => (None, Some(Waiting { until, reason, why })),
+            Decision::Continue => (None, open.and_then(|order| self.paused(order, now))),
             _ => (None, None),
         };
         let (leaf, unusable) = match held {
@@ -144,6 +145,13 @@ impl Certifier {
     pub(super) fn unseen(&self, secret: &Key, want: &Want, error: &Error, now: i64) -> State {
         let waiting = Waiting { until: now + LOOK_AGAIN, reason: error.reason(), why: error.to_string() };
         State { renewal: None, waiting: Some(waiting), ..self.state(secret, want, &Holding::Nothing, now) }
+    }
+
+    /// What an order waits for whose issuer asked to be left alone.
+    fn paused(&self, order: &Order, now: i64) -> Option<Waiting> {
+        let pause = self.book.ledger.pause.as_ref()?;
+        let is_it = pause.rests(now) && order.wake > now && order.trouble.as_ref() == Some(&pause.why);
+        is_it.then(|| Waiting { until: order.wake, reason: reason::ISSUER_RATE_LIMITED, why: pause.why.clone() })
     }
 
     fn failing(&self, want: &Want, now: i64) -> Vec<(Str, String, i64)> {

@@ -282,7 +282,7 @@ async fn a_round_comes_to_an_end_and_many_rounds_certify_everybody() {
     loop {
         let before = bed.moody.asked.load(Ordering::Relaxed);
         let round = certifier.advance(&wants, &Zone(true), now).await.unwrap();
-        assert!(bed.moody.asked.load(Ordering::Relaxed) - before <= MOST_CALLS);
+        assert!(bed.moody.asked.load(Ordering::Relaxed) - before <= Rules::default().calls);
         if round.states.iter().all(|state| state.serves(&state.wanted[0])) {
             break;
         }

@@ -6,7 +6,7 @@ use gatepost_core::model::{Key, Str};
 use gatepost_core::reason;
 
 use super::state::State;
-use super::{Answers, Certifier, MOST_CALLS, News, What};
+use super::{Answers, Certifier, News, What};
 use crate::chain::{Chain, Leaf};
 use crate::decide::{Decision, Holding, Want, decide};
 use crate::error::{Error, Problem, Result};
@@ -39,7 +39,7 @@ pub(super) struct Turn<'t> {
 /// What a Secret holds, judged: whether key and chain belong together and can be read.
 pub(super) async fn hold(store: &dyn Store, secret: &Key) -> Result<Holding> {
     let Some(Kept { pair, keeper }) = store.read(secret).await? else { return Ok(Holding::Nothing) };
-    let judged = pair.and_then(|pair| judge(&pair));
+    let judged = pair.and_then(|pair| judge(&pair, keeper.is_some()));
     Ok(match (keeper, judged) {
         (Some(keeper), judged) => Holding::Foreign(keeper, judged),
         (None, Ok(leaf)) => Holding::Pair(leaf),
@@ -47,9 +47,11 @@ pub(super) async fn hold(store: &dyn Store, secret: &Key) -> Result<Holding> {
     })
 }
 
-fn judge(pair: &Pair) -> std::result::Result<Leaf, String> {
+/// Somebody else's key may be of a kind that is not read here: then its certificate counts.
+fn judge(pair: &Pair, is_foreign: bool) -> std::result::Result<Leaf, String> {
     let chain = Chain::read(&pair.chain)?;
     match PrivateKey::from_pem(&pair.secret_key) {
+        Err(_) if is_foreign && !pair.secret_key.is_empty() => Ok(chain.leaf),
         Ok(key) if chain.is_for(&key) => Ok(chain.leaf),
         Ok(_) => Err("its key is not the one of its certificate".to_owned()),
         Err(_) => Err("its private key cannot be read".to_owned()),
@@ -147,7 +149,7 @@ impl Turn<'_> {
     }
 
     async fn begin(&mut self, request: &Request, because: &str) -> Result<bool> {
-        let key = match PrivateKey::generate(self.want.algorithm) {
+        let key = match PrivateKey::generate_aside(self.want.algorithm).await {
             Ok(key) => key,
             Err(error) => return self.fail(&Failed::default(), &error).await.map(|()| false),
         };
@@ -195,7 +197,7 @@ impl Turn<'_> {
 
     /// Whether the issuer may be asked once more in this round.
     fn may_ask(&self) -> bool {
-        self.certifier.effort.away.is_none() && self.certifier.effort.calls < MOST_CALLS
+        self.certifier.effort.away.is_none() && self.certifier.effort.calls < self.certifier.rules.calls
     }
 
     /// Leaves an order for the next round, because the issuer is not asked again in this one.

@@ -73,6 +73,20 @@ fn what_is_not_there_is_ordered_at_once() {
 }
 
 #[test]
+fn what_is_somebody_elses_is_left_alone_and_its_names_count() {
+    let theirs = |held| Holding::Foreign("theirs".to_owned(), held);
+    assert_eq!(Bed::new("x.test", theirs(Ok(leaf("x.test y.test", 80)))).decide(), "keep 10");
+    let other = Bed::new("x.test z.test", theirs(Ok(leaf("x.test", 10))));
+    assert_eq!(other.decide(), "wait 60 certificate-foreign: `z.test` is not in it, and theirs");
+    let odd = Bed::new("x.test", theirs(Err("odd".to_owned())));
+    assert_eq!(odd.decide(), "wait 60 certificate-foreign: `x.test` is not in it, and theirs");
+    let key = PrivateKey::generate(Default::default()).unwrap();
+    let request = Request { names: names("x.test"), ..Request::default() };
+    let open = Some(Order::new(&Key::new("a", "s"), &request, &key, NOW));
+    assert_eq!(Bed { open, ..odd }.decide(), "abandon: somebody else looks after it");
+}
+
+#[test]
 fn what_serves_is_kept_until_a_third_is_left() {
     let keep = Bed::new("x.test", Holding::Pair(leaf("x.test", 10))).decide();
     assert!(["keep 48", "keep 49", "keep 50"].contains(&&*keep), "{keep}");

@@ -61,7 +61,7 @@ impl Bed {
 
     pub(crate) async fn open(&self, settings: Settings) -> Result<Certifier, Error> {
         let issuer: Arc<dyn Issuer> = Arc::new(Acme::new(settings, self.notebook())?);
-        let rules = Rules { limits: issuer.limits(), settle: 0, grace: 0 };
+        let rules = Rules { limits: issuer.limits(), settle: 0, grace: 0, ..Rules::default() };
         Certifier::open(issuer, self.store(), self.notebook(), rules).await
     }
 

@@ -7,7 +7,7 @@ use crate::desired::annotations::RouteAnnotations;
 use crate::desired::targets::{record_type, without_dot};
 use crate::desired::{Record, RecordType};
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::model::{ObjectRef, Str};
+use crate::model::{Few, List, ObjectRef, Str};
 use crate::reason;
 
 /// A hostname that a route gets.
@@ -56,8 +56,7 @@ impl Merger {
     pub(super) fn finish(self) -> Vec<Record> {
         let mut records = self.records;
         for record in &mut records {
-            record.targets.sort();
-            record.targets.dedup();
+            record.targets.sort_once();
         }
         tidy_listeners(&mut records);
         records
@@ -66,7 +65,7 @@ impl Merger {
     /// The records, each once: of several with the same type, name, set identifier and targets the first is kept.
     pub(super) fn finish_without_duplicates(self) -> Vec<Record> {
         let mut kept: Vec<Record> = Vec::with_capacity(self.records.len());
-        let mut places: HashMap<(RecordType, Str, Option<Str>, Vec<Str>), usize> = HashMap::new();
+        let mut places: HashMap<(RecordType, Str, Option<Str>, List<Str>), usize> = HashMap::new();
         for record in self.records {
             let identity = (record.kind, record.name.clone(), record.set_identifier.clone(), record.targets.clone());
             match places.get(&identity) {
@@ -86,7 +85,7 @@ impl Merger {
         match self.places.get(&identity) {
             Some(place) => {
                 let first = &mut self.records[*place];
-                first.targets.extend_from_slice(&record.targets);
+                first.targets.add_new(&record.targets);
                 credit(first, record);
             }
             None => {
@@ -114,11 +113,11 @@ impl Endpoint<'_> {
         Record {
             name: trimmed(&self.host.name),
             kind,
-            targets,
+            targets: targets.into(),
             ttl: self.asked.ttl,
             set_identifier: self.asked.set_identifier.clone(),
             provider_specific: self.asked.properties.clone(),
-            routes: vec![self.route.clone()],
+            routes: Few::One(self.route.clone()),
             listeners: self.host.listeners.clone(),
             source: self.host.source,
         }
@@ -162,16 +161,18 @@ fn clash(same: &[&Record]) -> Option<Diagnostic> {
 
 fn tidy_listeners(records: &mut [Record]) {
     for record in records {
-        record.listeners.sort();
-        record.listeners.dedup();
+        record.listeners.sort_once();
     }
 }
 
 /// Names another record's routes and listeners on the one that was kept.
 fn credit(kept: &mut Record, other: Record) {
-    let routes: Vec<ObjectRef> = other.routes.into_iter().filter(|route| !kept.routes.contains(route)).collect();
-    kept.routes.extend(routes);
-    kept.listeners.extend(other.listeners);
+    for route in other.routes.into_vec() {
+        if !kept.routes.contains(&route) {
+            kept.routes.push(route);
+        }
+    }
+    kept.listeners.add_new(&other.listeners);
     kept.source = kept.source.min(other.source);
 }
 

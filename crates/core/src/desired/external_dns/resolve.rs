@@ -11,7 +11,7 @@ use crate::desired::annotations::RouteAnnotations;
 use crate::desired::filters;
 use crate::desired::hostnames::Wanted;
 use crate::desired::settings::{Settings, StatusMode};
-use crate::model::{GATEWAY_GROUP, Key, Kind, ParentRef, Reference, Route, RouteKind, Str, condition};
+use crate::model::{GATEWAY_GROUP, Key, Kind, List, ParentRef, Reference, Route, RouteKind, Str, condition};
 use crate::snapshot::Snapshot;
 use crate::topology::ListenerKey;
 
@@ -39,7 +39,7 @@ pub(super) struct Host {
     /// What it resolves to; never empty.
     pub(super) targets: Vec<Str>,
     /// The listeners that serve it.
-    pub(super) listeners: Vec<ListenerKey>,
+    pub(super) listeners: List<ListenerKey>,
     /// Where the name comes from.
     pub(super) source: NameSource,
 }
@@ -278,7 +278,7 @@ impl Found {
         self.targets.dedup();
         self.listeners.sort();
         self.listeners.dedup();
-        Host { name, targets: self.targets, listeners: self.listeners, source: self.source }
+        Host { name, targets: self.targets, listeners: self.listeners.into(), source: self.source }
     }
 }
 

@@ -88,8 +88,8 @@ mod tests {
             ttl,
             set_identifier: None,
             provider_specific: vec![],
-            routes: vec![],
-            listeners: vec![],
+            routes: Default::default(),
+            listeners: Default::default(),
             source: NameSource::Intersected,
         }
     }

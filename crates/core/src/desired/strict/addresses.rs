@@ -12,7 +12,7 @@ use crate::desired::annotations::{annotation_field, is_odd_target};
 use crate::desired::targets::{AddressFields, gateway_addresses, without_dot};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::listed;
-use crate::model::{Address, DnsPolicy, Gateway, ObjectRef, Str};
+use crate::model::{Address, DnsPolicy, Gateway, List, ObjectRef, Str};
 use crate::names::PreciseHostname;
 use crate::policy::Exclusion;
 use crate::reason;
@@ -22,9 +22,9 @@ use crate::snapshot::Origin;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Targets {
     /// A and AAAA records; never both empty.
-    Addresses { v4: BTreeSet<Str>, v6: BTreeSet<Str> },
-    /// A CNAME record.
-    Name(Str),
+    Addresses { v4: List<Str>, v6: List<Str> },
+    /// A CNAME record; one name.
+    Name(List<Str>),
 }
 
 /// Targets or what stands in their way, and what is odd about them.
@@ -37,13 +37,12 @@ pub(crate) struct Resolved {
 
 impl Targets {
     /// Record types and their targets.
-    pub(super) fn by_type(&self) -> impl Iterator<Item = (RecordType, Vec<Str>)> {
-        let list = |set: &BTreeSet<Str>| set.iter().cloned().collect::<Vec<_>>();
+    pub(super) fn by_type(&self) -> impl Iterator<Item = (RecordType, &List<Str>)> {
         let all = match self {
-            Targets::Addresses { v4, v6 } => [(RecordType::A, list(v4)), (RecordType::Aaaa, list(v6))],
-            Targets::Name(name) => [(RecordType::Cname, vec![name.clone()]), (RecordType::A, Vec::new())],
+            Targets::Addresses { v4, v6 } => [Some((RecordType::A, v4)), Some((RecordType::Aaaa, v6))],
+            Targets::Name(name) => [Some((RecordType::Cname, name)), None],
         };
-        all.into_iter().filter(|(_, targets)| !targets.is_empty())
+        all.into_iter().flatten().filter(|(_, targets)| !targets.is_empty())
     }
 
     /// Whether this is a name, beside which nothing else may stand.
@@ -54,10 +53,15 @@ impl Targets {
     /// Adds addresses to addresses.
     pub(super) fn unite(&mut self, other: &Targets) {
         if let (Targets::Addresses { v4, v6 }, Targets::Addresses { v4: more4, v6: more6 }) = (self, other) {
-            v4.extend(more4.iter().cloned());
-            v6.extend(more6.iter().cloned());
+            *v4 = united(v4, more4);
+            *v6 = united(v6, more6);
         }
     }
+}
+
+fn united(a: &List<Str>, b: &List<Str>) -> List<Str> {
+    let both: BTreeSet<&Str> = a.iter().chain(b).collect();
+    both.into_iter().cloned().collect()
 }
 
 /// Where targets come from, for what is said about them.
@@ -175,7 +179,7 @@ fn chosen(left: &[Target], place: &Place, diagnostics: &mut Vec<Diagnostic>) -> 
                 let message = format!("a CNAME has one target: `{first}` is published, {others} not");
                 diagnostics.push(place.diagnostic(reason::SEVERAL_CNAME_TARGETS, message));
             }
-            return Targets::Name(first.clone());
+            return Targets::Name([first.clone()].into());
         }
         Some(_) => {
             let names = listed(names.iter().map(|name| &**name));
@@ -184,7 +188,7 @@ fn chosen(left: &[Target], place: &Place, diagnostics: &mut Vec<Diagnostic>) -> 
         }
         None => {}
     }
-    Targets::Addresses { v4, v6 }
+    Targets::Addresses { v4: v4.into_iter().collect(), v6: v6.into_iter().collect() }
 }
 
 impl Place {

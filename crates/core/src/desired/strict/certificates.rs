@@ -4,24 +4,25 @@
 //! a wildcard of the same certificate covers, one label deep, is left out (D3). A Secret in another namespace is never
 //! filled: a grant lets a Gateway read it, not more.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use super::claims::Rest;
-use super::outlets::{Outlet, Seat};
+use super::outlets::Outlet;
 use super::verdicts::Judgement;
 use super::{Base, Context, Told, told};
 use crate::desired::settings::Publish;
 use crate::desired::{Certificate, KeptName, is_unknown};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::few::Few;
-use crate::lint::{listed, listed_of, listener_field, listener_name};
+use crate::lint::{SHOWN, listed, listed_of, listener_field, listener_name};
 use crate::model::{Key, Kind, ObjectRef, Reference, Route, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
-use crate::topology::{CertificateUse, Intersection, ListenerKey, ListenerState};
+use crate::table::Table;
+use crate::topology::{CertificateUse, Intersection, ListenerId, ListenerKey, ListenerState};
 
 mod book;
 
@@ -42,14 +43,26 @@ pub(crate) struct Terms {
     wildcard: Option<Hostname>,
 }
 
-/// A route wants names in the certificates of a listener.
+/// A route wants names in the certificates of a listener, beside those that it has claims on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Wish {
-    seat: Arc<Seat>,
-    terms: Arc<Terms>,
-    names: Few<Hostname>,
+    pub(super) outlet: Arc<Outlet>,
+    pub(super) names: Few<Hostname>,
     /// Names that only an annotation or the template names.
-    added: Few<Hostname>,
+    pub(super) added: Few<Hostname>,
+}
+
+/// A route wants a name in the certificates of a listener.
+#[derive(Clone, Copy)]
+pub(crate) struct Ask<'a> {
+    /// Where the route stands among all.
+    place: u32,
+    /// Whether only an annotation or the template names it, so that it is told of and not put in.
+    is_added: bool,
+    route: &'a Route,
+    pub(super) outlet: &'a Outlet,
+    /// The name.
+    pub(crate) name: &'a Hostname,
 }
 
 /// One listener with one of its routes.
@@ -57,8 +70,7 @@ pub(super) struct Pair<'a> {
     pub(super) base: Base<'a>,
     pub(super) route: &'a Route,
     pub(super) listener: &'a ListenerState,
-    pub(super) outlet: &'a Outlet,
-    pub(super) terms: &'a Arc<Terms>,
+    pub(super) terms: &'a Terms,
     /// What they have in common.
     pub(super) common: &'a [Intersection],
 }
@@ -76,32 +88,60 @@ pub(crate) struct SecretDecision {
     pub(crate) notes: Vec<(Key, Vec<Str>)>,
 }
 
+impl Terms {
+    /// The Secrets that are to be filled.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
+        self.secrets.iter().flatten().map(|(key, _)| key)
+    }
+}
+
 impl Wish {
-    /// The Secrets that it is about.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Key> {
-        self.terms.secrets.iter().flatten().map(|(key, _)| key)
+    /// The same, name by name.
+    pub(super) fn asks<'a>(&'a self, place: u32, route: &'a Route) -> impl Iterator<Item = Ask<'a>> {
+        let ask = move |is_added| move |name| Ask { is_added, ..Ask::new(place, route, &self.outlet, name) };
+        self.names.iter().map(ask(false)).chain(self.added.iter().map(ask(true)))
+    }
+}
+
+impl<'a> Ask<'a> {
+    pub(super) fn new(place: u32, route: &'a Route, outlet: &'a Outlet, name: &'a Hostname) -> Self {
+        Ask { place, is_added: false, route, outlet, name }
+    }
+
+    /// Whether it is about a Secret.
+    pub(super) fn is_about(&self, secret: &Key) -> bool {
+        self.outlet.secrets().any(|key| key == secret)
+    }
+
+    fn policy(&self) -> Option<&'a Arc<TlsPolicy>> {
+        self.outlet.terms.as_ref()?.policy.as_ref()
     }
 
     /// Every name that it brings in: its own, and the listener's wildcard.
-    fn wanted(&self) -> impl Iterator<Item = &Hostname> {
-        self.names.iter().chain(&self.terms.wildcard)
+    fn wanted(&self) -> impl Iterator<Item = &'a Hostname> + use<'a> {
+        let wildcard = self.outlet.terms.as_ref().and_then(|terms| terms.wildcard.as_ref());
+        std::iter::once(self.name).chain(wildcard).filter({
+            let is_added = self.is_added;
+            move |_| !is_added
+        })
     }
 
     /// The wildcards that its policy allows by saying nothing.
-    fn unsaid(&self) -> impl Iterator<Item = &Hostname> {
-        let is_unsaid = self.terms.policy.as_ref().is_some_and(|policy| policy.allow_wildcards.is_none());
+    fn unsaid(&self) -> impl Iterator<Item = &'a Hostname> + use<'a> {
+        let is_unsaid = self.policy().is_some_and(|policy| policy.allow_wildcards.is_none());
         self.wanted().filter(move |name| is_unsaid && name.is_wildcard())
     }
 
     /// Whether anybody is told what becomes of it.
     fn is_spoken_of(&self) -> bool {
-        self.terms.policy.is_some() || !self.added.is_empty()
+        self.is_added || self.policy().is_some()
     }
 
     /// The listener's owner, and its field that names a Secret.
     fn place(&self, secret: &Key) -> (ObjectRef, FieldPath) {
-        let named = self.terms.secrets.iter().flatten().find(|(key, _)| key == secret);
-        (self.seat.key.owner.clone(), named.map(|(_, field)| field.clone()).unwrap_or_default())
+        let terms = self.outlet.terms.as_ref();
+        let named = terms.and_then(|terms| terms.secrets.iter().flatten().find(|(key, _)| key == secret));
+        (self.outlet.seat.key.owner.clone(), named.map(|(_, field)| field.clone()).unwrap_or_default())
     }
 }
 
@@ -163,7 +203,7 @@ fn secrets(
 }
 
 /// What a route at a listener that ends TLS wants in certificates, and what is told of that.
-pub(super) fn pair(pair: &Pair<'_>, added: Few<Hostname>, judgement: &Judgement, rest: &mut Rest) {
+pub(super) fn pair<'a>(pair: &Pair<'a>, judgement: &Judgement, rest: &mut Option<Box<Rest>>) -> Few<&'a Hostname> {
     let obstacle = match judgement.for_certificates {
         true => pair.terms.obstacle.clone(),
         false => {
@@ -172,23 +212,23 @@ pub(super) fn pair(pair: &Pair<'_>, added: Few<Hostname>, judgement: &Judgement,
         }
     };
     if matches!(obstacle, Some((reason::NO_POLICY, _))) {
-        return;
+        return Few::None;
     }
-    rest.share(&pair.terms.diagnostics);
-    let secrets = match (&pair.terms.secrets, &obstacle) {
-        (Ok(secrets), _) => secrets,
+    if !pair.terms.diagnostics.is_empty() {
+        rest.get_or_insert_default().share(&pair.terms.diagnostics);
+    }
+    match (&pair.terms.secrets, obstacle) {
+        (Ok(_), None) => return pair.names(rest),
+        (Ok(secrets), Some((reason, message))) => pair.keep(secrets, reason, &message, rest.get_or_insert_default()),
         (Err(Some(reason)), None) => {
-            return pair.tell_all(HostnameState::Skipped(*reason), reason.row().summary, rest);
+            pair.tell_all(HostnameState::Skipped(*reason), reason.row().summary, rest.get_or_insert_default());
         }
-        (Err(_), _) => return,
-    };
-    match obstacle {
-        Some((reason, message)) => pair.keep(secrets, reason, &message, rest),
-        None => pair.wish(added, rest),
+        (Err(_), _) => {}
     }
+    Few::None
 }
 
-impl Pair<'_> {
+impl<'a> Pair<'a> {
     /// Names that are not known to be gone stay in their certificates.
     fn keep(&self, secrets: &[(Key, FieldPath)], reason: Reason, message: &str, rest: &mut Rest) {
         if !is_unknown(reason) {
@@ -208,21 +248,14 @@ impl Pair<'_> {
         self.tell_all(HostnameState::Pending(reason), message, rest);
     }
 
-    fn wish(&self, added: Few<Hostname>, rest: &mut Rest) {
-        let names = self.names(rest);
-        if !names.is_empty() {
-            let (seat, terms) = (self.outlet.seat.clone(), self.terms.clone());
-            rest.wishes.push(Wish { seat, terms, names, added });
-        }
-    }
-
     /// The names that may stand in a certificate.
-    fn names(&self, rest: &mut Rest) -> Few<Hostname> {
+    fn names(&self, rest: &mut Option<Box<Rest>>) -> Few<&'a Hostname> {
         let mut names = Few::None;
         for hostname in self.common.iter().map(|common| &common.hostname) {
             match self.objection(hostname) {
-                None => names.push(hostname.clone()),
+                None => names.push(hostname),
                 Some((reason, message)) => {
+                    let rest = rest.get_or_insert_default();
                     if reason == reason::WILDCARD_NOT_ALLOWED {
                         rest.diagnostics.push(cannot_cover(self, hostname, &message));
                     }
@@ -277,76 +310,157 @@ type Age<'a> = (i64, &'a Key);
 /// A certificate in the making.
 #[derive(Default)]
 struct Draft<'a> {
-    names: BTreeMap<&'a Hostname, Age<'a>>,
-    listeners: BTreeSet<&'a ListenerKey>,
-    routes: Vec<ObjectRef>,
+    /// Names, sorted, each once.
+    names: Vec<(&'a Hostname, Age<'a>)>,
+    /// Listeners that ask for any, each with its oldest route.
+    outlets: BTreeMap<ListenerId, (&'a Outlet, Age<'a>)>,
     policies: BTreeMap<Age<'a>, &'a Arc<TlsPolicy>>,
     /// Wildcards by the policy that allows them by saying nothing.
     unsaid: BTreeMap<&'a Key, BTreeSet<&'a Hostname>>,
 }
 
-/// Decides about a Secret. The wishes come by route and then by precedence of the listener, and all are about it.
-pub(crate) fn decide(limit: usize, secret: &Key, wishes: &[(&Route, &Wish)]) -> SecretDecision {
-    let mut draft = Draft::default();
-    wishes.iter().for_each(|(route, wish)| draft.add(route, wish));
-    let (names, dropped) = draft.chosen(limit);
+/// The names that a certificate gets, sorted, and those there is no room for.
+struct Chosen<'a> {
+    names: Vec<&'a Hostname>,
+    /// The first of those that are left out, sorted, and how many there are.
+    first_dropped: Vec<&'a Hostname>,
+    dropped: usize,
+}
+
+/// Decides about a Secret. The asks come by name, and all are about it.
+pub(crate) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>]) -> SecretDecision {
+    let draft = Draft::of(asks);
+    let Chosen { names, first_dropped, dropped } = Chosen::of(&draft.names, limit);
     let mut diagnostics = Vec::new();
-    if let (Some((_, first)), false) = (wishes.first(), dropped.is_empty()) {
-        diagnostics.push(left_out(first.place(secret), secret, limit, dropped.len(), dropped.iter().copied()));
+    if dropped > 0 {
+        // The listener that goes first among those of the first route says where the Secret is named.
+        let first = first_of(asks.iter()).map(|ask| ask.place(secret));
+        diagnostics.extend(first.map(|place| left_out(place, secret, limit, dropped, first_dropped.iter().copied())));
     }
     diagnostics.extend(issuers_differ(secret, draft.policies.values().copied()));
     let made = Made::of(&names);
     let mut told = Vec::new();
-    wishes.iter().for_each(|(route, wish)| made.speak(secret, route, wish, &mut diagnostics, &mut told));
+    asks.iter().for_each(|ask| made.speak(secret, ask, &mut diagnostics, &mut told));
     let (issuer, policy) = chosen_issuer(draft.policies.values().copied());
     let certificate = Certificate {
         secret: secret.clone(),
         dns_names: names.iter().map(|name| name.text().clone()).collect(),
-        listeners: draft.listeners.iter().map(|listener| (*listener).clone()).collect(),
-        routes: draft.routes.into_iter().map(|route| (route, ())).collect(),
+        listeners: draft.listeners(),
+        routes: routes(asks),
         issuer,
         policy,
     };
-    let notes = draft.unsaid.iter().map(|(policy, wildcards)| {
-        let made = wildcards.iter().filter(|wildcard| made.has(wildcard));
-        ((*policy).clone(), made.map(|wildcard| wildcard.text().clone()).collect::<Vec<_>>())
-    });
-    let notes = notes.filter(|(_, made)| !made.is_empty()).collect();
-    SecretDecision { certificate, diagnostics, told, notes }
+    SecretDecision { certificate, diagnostics, told, notes: draft.notes(&made) }
+}
+
+/// The ask of the first route at the listener that goes first.
+fn first_of<'b, 'a: 'b>(asks: impl Iterator<Item = &'b Ask<'a>>) -> Option<&'b Ask<'a>> {
+    let asks = asks.filter(|ask| !ask.is_added);
+    asks.min_by(|a, b| a.place.cmp(&b.place).then_with(|| a.outlet.seat.by_gateway(&b.outlet.seat)))
+}
+
+/// The routes behind asks, sorted.
+fn routes(asks: &[Ask<'_>]) -> Table<ObjectRef, ()> {
+    let mut routes: Vec<(u32, &Route)> =
+        asks.iter().filter(|ask| !ask.is_added).map(|ask| (ask.place, ask.route)).collect();
+    routes.sort_unstable_by_key(|(place, _)| *place);
+    routes.dedup_by_key(|(place, _)| *place);
+    routes.into_iter().map(|(_, route)| (route.object(), ())).collect()
 }
 
 impl<'a> Draft<'a> {
-    fn add(&mut self, route: &'a Route, wish: &'a Wish) {
-        let age = route.meta.seniority();
-        for name in wish.wanted() {
-            let known = self.names.entry(name).or_insert(age);
-            *known = age.min(*known);
+    fn of(asks: &[Ask<'a>]) -> Self {
+        let mut draft = Draft::default();
+        let mut last: Option<(&Outlet, Age<'_>)> = None;
+        for ask in asks.iter().filter(|ask| !ask.is_added) {
+            let age = ask.route.meta.seniority();
+            match draft.names.last_mut() {
+                Some((name, known)) if *name == ask.name => *known = age.min(*known),
+                _ => draft.names.push((ask.name, age)),
+            }
+            match &mut last {
+                Some((outlet, known)) if std::ptr::eq(*outlet, ask.outlet) => *known = age.min(*known),
+                _ => {
+                    draft.add_outlet(last.replace((ask.outlet, age)));
+                }
+            }
+            if ask.name.is_wildcard() {
+                draft.add_unsaid(ask.outlet, ask.name);
+            }
         }
-        self.listeners.insert(&wish.seat.key);
-        if self.routes.last().is_none_or(|last| last.key != route.meta.key || last.kind != route.kind.kind()) {
-            self.routes.push(route.object());
-        }
-        if let Some(policy) = &wish.terms.policy {
-            let age = policy.meta.seniority();
-            self.policies.insert(age, policy);
-            let mut unsaid = wish.unsaid().peekable();
-            if unsaid.peek().is_some() {
-                self.unsaid.entry(age.1).or_default().extend(unsaid);
+        draft.add_outlet(last);
+        draft.add_policies();
+        draft
+    }
+
+    fn add_outlet(&mut self, asked: Option<(&'a Outlet, Age<'a>)>) {
+        let Some((outlet, age)) = asked else { return };
+        let (_, known) = self.outlets.entry(outlet.id).or_insert((outlet, age));
+        *known = age.min(*known);
+    }
+
+    /// Adds what the listeners say: their policies, and their wildcards.
+    fn add_policies(&mut self) {
+        let outlets: Vec<(&Outlet, Age<'_>)> = self.outlets.values().copied().collect();
+        for (outlet, age) in outlets {
+            let Some(terms) = &outlet.terms else { continue };
+            if let Some(policy) = &terms.policy {
+                self.policies.insert(policy.meta.seniority(), policy);
+            }
+            if let Some(wildcard) = &terms.wildcard {
+                self.add_unsaid(outlet, wildcard);
+                match self.names.binary_search_by(|(name, _)| (*name).cmp(wildcard)) {
+                    Ok(place) => self.names[place].1 = age.min(self.names[place].1),
+                    Err(place) => self.names.insert(place, (wildcard, age)),
+                }
             }
         }
     }
 
-    /// The names that the certificate gets, sorted, and those there is no room for: the youngest.
-    fn chosen(&self, limit: usize) -> (Vec<&'a Hostname>, Vec<&'a Hostname>) {
-        let wildcards: Vec<&Hostname> = self.names.keys().copied().filter(|name| name.is_wildcard()).collect();
-        let is_needed = |name: &Hostname| !wildcards.iter().any(|wildcard| covers(wildcard, name));
-        let mut needed: Vec<_> = self.names.iter().filter(|(name, _)| is_needed(name)).collect();
-        needed.sort_by(|(name, age), (other, other_age)| age.cmp(other_age).then(name.cmp(other)));
-        let mut names: Vec<&Hostname> = needed.into_iter().map(|(name, _)| *name).collect();
-        let mut dropped = names.split_off(limit.min(names.len()));
-        names.sort();
-        dropped.sort();
-        (names, dropped)
+    fn add_unsaid(&mut self, outlet: &'a Outlet, wildcard: &'a Hostname) {
+        let policy = outlet.terms.as_ref().and_then(|terms| terms.policy.as_ref());
+        if let Some(policy) = policy.filter(|policy| policy.allow_wildcards.is_none()) {
+            self.unsaid.entry(&policy.meta.key).or_default().insert(wildcard);
+        }
+    }
+
+    fn listeners(&self) -> Vec<ListenerKey> {
+        let mut listeners: Vec<ListenerKey> =
+            self.outlets.values().map(|(outlet, _)| outlet.seat.key.clone()).collect();
+        listeners.sort();
+        listeners.dedup();
+        listeners
+    }
+
+    fn notes(&self, made: &Made<'_>) -> Vec<(Key, Vec<Str>)> {
+        let notes = self.unsaid.iter().map(|(policy, wildcards)| {
+            let made = wildcards.iter().filter(|wildcard| made.has(wildcard));
+            ((*policy).clone(), made.map(|wildcard| wildcard.text().clone()).collect::<Vec<_>>())
+        });
+        notes.filter(|(_, made)| !made.is_empty()).collect()
+    }
+}
+
+impl<'a> Chosen<'a> {
+    /// Takes the names that no wildcard among them covers, and where there are too many, those that are asked for longest.
+    fn of(names: &[(&'a Hostname, Age<'a>)], limit: usize) -> Self {
+        let wildcards: Vec<&Hostname> = names.iter().map(|(name, _)| *name).filter(|name| name.is_wildcard()).collect();
+        let is_needed = |name: &Hostname| !is_covered(&wildcards, name);
+        let mut oldest: BinaryHeap<(Age<'a>, usize)> = BinaryHeap::new();
+        let mut needed = 0;
+        for (place, (name, age)) in names.iter().enumerate() {
+            if is_needed(name) {
+                needed += 1;
+                take_older(&mut oldest, limit, (*age, place));
+            }
+        }
+        let mut places: Vec<usize> = oldest.into_iter().map(|(_, place)| place).collect();
+        places.sort_unstable();
+        let is_dropped = |place: &usize| places.binary_search(place).is_err() && is_needed(names[*place].0);
+        let all = 0..if needed > places.len() { names.len() } else { 0 };
+        let first_dropped = all.filter(is_dropped).take(SHOWN).map(|place| names[place].0).collect();
+        let dropped = needed - places.len();
+        Chosen { names: places.iter().map(|place| names[*place].0).collect(), first_dropped, dropped }
     }
 }
 
@@ -366,33 +480,29 @@ impl<'a> Made<'a> {
     }
 
     fn serves(&self, name: &Hostname) -> bool {
-        self.has(name) || self.wildcards.iter().any(|wildcard| covers(wildcard, name))
+        self.has(name) || is_covered(&self.wildcards, name)
     }
 
-    /// Tells what became of a wish.
-    fn speak(
-        &self,
-        secret: &Key,
-        route: &Route,
-        wish: &Wish,
-        diagnostics: &mut Vec<Diagnostic>,
-        all_told: &mut Vec<Told>,
-    ) {
-        let unserved = wish.added.iter().filter(|name| !self.serves(name));
-        diagnostics.extend(unserved.map(|name| added_uncovered(name, &wish.seat.key, route, secret)));
-        let Some(policy) = &wish.terms.policy else { return };
-        let granted = wish.names.iter().map(|name| granted(name, wish, route, self.serves(name)));
-        all_told.extend(granted.map(|report| told(Kind::TlsPolicy, &policy.meta.key, report)));
+    /// Tells what became of an ask.
+    fn speak(&self, secret: &Key, ask: &Ask<'_>, diagnostics: &mut Vec<Diagnostic>, all_told: &mut Vec<Told>) {
+        if ask.is_added {
+            let is_served = self.serves(ask.name);
+            return diagnostics.extend((!is_served).then(|| added_uncovered(ask, secret)));
+        }
+        if let Some(policy) = ask.policy() {
+            let report = granted(ask, self.serves(ask.name));
+            all_told.push(told(Kind::TlsPolicy, &policy.meta.key, report));
+        }
     }
 }
 
-/// What became of one name of a wish.
-fn granted(hostname: &Hostname, wish: &Wish, route: &Route, is_served: bool) -> HostnameReport {
+/// What became of one name.
+fn granted(ask: &Ask<'_>, is_served: bool) -> HostnameReport {
     let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
     HostnameReport {
-        hostname: hostname.text().clone(),
-        listener: wish.seat.key.clone(),
-        route: route.object(),
+        hostname: ask.name.text().clone(),
+        listener: ask.outlet.seat.key.clone(),
+        route: ask.route.object(),
         state: if is_served { HostnameState::Served } else { skipped },
         message: String::new(),
     }
@@ -429,9 +539,25 @@ fn issuers_differ<'a>(secret: &Key, mut policies: impl Iterator<Item = &'a Arc<T
     differ.collect()
 }
 
-/// Whether a wildcard in a certificate stands for another name of it.
-fn covers(wildcard: &Hostname, name: &Hostname) -> bool {
-    wildcard.is_wildcard() && name.is_precise() && wildcard.covers_in_certificate(name.as_str())
+/// Keeps the oldest names, so many of them at most.
+fn take_older<'a>(oldest: &mut BinaryHeap<(Age<'a>, usize)>, limit: usize, name: (Age<'a>, usize)) {
+    if oldest.len() < limit {
+        return oldest.push(name);
+    }
+    if oldest.peek().is_some_and(|youngest| name < *youngest) {
+        oldest.pop();
+        oldest.push(name);
+    }
+}
+
+/// Whether one of the wildcards, which are sorted, stands for a name in a certificate.
+fn is_covered(wildcards: &[&Hostname], name: &Hostname) -> bool {
+    if wildcards.is_empty() || !name.is_precise() {
+        return false;
+    }
+    let Some((label, base)) = name.as_str().split_once('.') else { return false };
+    let place = wildcards.binary_search_by(|wildcard| wildcard.wildcard_base().unwrap_or_default().cmp(base));
+    !label.is_empty() && place.is_ok()
 }
 
 fn is_secret(reference: &Reference) -> bool {
@@ -456,12 +582,13 @@ fn cannot_cover(pair: &Pair<'_>, hostname: &Hostname, because: &str) -> Diagnost
     Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &pair.route.object(), field, message)
 }
 
-fn added_uncovered(hostname: &Hostname, listener: &ListenerKey, route: &Route, secret: &Key) -> Diagnostic {
+fn added_uncovered(ask: &Ask<'_>, secret: &Key) -> Diagnostic {
+    let (hostname, listener) = (ask.name, &ask.outlet.seat.key);
     let message = format!(
         "`{hostname}` is not in the certificate of Secret {secret}: {listener} and the route have it not in common by their hostnames"
     );
     let field = FieldPath::of("spec.hostnames");
-    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &route.object(), field, message)
+    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &ask.route.object(), field, message)
 }
 
 /// What is told of wildcards that a policy allows by saying nothing (D1).

@@ -6,15 +6,14 @@
 use std::sync::Arc;
 
 use super::addresses::{self, Resolved, Targets};
-use super::certificates::{self, Wish, Wishes};
+use super::certificates::{self, Ask, Wish, Wishes};
 use super::names::{self, Asked, Name};
-use super::outlets::{Outlet, Outlets, Seat};
+use super::outlets::{Outlet, Outlets};
 use super::selection;
 use super::verdicts::{self, Judgement};
 use super::why::{self, Obstacle};
 use super::{Base, Told};
 use crate::desired::annotations::{Annotations, RouteAnnotations};
-use crate::desired::hostnames::Origin;
 use crate::desired::targets::Strategy;
 use crate::desired::{KeptName, NameSource, PassedOver, Withheld};
 use crate::diagnostic::Diagnostic;
@@ -52,13 +51,15 @@ pub(crate) struct NameClaims {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// Where.
-    pub(super) seat: Arc<Seat>,
-    /// What the name is to be answered with.
-    pub(super) targets: Arc<Targets>,
+    pub(super) outlet: Arc<Outlet>,
+    /// What the name is to be answered with, where that is not what the listener usually says.
+    targets: Option<Arc<Targets>>,
     /// Where the name comes from.
     pub(super) source: NameSource,
     /// Whether the listener's wildcard may stand for the name.
     pub(super) is_coverable: bool,
+    /// Whether the name is also to be in the certificates of the listener.
+    pub(super) is_certified: bool,
 }
 
 /// What a route's annotations ask for, beside targets.
@@ -82,7 +83,7 @@ pub(crate) struct Rest {
     pub(crate) shared: Vec<Arc<Vec<Diagnostic>>>,
     /// What policies are told.
     pub(crate) told: Vec<Told>,
-    /// Names that it wants in certificates.
+    /// Names that it wants in certificates without having claims on them, and those that it has not in common.
     pub(crate) wishes: Vec<Wish>,
     /// Names that certificates are not to lose.
     pub(crate) kept: Vec<KeptName>,
@@ -99,11 +100,40 @@ impl Contribution {
         self.rest().is_some_and(|rest| !rest.withheld.is_empty())
     }
 
-    /// What it wishes for one Secret; nothing where it has no wish for it.
+    /// The names that it wants in certificates. `place` is where the route stands among all.
+    fn asks(&self, place: u32) -> impl Iterator<Item = Ask<'_>> {
+        let claimed = self.names.iter().flat_map(move |wanted| self.certified(wanted, place));
+        claimed.chain(self.wished(place))
+    }
+
+    /// The same, of one name that it has claims on.
+    pub(super) fn certified<'a>(&'a self, wanted: &'a NameClaims, place: u32) -> impl Iterator<Item = Ask<'a>> {
+        let certified = wanted.claims.iter().filter(|claim| claim.is_certified);
+        certified.map(move |claim| Ask::new(place, &self.route, &claim.outlet, &wanted.name))
+    }
+
+    /// The same, of names that it has no claims on.
+    pub(super) fn wished(&self, place: u32) -> impl Iterator<Item = Ask<'_>> {
+        let wishes = self.rest().into_iter().flat_map(|rest| &rest.wishes);
+        wishes.flat_map(move |wish| wish.asks(place, &self.route))
+    }
+
+    /// Whether there are any of those.
+    pub(super) fn has_wishes(&self) -> bool {
+        self.rest().is_some_and(|rest| !rest.wishes.is_empty())
+    }
+
+    /// What it asks for in one Secret; nothing where it asks for nothing.
     pub(crate) fn wishes_for(&self, secret: &Key) -> Option<Wishes<'_>> {
-        let all = self.rest()?.wishes.iter();
-        let wishes: Vec<&Wish> = all.filter(|wish| wish.secrets().any(|key| key == secret)).collect();
-        (!wishes.is_empty()).then_some((&self.route, wishes))
+        let asks: Vec<Ask<'_>> = self.asks(0).filter(|ask| ask.is_about(secret)).collect();
+        (!asks.is_empty()).then_some((&self.route, asks))
+    }
+
+    /// The Secrets in which it wants any; one may come several times.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Key> {
+        let claims = self.names.iter().flat_map(|wanted| &wanted.claims).filter(|claim| claim.is_certified);
+        let wishes = self.rest().into_iter().flat_map(|rest| &rest.wishes);
+        claims.map(|claim| &claim.outlet).chain(wishes.map(|wish| &wish.outlet)).flat_map(|outlet| outlet.secrets())
     }
 
     pub(super) fn ttl(&self) -> Option<u32> {
@@ -119,6 +149,14 @@ impl Contribution {
     }
 }
 
+impl Claim {
+    /// What the name is to be answered with.
+    pub(super) fn targets(&self) -> &Arc<Targets> {
+        // Without targets of its own a claim is only made where the listener has some.
+        self.targets.as_ref().or(self.outlet.usual_targets()).expect("the targets of a claim")
+    }
+}
+
 impl AskedFor {
     fn of(told: &RouteAnnotations) -> Option<Box<Self>> {
         let (ttl, set_identifier) = (told.ttl, told.set_identifier.clone());
@@ -127,11 +165,22 @@ impl AskedFor {
     }
 }
 
+/// What was asked for the routes before, and is likely to be asked again.
+#[derive(Default)]
+pub(crate) struct Memo {
+    spoken: verdicts::Spoken,
+}
+
 /// Walks one route.
 pub(crate) fn of_route(base: Base<'_>, outlets: &Outlets, state: &RouteState) -> Contribution {
+    of_next_route(base, outlets, state, &mut Memo::default())
+}
+
+/// Walks one of many routes.
+pub(super) fn of_next_route(base: Base<'_>, outlets: &Outlets, state: &RouteState, memo: &mut Memo) -> Contribution {
     let route = &state.route;
     let annotations = Annotations::of(&route.meta, &base.settings.annotation_prefixes);
-    let mut walker = Walker { base, outlets, state, names: Few::None, rest: None };
+    let mut walker = Walker { base, outlets, state, memo, names: Few::None, rest: None };
     if let Some(because) = selection::route_refusal(base.settings, route, &annotations) {
         walker.rest().passed_over = Some(PassedOver { object: route.object(), because });
         return walker.finish(None);
@@ -152,17 +201,18 @@ pub(crate) fn of_route(base: Base<'_>, outlets: &Outlets, state: &RouteState) ->
     walker.finish(AskedFor::of(&told))
 }
 
-struct Walker<'a> {
+struct Walker<'a, 'm> {
     base: Base<'a>,
     outlets: &'a Outlets,
     state: &'a RouteState,
+    memo: &'m mut Memo,
     names: Few<NameClaims>,
     rest: Option<Box<Rest>>,
 }
 
 /// A listener that the route attaches to, with each parentRef that leads there and what they have in common.
 struct Door<'a> {
-    listener: &'a ListenerState,
+    id: ListenerId,
     ways: Few<(usize, &'a [Intersection])>,
 }
 
@@ -170,11 +220,11 @@ struct Door<'a> {
 struct Post<'p> {
     told: &'p RouteAnnotations,
     listener: &'p ListenerState,
-    outlet: &'p Outlet,
+    outlet: &'p Arc<Outlet>,
 }
 
-impl<'a> Walker<'a> {
-    fn walk(&mut self, told: &RouteAnnotations, asked: &[Asked]) {
+impl<'a> Walker<'a, '_> {
+    fn walk(&mut self, told: &RouteAnnotations, asked: &[Asked<'_>]) {
         let mut is_answered: Few<bool> = asked.iter().map(|_| false).collect();
         for door in &doors(self.base, self.state) {
             self.door(told, asked, door, is_answered.as_mut_slice());
@@ -196,31 +246,48 @@ impl<'a> Walker<'a> {
     }
 
     /// A listener that the route attaches to.
-    fn door(&mut self, told: &RouteAnnotations, asked: &[Asked], door: &Door<'a>, is_answered: &mut [bool]) {
-        let listener = door.listener;
-        let outlet = self.outlets.at(listener.id);
+    fn door(&mut self, told: &RouteAnnotations, asked: &[Asked<'_>], door: &Door<'a>, is_answered: &mut [bool]) {
+        let (listener, outlet) = (self.base.topology.listener(door.id), self.outlets.at(door.id));
         if listener.gateway.is_none() || outlet.left_out.is_some() {
             return;
         }
         let Some((judgement, common)) = self.judged(outlet, &door.ways) else { return };
-        for (one, is_answered) in asked.iter().zip(is_answered) {
-            *is_answered |= one.at(&listener.hostname).is_some();
-        }
+        let names = names::at_listener(asked, &listener.hostname, is_answered);
         let post = Post { told, listener, outlet };
-        let mut added = Few::None;
-        for name in &names::at_listener(asked, &listener.hostname) {
-            if name.wanted.source() != NameSource::Intersected {
-                added.push(name.hostname.clone());
-            }
+        let wished = self.wished(door.id, common, &judgement);
+        for name in &names {
             match self.claim(&post, name, &judgement) {
-                Ok(claim) => self.add(&name.hostname, claim),
+                Ok(claim) => self.add(name.hostname, Claim { is_certified: wished.contains(&name.hostname), ..claim }),
                 Err(obstacle) => self.withhold(&post, name, obstacle),
             }
         }
-        if let Some(terms) = &outlet.terms {
-            let pair =
-                certificates::Pair { base: self.base, route: &self.state.route, listener, outlet, terms, common };
-            certificates::pair(&pair, added, &judgement, self.rest());
+        if !wished.is_empty() {
+            self.wish(outlet, &wished, &names);
+        }
+    }
+
+    /// The names that are to be in the certificates of a listener.
+    fn wished(&mut self, id: ListenerId, common: &'a [Intersection], judgement: &Judgement) -> Few<&'a Hostname> {
+        let Some(terms) = &self.outlets.at(id).terms else { return Few::None };
+        let (base, route) = (self.base, &self.state.route);
+        let pair = certificates::Pair { base, route, listener: base.topology.listener(id), terms, common };
+        certificates::pair(&pair, judgement, &mut self.rest)
+    }
+
+    /// Notes the names that are to be in certificates and on which there are no claims, and those that a route and a listener
+    /// have not in common by their hostnames.
+    fn wish(&mut self, outlet: &Arc<Outlet>, wished: &[&Hostname], names: &[Name<'_>]) {
+        let is_here = |claim: &Claim| Arc::ptr_eq(&claim.outlet, outlet);
+        let is_claimed = |name: &Hostname| {
+            let known = self.names.iter().find(|known| known.name == *name);
+            known.and_then(|known| known.claims.last()).is_some_and(is_here)
+        };
+        let unclaimed: Few<Hostname> =
+            wished.iter().filter(|name| !is_claimed(name)).map(|name| (*name).clone()).collect();
+        let added = names.iter().filter(|name| name.asked.source() != NameSource::Intersected);
+        let added: Few<Hostname> = added.map(|name| name.hostname.clone()).collect();
+        if !(unclaimed.is_empty() && added.is_empty()) {
+            self.rest().wishes.push(Wish { outlet: outlet.clone(), names: unclaimed, added });
         }
     }
 
@@ -232,10 +299,14 @@ impl<'a> Walker<'a> {
     }
 
     /// The most favourable judgement among the parentRefs that lead to a listener.
-    fn judged(&self, outlet: &Outlet, ways: &[(usize, &'a [Intersection])]) -> Option<(Judgement, &'a [Intersection])> {
-        let route = &self.state.route;
+    fn judged(
+        &mut self,
+        outlet: &Outlet,
+        ways: &[(usize, &'a [Intersection])],
+    ) -> Option<(Judgement, &'a [Intersection])> {
+        let (base, route, spoken) = (self.base, &self.state.route, &mut self.memo.spoken);
         let mut judged =
-            ways.iter().map(|(parent, names)| (verdicts::judge(self.base, outlet, route, *parent), *names));
+            ways.iter().map(|(parent, names)| (verdicts::judge(base, outlet, route, *parent, spoken), *names));
         let first = judged.next()?;
         if first.0.obstacle.is_none() {
             return Some(first);
@@ -253,20 +324,21 @@ impl<'a> Walker<'a> {
         self.name_gate(post, name)?;
         let targets = self.targets(post)?;
         Ok(Claim {
-            seat: post.outlet.seat.clone(),
-            source: name.wanted.source(),
-            is_coverable: self.is_coverable(post, &name.hostname, &targets),
+            outlet: post.outlet.clone(),
+            is_coverable: self.is_coverable(post, name.hostname, targets.as_ref()),
             targets,
+            source: name.asked.source(),
+            is_certified: false,
         })
     }
 
     fn name_gate(&self, post: &Post<'_>, name: &Name<'_>) -> Result<(), Obstacle> {
-        let (route, hostname, listener) = (&self.state.route, &name.hostname, post.listener);
+        let (route, hostname, listener) = (&self.state.route, name.hostname, post.listener);
         let refused = |reason, message| {
-            let is_silent = name.wanted.origin == Origin::Listener && !route.kind.has_hostnames();
+            let is_silent = name.asked.is_the_listeners() && !route.kind.has_hostnames();
             let (object, field) = match is_silent {
                 true => (listener.owner.object(), listener_field(listener, "hostname")),
-                false => (route.object(), name.wanted.field()),
+                false => (route.object(), name.asked.field()),
             };
             Err(Obstacle { reason, message, object, field })
         };
@@ -286,31 +358,34 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// The targets by annotations, else the addresses of the Gateway.
-    fn targets(&mut self, post: &Post<'_>) -> Result<Arc<Targets>, Obstacle> {
+    /// The targets by annotations, else the addresses of the Gateway; none where they are what the listener usually says.
+    fn targets(&mut self, post: &Post<'_>) -> Result<Option<Arc<Targets>>, Obstacle> {
         let (told, outlet) = (post.told, post.outlet);
-        if told.targets.is_empty() {
-            return match told.strategy {
-                Strategy::RouteOnly => self.resolved(outlet.addresses.as_ref()),
-                _ => self.resolved(outlet.usual.as_ref()),
-            };
+        if told.targets.is_empty() && told.strategy != Strategy::RouteOnly {
+            self.resolved(outlet.usual.as_ref())?;
+            return Ok(None);
         }
         let own: Vec<Str> = told.targets.iter().filter(|target| !target.is_empty()).cloned().collect();
-        let chosen = told.strategy.choose(&own, &outlet.targets);
-        if chosen.is_empty() {
-            return self.resolved(outlet.addresses.as_ref());
-        }
-        let is_own = chosen.iter().any(|target| own.contains(target));
-        let (place, key) = match is_own {
-            true => (self.state.route.object(), told.target_key.as_ref()),
-            false => (outlet.teller.clone(), outlet.target_key.as_ref()),
+        let chosen = match told.targets.is_empty() {
+            true => Default::default(),
+            false => told.strategy.choose(&own, &outlet.targets),
         };
-        let resolved = addresses::of_annotations(&chosen, outlet.policy.as_deref(), &place, key);
-        self.resolved(Some(&Arc::new(resolved)))
+        let targets = if chosen.is_empty() {
+            self.resolved(outlet.addresses.as_ref())?.clone()
+        } else {
+            let is_own = chosen.iter().any(|target| own.contains(target));
+            let (place, key) = match is_own {
+                true => (self.state.route.object(), told.target_key.as_ref()),
+                false => (outlet.teller.clone(), outlet.target_key.as_ref()),
+            };
+            let resolved = addresses::of_annotations(&chosen, outlet.policy.as_deref(), &place, key);
+            self.resolved(Some(&Arc::new(resolved)))?.clone()
+        };
+        Ok(Some(targets).filter(|targets| outlet.usual_targets() != Some(targets)))
     }
 
     /// Targets, and a note of what is odd about them.
-    fn resolved(&mut self, resolved: Option<&Arc<Resolved>>) -> Result<Arc<Targets>, Obstacle> {
+    fn resolved<'r>(&mut self, resolved: Option<&'r Arc<Resolved>>) -> Result<&'r Arc<Targets>, Obstacle> {
         // An outlet of a Gateway has addresses or says why not; others do not get this far.
         let Some(resolved) = resolved else {
             let object = self.state.route.object();
@@ -321,11 +396,12 @@ impl<'a> Walker<'a> {
         if !resolved.diagnostics.is_empty() {
             self.rest().share(&resolved.diagnostics);
         }
-        resolved.targets.clone()
+        resolved.targets.as_ref().map_err(Obstacle::clone)
     }
 
-    /// Whether the listener's wildcard may stand for a name: the answer has to be the same.
-    fn is_coverable(&mut self, post: &Post<'_>, name: &Hostname, targets: &Arc<Targets>) -> bool {
+    /// Whether the listener's wildcard may stand for a name: the answer has to be the same. Only targets that are not the
+    /// usual ones are given.
+    fn is_coverable(&mut self, post: &Post<'_>, name: &Hostname, targets: Option<&Arc<Targets>>) -> bool {
         let (told, outlet) = (post.told, post.outlet);
         let Some(wildcard) = outlet.seat.wildcard.as_ref().filter(|wildcard| *wildcard != name) else { return false };
         let is_plain = told.set_identifier.is_none() && told.properties.is_empty();
@@ -333,8 +409,7 @@ impl<'a> Walker<'a> {
         if !(is_plain && is_usual && wildcard.is_wildcard()) {
             return false;
         }
-        let usual = self.resolved(outlet.usual.as_ref());
-        usual.is_ok_and(|usual| usual == *targets)
+        self.resolved(outlet.usual.as_ref()).is_ok() && targets.is_none()
     }
 
     fn withhold(&mut self, post: &Post<'_>, name: &Name<'_>, obstacle: Obstacle) {
@@ -366,17 +441,12 @@ fn doors<'a>(base: Base<'a>, state: &'a RouteState) -> Few<Door<'a>> {
     for (parent, attached) in state.parents.iter().map(|parent| &parent.attached).enumerate() {
         for attachment in attached {
             let (id, way) = (attachment.listener, (parent, &*attachment.names));
-            let known = |door: &&mut Door<'a>| is_same(door.listener, id);
-            match doors.as_mut_slice().iter_mut().find(known) {
+            match doors.as_mut_slice().iter_mut().find(|door| door.id == id) {
                 Some(door) => door.ways.push(way),
-                None => doors.push(Door { listener: base.topology.listener(id), ways: Few::One(way) }),
+                None => doors.push(Door { id, ways: Few::One(way) }),
             }
         }
     }
-    doors.as_mut_slice().sort_by(|a, b| a.listener.by_precedence(b.listener));
+    doors.as_mut_slice().sort_by(|a, b| base.topology.by_precedence(a.id, b.id));
     doors
-}
-
-fn is_same(listener: &ListenerState, id: ListenerId) -> bool {
-    listener.id == id
 }

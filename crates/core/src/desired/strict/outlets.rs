@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::addresses::{self, Resolved};
+use super::addresses::{self, Resolved, Targets};
 use super::certificates::{self, Terms};
 use super::selection::{Selected, gateway_object};
 use super::verdicts::{self, Opinion};
@@ -26,8 +26,10 @@ use crate::topology::{
 /// What a listener decides for every route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Outlet {
-    /// Which listener, and its place among others.
-    pub(super) seat: Arc<Seat>,
+    /// Which listener.
+    pub(super) id: ListenerId,
+    /// Its name, and its place among others.
+    pub(super) seat: Seat,
     /// The Gateway or ListenerSet that the settings leave out, and why.
     pub(super) left_out: Option<(ObjectRef, String)>,
     /// Why it carries nothing by our own judgement, if so.
@@ -63,6 +65,8 @@ pub(crate) struct Outlet {
 pub(crate) struct Seat {
     /// Its name.
     pub(super) key: ListenerKey,
+    /// The same as a list, which records of one listener share.
+    pub(super) alone: List<ListenerKey>,
     /// Age and name of the policy that governs.
     pub(super) policy: Option<(i64, Key)>,
     /// Age and name of its Gateway; the name is empty where there is none.
@@ -77,6 +81,18 @@ pub(crate) struct Seat {
     pub(super) wildcard: Option<Hostname>,
 }
 
+impl Outlet {
+    /// What a route without targets of its own is answered with, where it can be.
+    pub(super) fn usual_targets(&self) -> Option<&Arc<Targets>> {
+        self.usual.as_ref()?.targets.as_ref().ok()
+    }
+
+    /// The Secrets whose certificates are to have the names of routes at this listener, sorted.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
+        self.terms.iter().flat_map(|terms| terms.secrets())
+    }
+}
+
 impl Seat {
     /// The order of claims by policy: those under one first, by its age.
     pub(super) fn by_policy(&self, other: &Seat) -> Ordering {
@@ -86,6 +102,11 @@ impl Seat {
     /// The order of listeners of one Gateway.
     pub(super) fn by_precedence(&self, other: &Seat) -> Ordering {
         self.set.cmp(&other.set).then(self.index.cmp(&other.index))
+    }
+
+    /// The order of listeners of all Gateways.
+    pub(super) fn by_gateway(&self, other: &Seat) -> Ordering {
+        self.gateway.1.cmp(&other.gateway.1).then_with(|| self.by_precedence(other))
     }
 
     /// The Gateway.
@@ -138,8 +159,13 @@ impl Outlets {
         self.0.get(hall as usize).cloned()
     }
 
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<Outlet>> {
+        self.0.iter().flat_map(|hall| hall.slots.iter().flatten())
+    }
+
     /// That of one listener.
-    pub(super) fn at(&self, id: ListenerId) -> &Outlet {
+    pub(super) fn at(&self, id: ListenerId) -> &Arc<Outlet> {
         // Outlets are made for every listener of a topology.
         self.0[id.hall as usize].at(id.slot).expect("the outlet of a listener of this topology")
     }
@@ -219,6 +245,7 @@ impl Maker<'_> {
     fn outlet(&mut self, listener: &ListenerState) -> Outlet {
         let Context { base, policies } = self.context;
         let gateway = verdicts::gateway_of(base.topology, listener);
+        let spoken = verdicts::status_index(listener);
         let policy = policies.dns.governing(listener.id);
         let addresses = gateway.map(|gateway| self.addresses(&gateway.gateway, policy.map(|policy| &**policy)));
         let (teller, target_key, targets) = self.told(listener, gateway);
@@ -230,13 +257,14 @@ impl Maker<'_> {
             }
         };
         Outlet {
-            seat: Arc::new(seat(base, listener, gateway, policy.map(|policy| &**policy))),
+            id: listener.id,
+            seat: seat(base, listener, gateway, policy.map(|policy| &**policy)),
             left_out: self.left_out(listener, gateway),
             computed: verdicts::computed(base, listener),
-            opinion: verdicts::of_listener_side(listener, gateway),
+            opinion: verdicts::of_listener_side(listener, spoken, gateway),
             speaks: gateway.is_some_and(|state| !state.gateway.status.conditions.is_empty()),
             controller: gateway.and_then(controller),
-            waits_for_secret: verdicts::waits_for_secret(listener),
+            waits_for_secret: verdicts::waits_for_secret(listener, spoken),
             policy: policy.cloned(),
             ungoverned: ungoverned(self.context, listener, policy.is_some()),
             teller,
@@ -298,8 +326,10 @@ fn seat(base: Base<'_>, listener: &ListenerState, gateway: Option<&GatewayState>
         let (created, key) = meta.seniority();
         (created, key.clone())
     };
+    let key = listener.key();
     Seat {
-        key: listener.key(),
+        alone: [key.clone()].into(),
+        key,
         policy: policy.map(|policy| age(&policy.meta)),
         gateway: gateway.map_or_else(|| (0, Key::new("", "")), |state| age(&state.gateway.meta)),
         set: match &listener.owner {

@@ -5,22 +5,24 @@
 //! want the wildcard itself. A name that a listener's wildcard answers for by RFC 4592, with the very same
 //! records, needs none of its own; every other name has its own (D13).
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::addresses::Targets;
 use super::claims::{Claim, Contribution};
+use super::outlets::Seat;
 use super::why::Obstacle;
 use super::{Told, told};
 use crate::desired::{NameSource, Record, Withheld};
 use crate::diagnostic::FieldPath;
 use crate::few::Few;
-use crate::model::{Kind, ObjectRef, Str};
+use crate::model::{Kind, List, ObjectRef, Str};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState};
 use crate::reason::{self, Reason};
-use crate::topology::ListenerKey;
+use crate::topology::{ListenerId, ListenerKey};
 
 /// What became of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +51,14 @@ struct RecordSet {
     ttl: Option<u32>,
     properties: Vec<(Str, Str)>,
     routes: Few<ObjectRef>,
-    listeners: Few<ListenerKey>,
+    listeners: List<ListenerKey>,
+}
+
+/// Lists of listeners that several names have, each made once. Only asked, never walked.
+#[derive(Default)]
+pub(super) struct Memo {
+    asked: Vec<ListenerId>,
+    known: HashMap<Box<[ListenerId]>, List<ListenerKey>>,
 }
 
 /// A claim on a name, by the route that has it.
@@ -77,7 +86,7 @@ impl<'a> Bid<'a> {
                 if is_own {
                     into.push(Bid { contribution, claim, is_stand_in: false });
                 }
-                if claim.is_coverable && claim.seat.wildcard.as_ref() == Some(name) {
+                if claim.is_coverable && claim.outlet.seat.wildcard.as_ref() == Some(name) {
                     into.push(Bid { contribution, claim, is_stand_in: true });
                 }
             }
@@ -85,7 +94,7 @@ impl<'a> Bid<'a> {
     }
 
     fn targets(&self) -> &'a Arc<Targets> {
-        &self.claim.targets
+        self.claim.targets()
     }
 
     fn source(&self) -> NameSource {
@@ -93,44 +102,56 @@ impl<'a> Bid<'a> {
     }
 
     fn gateway(&self) -> ObjectRef {
-        self.claim.seat.gateway_object()
+        self.seat().gateway_object()
+    }
+
+    fn seat(&self) -> &'a Seat {
+        &self.claim.outlet.seat
     }
 
     /// The order of claims on one name: those under a policy, by its age; then the Gateway's, then the route's.
     fn rank(&self, other: &Self) -> Ordering {
-        let ((seat, route), (theirs, their_route)) = (self.parts(), other.parts());
+        let (seat, theirs) = (self.seat(), other.seat());
         self.is_stand_in
             .cmp(&other.is_stand_in)
             .then_with(|| seat.by_policy(theirs))
             .then_with(|| seat.gateway.cmp(&theirs.gateway))
-            .then_with(|| route.meta.seniority().cmp(&their_route.meta.seniority()))
-            .then_with(|| route.kind.kind().cmp(&their_route.kind.kind()))
+            .then_with(|| by_route(self.contribution, other.contribution))
             .then_with(|| seat.by_precedence(theirs))
             .then_with(|| self.claim.source.cmp(&other.claim.source))
     }
+}
 
-    fn parts(&self) -> (&'a super::outlets::Seat, &'a crate::model::Route) {
-        (&self.claim.seat, &self.contribution.route)
+fn by_route(a: &Contribution, b: &Contribution) -> Ordering {
+    if std::ptr::eq(a, b) {
+        return Ordering::Equal;
     }
+    let (a, b) = (&a.route, &b.route);
+    a.meta.seniority().cmp(&b.meta.seniority()).then_with(|| a.kind.kind().cmp(&b.kind.kind()))
 }
 
 /// The names that a route has claims on, its own and the wildcards that are to stand for them; a name may come twice.
 pub(crate) fn names_of(contribution: &Contribution) -> impl Iterator<Item = &Hostname> {
     contribution.names.iter().flat_map(|wanted| {
         let stand_ins = wanted.claims.iter().filter(|claim| claim.is_coverable);
-        std::iter::once(&wanted.name).chain(stand_ins.filter_map(|claim| claim.seat.wildcard.as_ref()))
+        std::iter::once(&wanted.name).chain(stand_ins.filter_map(|claim| claim.outlet.seat.wildcard.as_ref()))
     })
 }
 
 /// Decides about a name.
 pub(crate) fn decide(name: &Hostname, bids: &mut [Bid<'_>]) -> Decision {
-    if bids.len() > 1 {
+    decide_next(name, bids, &mut Memo::default())
+}
+
+/// Decides about one of many names.
+pub(super) fn decide_next(name: &Hostname, bids: &mut [Bid<'_>], memo: &mut Memo) -> Decision {
+    if !bids.is_sorted_by(|a, b| a.rank(b).is_le()) {
         bids.sort_by(Bid::rank);
     }
     let wishes = bids.partition_point(|bid| !bid.is_stand_in);
     let (wishes, stand_ins) = bids.split_at(wishes);
     let (winners, losses) = contest(wishes);
-    let mut decision = hold(&winners, stand_ins);
+    let mut decision = hold(&winners, stand_ins, memo);
     let mut rest = Rest::default();
     for bid in &*winners {
         rest.told.extend(served(name, bid));
@@ -141,14 +162,14 @@ pub(crate) fn decide(name: &Hostname, bids: &mut [Bid<'_>]) -> Decision {
 }
 
 /// Tells the claims that can share a name from those that cannot; they come in order.
-fn contest<'a>(bids: &[Bid<'a>]) -> (Few<Bid<'a>>, Vec<Loss<'a>>) {
+fn contest<'b, 'a>(bids: &'b [Bid<'a>]) -> (Cow<'b, [Bid<'a>]>, Vec<Loss<'a>>) {
     if bids.iter().all(|bid| !bid.targets().is_name()) {
-        return (bids.iter().copied().collect(), Vec::new());
+        return (Cow::Borrowed(bids), Vec::new());
     }
-    let Some(first) = bids.first().copied() else { return (Few::None, Vec::new()) };
+    let Some(first) = bids.first().copied() else { return (Cow::Borrowed(bids), Vec::new()) };
     let is_name = first.targets().is_name();
     let mut names: BTreeMap<Option<&Str>, Bid<'a>> = BTreeMap::new();
-    let (mut winners, mut losses) = (Few::None, Vec::new());
+    let (mut winners, mut losses) = (Vec::new(), Vec::new());
     for bid in bids.iter().copied() {
         if bid.targets().is_name() != is_name {
             losses.push(Loss { winner: first.gateway(), reason: reason::TYPE_CLASH, bid });
@@ -161,39 +182,39 @@ fn contest<'a>(bids: &[Bid<'a>]) -> (Few<Bid<'a>>, Vec<Loss<'a>>) {
             winners.push(bid);
         }
     }
-    (winners, losses)
+    (Cow::Owned(winners), losses)
 }
 
 /// What a name has. Who only needs a wildcard to stand for other names takes it as those have it who want the wildcard
 /// itself, or not at all.
-fn hold(winners: &[Bid<'_>], stand_ins: &[Bid<'_>]) -> Decision {
+fn hold(winners: &[Bid<'_>], stand_ins: &[Bid<'_>], memo: &mut Memo) -> Decision {
     if winners.is_empty() {
-        return share(&contest(stand_ins).0);
+        return share(&contest(stand_ins).0, memo);
     }
-    let mut held = share(winners);
+    let mut held = share(winners, memo);
     if let [set] = held.sets.as_mut_slice() {
         let same = stand_ins.iter().filter(|bid| set.targets == *bid.targets());
         let same: Vec<_> = same.collect();
         if !same.is_empty() {
             set.routes =
                 sorted(set.routes.iter().cloned().chain(same.iter().map(|bid| bid.contribution.route.object())));
-            set.listeners =
-                sorted(set.listeners.iter().cloned().chain(same.iter().map(|bid| bid.claim.seat.key.clone())));
+            let listeners = set.listeners.iter().cloned().chain(same.iter().map(|bid| bid.seat().key.clone()));
+            set.listeners = sorted(listeners).into_vec().into();
         }
     }
     held
 }
 
 /// Unites claims that share a name; they come in order.
-fn share(winners: &[Bid<'_>]) -> Decision {
+fn share(winners: &[Bid<'_>], memo: &mut Memo) -> Decision {
     let sets = match winners.iter().any(|bid| bid.contribution.set_identifier().is_some()) {
-        false => record_set(None, winners).into_iter().collect(),
+        false => record_set(None, winners, memo).into_iter().collect(),
         true => {
             let mut sets: BTreeMap<Option<&Str>, Vec<Bid<'_>>> = BTreeMap::new();
             for bid in winners {
                 sets.entry(bid.contribution.set_identifier()).or_default().push(*bid);
             }
-            sets.into_iter().filter_map(|(id, bids)| record_set(id, &bids)).collect()
+            sets.into_iter().filter_map(|(id, bids)| record_set(id, &bids, memo)).collect()
         }
     };
     Decision {
@@ -204,14 +225,14 @@ fn share(winners: &[Bid<'_>]) -> Decision {
     }
 }
 
-fn record_set(set_identifier: Option<&Str>, bids: &[Bid<'_>]) -> Option<RecordSet> {
+fn record_set(set_identifier: Option<&Str>, bids: &[Bid<'_>], memo: &mut Memo) -> Option<RecordSet> {
     let first = bids.first()?.targets();
     let mut targets = first.clone();
     for other in bids.iter().map(Bid::targets).filter(|other| *other != first) {
         Arc::make_mut(&mut targets).unite(other);
     }
     let route_ttl = bids.iter().find_map(|bid| bid.contribution.ttl());
-    let policy_ttl = || bids.iter().find_map(|bid| bid.claim.seat.policy_ttl);
+    let policy_ttl = || bids.iter().find_map(|bid| bid.seat().policy_ttl);
     let properties = bids.iter().map(|bid| bid.contribution.properties()).find(|p| !p.is_empty());
     Some(RecordSet {
         set_identifier: set_identifier.cloned(),
@@ -219,8 +240,25 @@ fn record_set(set_identifier: Option<&Str>, bids: &[Bid<'_>]) -> Option<RecordSe
         ttl: route_ttl.or_else(policy_ttl),
         properties: properties.map(<[_]>::to_vec).unwrap_or_default(),
         routes: routes(bids),
-        listeners: sorted(bids.iter().map(|bid| bid.claim.seat.key.clone())),
+        listeners: memo.listeners(bids),
     })
+}
+
+impl Memo {
+    /// The listeners of claims.
+    fn listeners(&mut self, bids: &[Bid<'_>]) -> List<ListenerKey> {
+        if let [bid] = bids {
+            return bid.seat().alone.clone();
+        }
+        self.asked.clear();
+        self.asked.extend(bids.iter().map(|bid| bid.claim.outlet.id));
+        if let Some(known) = self.known.get(&self.asked[..]) {
+            return known.clone();
+        }
+        let listeners: List<ListenerKey> = sorted(bids.iter().map(|bid| bid.seat().key.clone())).into_vec().into();
+        self.known.insert(self.asked[..].into(), listeners.clone());
+        listeners
+    }
 }
 
 /// The routes behind claims; those of one route stand together.
@@ -289,11 +327,10 @@ impl Decision {
 impl RecordSet {
     fn into_records(self, name: &Hostname, source: NameSource, into: &mut Vec<Record>) {
         let mut types = self.targets.by_type();
-        let Some((kind, targets)) = types.next() else { return };
-        let others = types.count();
-        if others > 0 {
+        let (Some((kind, targets)), None) = (types.next(), types.next()) else {
             return into.extend(self.records(name, source));
-        }
+        };
+        let targets = targets.clone();
         into.push(Record {
             name: name.text().clone(),
             kind,
@@ -301,8 +338,8 @@ impl RecordSet {
             ttl: self.ttl,
             set_identifier: self.set_identifier,
             provider_specific: self.properties,
-            routes: self.routes.into_vec(),
-            listeners: self.listeners.into_vec(),
+            routes: self.routes,
+            listeners: self.listeners,
             source,
         });
     }
@@ -311,12 +348,12 @@ impl RecordSet {
         self.targets.by_type().map(move |(kind, targets)| Record {
             name: name.text().clone(),
             kind,
-            targets,
+            targets: targets.clone(),
             ttl: self.ttl,
             set_identifier: self.set_identifier.clone(),
             provider_specific: self.properties.clone(),
-            routes: self.routes.to_vec(),
-            listeners: self.listeners.to_vec(),
+            routes: self.routes.clone(),
+            listeners: self.listeners.clone(),
             source,
         })
     }
@@ -327,10 +364,10 @@ fn served(name: &Hostname, bid: &Bid<'_>) -> Option<Told> {
 }
 
 fn told_by(name: &Hostname, bid: &Bid<'_>, state: HostnameState, message: String) -> Option<Told> {
-    let (_, policy) = bid.claim.seat.policy.as_ref()?;
+    let (_, policy) = bid.seat().policy.as_ref()?;
     let report = HostnameReport {
         hostname: name.text().clone(),
-        listener: bid.claim.seat.key.clone(),
+        listener: bid.seat().key.clone(),
         route: bid.contribution.route.object(),
         state,
         message,
@@ -352,5 +389,5 @@ fn withhold(name: &Hostname, loss: Loss<'_>, rest: &mut Rest) {
     rest.told.extend(told_by(name, &bid, HostnameState::Skipped(reason), message.clone()));
     let obstacle = Obstacle { reason, message, object: gateway, field: FieldPath::of("status.addresses") };
     let route = bid.contribution.route.object();
-    rest.withheld.push(obstacle.withhold(&route, name.as_str(), Some(bid.claim.seat.key.clone())));
+    rest.withheld.push(obstacle.withhold(&route, name.as_str(), Some(bid.seat().key.clone())));
 }

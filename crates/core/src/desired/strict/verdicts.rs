@@ -1,5 +1,7 @@
 //! Whether an attached pair counts: our own judgement of Gateway, ListenerSet and listener, and what others wrote.
 
+use std::sync::Arc;
+
 use super::Base;
 use super::outlets::Outlet;
 use super::selection::gateway_object;
@@ -9,6 +11,7 @@ use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::World;
 use crate::model::*;
 use crate::reason::{self, Reason};
+use crate::recent::Recent;
 use crate::topology::authority::{Observed, Trust, Verdict, decide};
 use crate::topology::*;
 
@@ -40,10 +43,43 @@ enum Place {
     ParentRef(usize),
 }
 
+/// Which entry of a route's status speaks of each of its parentRefs: many routes have the same of both.
+#[derive(Default)]
+pub(super) struct Spoken(Recent<ParentStatus, Entries>);
+
+/// The entries of one status, for parents and a controller that mostly go with it.
+struct Entries {
+    parents: List<ParentRef>,
+    controller: Option<Str>,
+    places: Vec<Option<usize>>,
+}
+
+impl Spoken {
+    fn entry(&mut self, outlet: &Outlet, route: &Route, parent: usize) -> Option<usize> {
+        let own = &route.meta.key.namespace;
+        let known = self.0.answer(route.status.said(), own, || {
+            let places = (0..route.parents.len()).map(|parent| entry(outlet, route, parent)).collect();
+            let (parents, controller) = (route.parents.clone(), outlet.controller.clone());
+            let spoken = route.status.iter().map(|entry| &entry.parent);
+            let is_relative = spoken.chain(&route.parents).any(|parent| parent.target.namespace.is_none());
+            (Entries { parents, controller, places }, is_relative)
+        });
+        let is_same = match (&known.controller, &outlet.controller) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        match is_same && known.parents.is_one_with(&route.parents) {
+            true => known.places[parent],
+            false => entry(outlet, route, parent),
+        }
+    }
+}
+
 /// Judges a pair that attaches by its specs.
-pub(super) fn judge(base: Base<'_>, outlet: &Outlet, route: &Route, parent: usize) -> Judgement {
+pub(super) fn judge(base: Base<'_>, outlet: &Outlet, route: &Route, parent: usize, spoken: &mut Spoken) -> Judgement {
     let computed = &outlet.computed;
-    let verdict = decided(base, outlet, route, parent, computed.as_ref().map_or(Ok(()), |o| Err(o.reason)));
+    let entry = || spoken.entry(outlet, route, parent);
+    let verdict = decided(base, outlet, route, entry, computed.as_ref().map_or(Ok(()), |o| Err(o.reason)));
     match verdict {
         Verdict::Yes => Judgement { obstacle: None, for_certificates: true },
         Verdict::No(_) => Judgement { obstacle: computed.clone(), for_certificates: false },
@@ -64,17 +100,24 @@ pub(super) fn is_contradicted(
 ) -> bool {
     let refused = route.parents[parent].refused;
     let (Some(_), Err(reason)) = (refused, &candidate.verdict) else { return false };
-    let verdict = decided(base, outlet, &route.route, parent, Err(*reason));
+    let entry = || entry(outlet, &route.route, parent);
+    let verdict = decided(base, outlet, &route.route, entry, Err(*reason));
     verdict == Verdict::Unknown(reason::STATUS_DISAGREES)
 }
 
-fn decided(base: Base<'_>, outlet: &Outlet, route: &Route, parent: usize, computed: Result<(), Reason>) -> Verdict {
+fn decided(
+    base: Base<'_>,
+    outlet: &Outlet,
+    route: &Route,
+    entry: impl FnOnce() -> Option<usize>,
+    computed: Result<(), Reason>,
+) -> Verdict {
     let trust = match base.settings.status {
         StatusMode::Auto => Trust::Auto,
         StatusMode::Trust => Trust::Trust,
         StatusMode::Compute => return decide(computed, Observed::Silent, Trust::Compute, false),
     };
-    decide(computed, observed(outlet, route, parent), trust, outlet.speaks)
+    decide(computed, observed(outlet, route, entry()), trust, outlet.speaks)
 }
 
 /// Why a listener carries nothing by our own judgement, if so.
@@ -107,13 +150,18 @@ fn told(diagnostics: Vec<Diagnostic>, reason: Reason, object: &ObjectRef) -> Obs
 }
 
 /// The least favourable opinion among Gateway, ListenerSet and listener; of equal ones the first.
-pub(super) fn of_listener_side(listener: &ListenerState, gateway: Option<&GatewayState>) -> Option<Opinion> {
+/// `index` says where the status of its owner speaks of the listener.
+pub(super) fn of_listener_side(
+    listener: &ListenerState,
+    index: Option<usize>,
+    gateway: Option<&GatewayState>,
+) -> Option<Opinion> {
     let gateway = gateway.map(|state| of_gateway(&state.gateway));
     let set = match &listener.owner {
         Owner::Set(set) => Some(opinion(set.object(), &set.conditions, set.meta.generation)),
         Owner::Gateway(_) => None,
     };
-    [gateway, set, of_listener(listener)].into_iter().flatten().reduce(worse)
+    [gateway, set, of_listener(listener, index)].into_iter().flatten().reduce(worse)
 }
 
 /// What the status of a Gateway says of it.
@@ -122,8 +170,8 @@ pub(super) fn of_gateway(gateway: &Gateway) -> Opinion {
 }
 
 /// The least favourable word among those of the listener's side and the route's.
-fn observed(outlet: &Outlet, route: &Route, parent: usize) -> Observed {
-    let own = of_route(outlet, route, parent).0;
+fn observed(outlet: &Outlet, route: &Route, entry: Option<usize>) -> Observed {
+    let own = of_route(route, entry);
     match &outlet.opinion {
         Some(theirs) if severity(own) <= severity(theirs.observed) => theirs.observed,
         _ => own,
@@ -132,7 +180,8 @@ fn observed(outlet: &Outlet, route: &Route, parent: usize) -> Observed {
 
 /// The same with who says so.
 fn worst(outlet: &Outlet, route: &Route, parent: usize) -> Opinion {
-    let (observed, entry) = of_route(outlet, route, parent);
+    let entry = entry(outlet, route, parent);
+    let observed = of_route(route, entry);
     let conditions = entry.map(|index| &route.status[index].conditions[..]).unwrap_or_default();
     let place = entry.map_or(Place::ParentRef(parent), Place::Parent);
     let own = Opinion { observed, object: route.object(), place, accepted: condition(conditions, "Accepted").cloned() };
@@ -157,23 +206,27 @@ fn severity(observed: Observed) -> usize {
 }
 
 /// A listener that its owner's status does not speak of has no opinion: its owner and the route have.
-fn of_listener(listener: &ListenerState) -> Option<Opinion> {
-    let index = status_entries(listener).iter().position(|entry| entry.name == listener.spec().name)?;
+fn of_listener(listener: &ListenerState, index: Option<usize>) -> Option<Opinion> {
+    let index = index?;
     let entry = &status_entries(listener)[index];
     let opinion = opinion(listener.owner.object(), &entry.conditions, listener.owner.meta().generation);
     (opinion.observed != Observed::Silent).then_some(Opinion { place: Place::Listener(index), ..opinion })
 }
 
-/// What the route's status says of a parentRef, and in which entry.
-fn of_route(outlet: &Outlet, route: &Route, parent: usize) -> (Observed, Option<usize>) {
+/// What an entry of the route's status says.
+fn of_route(route: &Route, entry: Option<usize>) -> Observed {
+    let conditions = entry.map(|i| &route.status[i].conditions[..]).unwrap_or_default();
+    Observed::of(conditions, route.meta.generation)
+}
+
+/// The entry of the route's status that speaks of a parentRef.
+fn entry(outlet: &Outlet, route: &Route, parent: usize) -> Option<usize> {
     let own = &route.meta.key.namespace;
     let asked = &route.parents[parent];
     let is_meant = |entry: &ParentStatus| {
         is_same(&entry.parent, asked, own) && outlet.controller.as_ref().is_none_or(|known| *known == entry.controller)
     };
-    let index = route.status.iter().position(is_meant);
-    let conditions = index.map(|i| &route.status[i].conditions[..]).unwrap_or_default();
-    (Observed::of(conditions, route.meta.generation), index)
+    route.status.iter().position(is_meant)
 }
 
 fn is_same(a: &ParentRef, b: &ParentRef, own: &Str) -> bool {
@@ -227,10 +280,16 @@ impl Opinion {
 }
 
 /// Whether the implementation says that the listener's Secret is what is missing.
-pub(super) fn waits_for_secret(listener: &ListenerState) -> bool {
-    let entry = status_entries(listener).iter().find(|entry| entry.name == listener.spec().name);
+pub(super) fn waits_for_secret(listener: &ListenerState, index: Option<usize>) -> bool {
+    let entry = index.map(|index| &status_entries(listener)[index]);
     let resolved = entry.and_then(|entry| condition(&entry.conditions, "ResolvedRefs"));
     resolved.is_some_and(|c| !c.is_true() && &*c.reason == "InvalidCertificateRef")
+}
+
+/// Where the status of a listener's owner speaks of it.
+pub(super) fn status_index(listener: &ListenerState) -> Option<usize> {
+    let name = &listener.spec().name;
+    status_entries(listener).iter().position(|entry| entry.name == *name)
 }
 
 fn status_entries(listener: &ListenerState) -> &[ListenerStatus] {

@@ -59,10 +59,10 @@ pub(super) fn nothing_asked(route: &RouteState) -> Withheld {
 
 /// Why a hostname that no listener has taken gets nothing. Nothing is said where the route is only about Gateways that the
 /// settings leave out by class.
-pub(super) fn unanswered(base: Base<'_>, outlets: &Outlets, route: &RouteState, asked: &Asked) -> Withheld {
+pub(super) fn unanswered(base: Base<'_>, outlets: &Outlets, route: &RouteState, asked: &Asked<'_>) -> Withheld {
     let case = Case { base, outlets, route, asked };
     let (obstacle, listener) = case.first_obstacle();
-    obstacle.withhold(&route.route.object(), &asked.wanted.shown(), listener)
+    obstacle.withhold(&route.route.object(), &asked.shown(), listener)
 }
 
 /// One hostname of a route that gets nothing.
@@ -70,7 +70,7 @@ struct Case<'c> {
     base: Base<'c>,
     outlets: &'c Outlets,
     route: &'c RouteState,
-    asked: &'c Asked,
+    asked: &'c Asked<'c>,
 }
 
 /// A candidate and how far it came: whether the listener has the name, then the gate, then the first one.
@@ -100,9 +100,9 @@ impl Case<'_> {
 
     /// What is wrong with the hostname itself.
     fn own_fault(&self) -> Option<Obstacle> {
-        let error = self.asked.name.as_ref().err()?;
-        let message = format!("`{}` {error}", self.asked.wanted.text);
-        Some(Obstacle { field: self.asked.wanted.field(), ..self.on_route(reason::INVALID_HOSTNAME, message) })
+        let error = self.asked.name().err()?;
+        let message = format!("`{}` {error}", self.asked.text());
+        Some(Obstacle { field: self.asked.field(), ..self.on_route(reason::INVALID_HOSTNAME, message) })
     }
 
     fn candidates(&self) -> impl Iterator<Item = Furthest> {
@@ -120,7 +120,7 @@ impl Case<'_> {
     }
 
     fn parent_gate(&self, parent: &ParentState) -> usize {
-        match parent.target {
+        match *parent.target {
             ParentTarget::OtherKind => 0,
             ParentTarget::OutOfScope => 1,
             ParentTarget::Missing => 2,
@@ -195,9 +195,9 @@ impl Case<'_> {
 
     fn no_common_hostname(&self, listener: &ListenerState) -> Obstacle {
         let name = crate::lint::listener_name(listener);
-        let (host, asked) = (&listener.hostname, self.asked.wanted.shown());
+        let (host, asked) = (&listener.hostname, self.asked.shown());
         let message = format!("{name} serves `{host}`, which has nothing in common with `{asked}`");
-        Obstacle { field: self.asked.wanted.field(), ..self.on_route(reason::NO_COMMON_HOSTNAME, message) }
+        Obstacle { field: self.asked.field(), ..self.on_route(reason::NO_COMMON_HOSTNAME, message) }
     }
 
     fn is_hidden(&self, kind: Kind) -> bool {

@@ -50,7 +50,7 @@ pub(super) fn plain(topology: &Topology) -> Plain {
     };
     let parent = |parent: &ParentState| {
         let attached = parent.attached.iter().map(|a| (name(a.listener), a.names.to_vec()));
-        (parent.target.clone(), attached.collect(), parent.refused)
+        ((*parent.target).clone(), attached.collect(), parent.refused)
     };
     let route = |route: &RouteState| route.parents.iter().map(parent).collect::<Vec<_>>();
     Plain {
@@ -74,20 +74,34 @@ pub(super) fn plain(topology: &Topology) -> Plain {
 pub(super) struct Seen {
     topology: Plain,
     pub(super) desired: Desired,
+    /// What people are told, where that is looked at.
     diagnostics: Vec<Diagnostic>,
 }
 
-pub(super) fn from_scratch(snapshot: &Snapshot, scope: &Scope, settings: &Settings) -> Seen {
+/// How closely worlds are looked at.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Look {
+    /// At what is decided.
+    Quick,
+    /// Also at what people are told of it, and who serves requests.
+    Close,
+}
+
+pub(super) fn from_scratch(snapshot: &Snapshot, scope: &Scope, settings: &Settings, look: Look) -> Seen {
     let topology = Topology::build(snapshot, scope);
     Seen {
         desired: desired::build(snapshot, &topology, settings),
-        diagnostics: lint::World { snapshot, topology: &topology }.diagnostics(),
+        diagnostics: told(lint::World { snapshot, topology: &topology }, look),
         topology: plain(&topology),
     }
 }
 
-pub(super) fn of_engine(world: &World) -> Seen {
-    Seen { topology: plain(world.topology()), desired: world.desired(), diagnostics: world.lint().diagnostics() }
+pub(super) fn of_engine(world: &World, look: Look) -> Seen {
+    Seen { topology: plain(world.topology()), desired: world.desired(), diagnostics: told(world.lint(), look) }
+}
+
+fn told(world: lint::World<'_>, look: Look) -> Vec<Diagnostic> {
+    if look == Look::Close { world.diagnostics() } else { Vec::new() }
 }
 
 /// Says what differs first, rather than everything.

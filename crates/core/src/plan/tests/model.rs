@@ -184,8 +184,8 @@ pub(super) fn record_of(kind: Kind, name: &str, targets: &[&str]) -> Record {
         ttl: None,
         set_identifier: None,
         provider_specific: Vec::new(),
-        routes: vec![ObjectRef { kind, key: Key::new("shop", "web") }],
-        listeners: Vec::new(),
+        routes: [ObjectRef { kind, key: Key::new("shop", "web") }].into(),
+        listeners: Default::default(),
         source: NameSource::Intersected,
     }
 }

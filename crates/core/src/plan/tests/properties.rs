@@ -43,7 +43,7 @@ fn wanted_record() -> impl Strategy<Value = Record> {
     let ttl = prop::option::weighted(0.3, prop::sample::select(vec![60_u32, 300]));
     (name(), target(), route, 0..3_u8, ttl).prop_map(|(name, target, kind, number, ttl)| {
         let routes = vec![ObjectRef { kind, key: Key::new("shop", format!("r{number}")) }];
-        Record { routes, ttl, ..record(&name, &target) }
+        Record { routes: routes.into(), ttl, ..record(&name, &target) }
     })
 }
 

@@ -61,8 +61,7 @@ fn addition(endpoint: &Endpoint, records: &[Record]) -> std::result::Result<Reco
 fn carry_over(endpoint: &Endpoint, record: &mut Record) {
     if !endpoint.targets.is_empty() {
         record.targets = endpoint.targets.iter().map(|target| target.as_str().into()).collect();
-        record.targets.sort();
-        record.targets.dedup();
+        record.targets.sort_once();
     }
     record.ttl = endpoint.ttl();
     record.provider_specific = endpoint.properties();

@@ -12,6 +12,7 @@ use gatepost_core::reason;
 use gatepost_core::snapshot::Snapshot;
 use gatepost_kube::Connection;
 use gatepost_tls::certifier::Certifier;
+use gatepost_tls::decide::Rules;
 use gatepost_tls::issuer::Issuer;
 
 use crate::certificates::{self, Certificates, now};
@@ -47,6 +48,8 @@ pub(super) struct Cabinet {
     pub(super) permit: Permit,
 }
 
+/// The issuer is not asked more often behind one pass: records of other names wait for its answers.
+const CALLS: usize = 10;
 /// After so many seconds it is tried again where nothing could be done.
 const AGAIN: i64 = 10;
 /// How often a replica that does not lead looks which challenges its own DNS server is to answer, in seconds.
@@ -101,7 +104,7 @@ impl Desk {
     async fn certificates(&self, notebook: Arc<SecretNotebook>) -> Result<Certificates, Failure> {
         let issuer = self.flags.open(notebook.clone()).await?;
         let store = self.cabinet.store(&*issuer);
-        let rules = self.flags.rules(issuer.limits());
+        let rules = Rules { calls: CALLS, ..self.flags.rules(issuer.limits()) };
         let certifier = Certifier::open(issuer, Arc::new(store), notebook, rules).await.map_err(unusable)?;
         Ok(Certificates::new(certifier, self.flags.asked(self.places.clone()).await?))
     }
@@ -162,8 +165,8 @@ fn after(before: &Beside, challenges: Vec<Record>) -> Beside {
     let is_wanted = |name: &Str, value: &Str| challenges.iter().any(|r| r.name == *name && r.targets.contains(value));
     let mut retired = before.challenges.clone();
     for record in &mut retired {
-        let name = record.name.clone();
-        record.targets.retain(|value| !is_wanted(&name, value));
+        let left = record.targets.iter().filter(|value| !is_wanted(&record.name, value));
+        record.targets = left.cloned().collect();
     }
     retired.retain(|record| !record.targets.is_empty());
     Beside { challenges, retired }

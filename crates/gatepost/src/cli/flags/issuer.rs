@@ -118,7 +118,12 @@ impl IssuerFlags {
     /// What holds for all certificates of an issuer.
     pub(in crate::cli) fn rules(&self, limits: Limits) -> Rules {
         let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-        Rules { limits, settle: seconds(self.certificate_settle), grace: seconds(self.certificate_grace) }
+        Rules {
+            limits,
+            settle: seconds(self.certificate_settle),
+            grace: seconds(self.certificate_grace),
+            ..Rules::default()
+        }
     }
 
     /// The issuer of cert-manager where no policy names one.

@@ -58,7 +58,7 @@ fn missing(state: &State, certificate: &Certificate, pass: &Pass) -> Vec<(Object
 }
 
 fn routes(record: &Record) -> Vec<ObjectRef> {
-    record.routes.clone()
+    record.routes.to_vec()
 }
 
 /// The Gateways and ListenerSets whose listeners name the Secret.

@@ -16,8 +16,8 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use gatepost_core::model::Key;
-use gatepost_kube::Connection;
 use gatepost_kube::objects::{Stored, make, stored};
+use gatepost_kube::{Connection, Error as KubeError};
 use gatepost_tls::issuers::cert_manager::{OWNER, OWNER_LABEL};
 use gatepost_tls::store::Notebook;
 use gatepost_tls::{Call, Error, Result};
@@ -106,24 +106,30 @@ impl SecretNotebook {
             return Err(Error::storage("be written", words(&secret), "somebody else wrote it; it is read again"));
         }
         let data = json!({FIELD: pack(&secret, text)?});
-        let known = self.pages().get(page).cloned().flatten();
-        let written = match known {
-            Some(known) => known.patch(&self.connection, &json!({"data": data})).await,
-            None => make(&self.connection, &folder(&secret.namespace), &secret.name, &self.object(&secret, data)).await,
-        };
-        match written {
+        match self.put(page, &secret, data).await {
             Ok(found) => {
                 self.note(page, Some(found));
                 Ok(())
             }
             Err(error) => {
-                // A Secret that was deleted since is made anew after it was looked for again.
-                if error.is_conflict() || error.is_not_found() {
+                if error.is_conflict() {
                     self.lost.store(true, Ordering::Relaxed);
                 }
                 Err(failed("be written", &secret, &error))
             }
         }
+    }
+
+    async fn put(&self, page: &str, secret: &Key, data: Value) -> std::result::Result<Stored, KubeError> {
+        let known = self.pages().get(page).cloned().flatten();
+        if let Some(known) = known {
+            match known.patch(&self.connection, &json!({"data": data})).await {
+                // Somebody deleted it: nothing is lost, because everything on it is known here.
+                Err(error) if error.is_not_found() => {}
+                done => return done,
+            }
+        }
+        make(&self.connection, &folder(&secret.namespace), &secret.name, &self.object(secret, data)).await
     }
 
     fn object(&self, secret: &Key, data: Value) -> Value {

@@ -26,6 +26,9 @@ fn what_is_ours_has_our_label_and_the_type_of_key_pairs() {
     let mut fixed = object(OWNER, TYPE, "");
     fixed["immutable"] = true.into();
     assert!(keeper(&secret(), &fixed).unwrap().contains("immutable"));
+    let mut filled = fixed.clone();
+    filled["metadata"]["annotations"] = json!({"cert-manager.io/certificate-name": "edge-tls"});
+    assert!(keeper(&secret(), &filled).unwrap().contains("for Certificate edge-tls: remove that Certificate"));
 }
 
 #[test]

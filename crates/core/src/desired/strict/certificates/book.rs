@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Made, SecretDecision, Told, Wish, chosen_issuer, issuers_differ, left_out};
+use super::{Ask, Made, SecretDecision, Told, chosen_issuer, first_of, issuers_differ, left_out};
 use crate::desired::Certificate;
 use crate::model::{Key, ObjectRef, Route, TlsPolicy};
 use crate::names::Hostname;
@@ -36,7 +36,7 @@ pub(crate) struct Book {
 }
 
 /// The wishes of one route for one Secret.
-pub(crate) type Wishes<'a> = (&'a Arc<Route>, Vec<&'a Wish>);
+pub(crate) type Wishes<'a> = (&'a Arc<Route>, Vec<Ask<'a>>);
 
 /// A name; those of one parent stand together, its wildcard first.
 #[derive(Clone, PartialEq, Eq)]
@@ -76,10 +76,10 @@ impl Book {
         }
         // The old ones first, so that nothing of them is kept.
         if let Some((route, wishes)) = old {
-            wishes.into_iter().for_each(|wish| self.take(limit, route, wish));
+            wishes.iter().for_each(|ask| self.take(limit, route, ask));
         }
         if let Some((route, wishes)) = new {
-            wishes.into_iter().for_each(|wish| self.add(limit, route, wish));
+            wishes.iter().for_each(|ask| self.add(limit, route, ask));
         }
     }
 
@@ -94,8 +94,7 @@ impl Book {
         names.sort();
         let mut diagnostics = Vec::new();
         if !self.left_out.is_empty() {
-            let first = self.routes.keys().find_map(|route| wishes(route)?.1.first().copied());
-            let place = first.map(|wish| wish.place(secret));
+            let place = self.routes.keys().find_map(|route| Some(first_of(wishes(route)?.1.iter())?.place(secret)));
             let count = self.left_out.len();
             diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, self.left_out.iter())));
         }
@@ -104,8 +103,8 @@ impl Book {
         let mut told: Vec<Told> = Vec::new();
         let made = Made::of(&names);
         if self.spoken > 0 {
-            for (route, wishes) in self.routes.keys().filter_map(&wishes) {
-                wishes.iter().for_each(|wish| made.speak(secret, route, wish, &mut diagnostics, &mut told));
+            for (_, asks) in self.routes.keys().filter_map(&wishes) {
+                asks.iter().for_each(|ask| made.speak(secret, ask, &mut diagnostics, &mut told));
             }
         }
         let is_made = |wildcard: &&Hostname| made.has(wildcard);
@@ -124,26 +123,26 @@ impl Book {
         SecretDecision { certificate, diagnostics, told, notes: notes.filter(|(_, made)| !made.is_empty()).collect() }
     }
 
-    fn add(&mut self, limit: usize, route: &Arc<Route>, wish: &Wish) {
-        wish.wanted().for_each(|name| self.claim(limit, name, Claimant(route.clone())));
-        *self.listeners.entry(wish.seat.key.clone()).or_default() += 1;
-        self.spoken += usize::from(wish.is_spoken_of());
-        let Some(policy) = &wish.terms.policy else { return };
+    fn add(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
+        ask.wanted().for_each(|name| self.claim(limit, name, Claimant(route.clone())));
+        *self.listeners.entry(ask.outlet.seat.key.clone()).or_default() += 1;
+        self.spoken += usize::from(ask.is_spoken_of());
+        let Some(policy) = ask.policy() else { return };
         let (created, key) = policy.meta.seniority();
         self.policies.entry((created, key.clone())).or_insert_with(|| (policy.clone(), 0)).1 += 1;
-        for wildcard in wish.unsaid() {
+        for wildcard in ask.unsaid() {
             *self.unsaid.entry(key.clone()).or_default().entry(wildcard.clone()).or_default() += 1;
         }
     }
 
-    fn take(&mut self, limit: usize, route: &Arc<Route>, wish: &Wish) {
-        wish.wanted().for_each(|name| self.release(limit, name, &Claimant(route.clone())));
-        discount(&mut self.listeners, &wish.seat.key, |count| count);
-        self.spoken -= usize::from(wish.is_spoken_of());
-        let Some(policy) = &wish.terms.policy else { return };
+    fn take(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
+        ask.wanted().for_each(|name| self.release(limit, name, &Claimant(route.clone())));
+        discount(&mut self.listeners, &ask.outlet.seat.key, |count| count);
+        self.spoken -= usize::from(ask.is_spoken_of());
+        let Some(policy) = ask.policy() else { return };
         let (created, key) = policy.meta.seniority();
         discount(&mut self.policies, &(created, key.clone()), |(_, count)| count);
-        for wildcard in wish.unsaid() {
+        for wildcard in ask.unsaid() {
             let Some(wildcards) = self.unsaid.get_mut(key) else { continue };
             discount(wildcards, wildcard, |count| count);
             if wildcards.is_empty() {

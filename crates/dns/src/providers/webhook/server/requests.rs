@@ -79,8 +79,8 @@ fn record(endpoint: &Endpoint) -> Option<Record> {
         ttl: endpoint.ttl(),
         set_identifier: identifier(endpoint),
         provider_specific: endpoint.properties(),
-        routes: Vec::new(),
-        listeners: Vec::new(),
+        routes: Default::default(),
+        listeners: Default::default(),
         source: NameSource::Annotation,
     })
 }
