@@ -49,7 +49,8 @@ use desk::{Cabinet, Desk};
 /// status of policies and Events on routes and Gateways. Writes nothing at all until
 /// --policy is set. Several replicas elect one writer by a Lease; the annotation gatepost.dev/freeze on that Lease, or the
 /// file of --freeze-file, stops all writes within seconds. Deletes that a safety brake holds are carried out once the
-/// annotation gatepost.dev/confirm-deletes on the Lease has the word that the log and /readyz tell for them. `ready http=ADDRESS` on standard error says when it answers.
+/// annotation gatepost.dev/confirm-deletes on the Lease has the word that the log and /readyz tell for them. `ready
+/// http=ADDRESS` on standard error says when it answers.
 #[derive(Args, Debug)]
 pub(super) struct Controller {
     #[command(flatten)]

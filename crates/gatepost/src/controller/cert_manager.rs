@@ -26,6 +26,7 @@ use serde_json::Value;
 
 use super::permit::Permit;
 use crate::certificates::cert_manager::obstacle;
+use crate::certificates::is_own;
 
 mod secret;
 
@@ -71,8 +72,6 @@ struct Look {
 /// Where Certificate objects are.
 pub const CERTIFICATES: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificates" };
 const REQUESTS: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificaterequests" };
-/// The group of issuers that are this program's own.
-const OWN_GROUP: &str = "gatepost.dev";
 /// How long the first pass waits for the objects; later ones are told when they come.
 const FIRST_READ: Duration = Duration::from_secs(5);
 /// How long what a Secret holds is believed while its Certificate object stays as it is.
@@ -121,14 +120,15 @@ impl CertManager {
         }
         self.let_go(&wanted, desired, snapshot, &there, &mut work).await;
         self.names.forget_others(|secret| there.by_secret.contains_key(secret));
-        self.looks.retain(|secret, _| wanted.iter().any(|certificate| certificate.secret == *secret));
+        let named: BTreeSet<&Key> = wanted.iter().map(|certificate| &certificate.secret).collect();
+        self.looks.retain(|secret, _| named.contains(secret));
         work.round
     }
 
     /// Whether a certificate is cert-manager's to issue.
     fn is_theirs(&self, certificate: &Certificate) -> bool {
         match &certificate.issuer {
-            Some(issuer) => &*issuer.group != OWN_GROUP,
+            Some(_) => !is_own(certificate),
             None => self.settings.is_usual,
         }
     }
