@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use gatepost_core::desired::{Certificate, Desired};
-use gatepost_core::model::{Key, Kind, Listener, Str};
+use gatepost_core::model::{Key, Str};
 use gatepost_core::plan::Policy;
 use gatepost_core::reason::{self, Reason};
-use gatepost_core::snapshot::{Snapshot, Visibility};
+use gatepost_core::snapshot::Snapshot;
 use gatepost_kube::folder::Folder;
-use gatepost_kube::mirror::{Copied, Mirror, Patience, Sight};
+use gatepost_kube::mirror::{Copied, Mirror, Patience};
 use gatepost_kube::objects::Stored;
 use gatepost_kube::{Connection, Error};
 use gatepost_tls::certifier::{News, Round, State, Waiting, What};
@@ -29,8 +29,12 @@ use crate::certificates::cert_manager::obstacle;
 use crate::certificates::is_own;
 
 mod secret;
+mod there;
+mod words;
 
 use secret::Content;
+use there::{Case, There, named};
+use words::{advised, failed, soon, unseen};
 
 /// What is asked of cert-manager.
 #[derive(Clone, Debug)]
@@ -378,89 +382,6 @@ impl Work {
     }
 }
 
-/// The Certificate objects that are there.
-struct There<'a> {
-    objects: &'a BTreeMap<Key, Stored>,
-    by_secret: BTreeMap<Key, Vec<&'a Stored>>,
-}
-
-impl<'a> There<'a> {
-    fn of(copied: &'a Copied) -> There<'a> {
-        let mut by_secret: BTreeMap<Key, Vec<&Stored>> = BTreeMap::new();
-        for stored in copied.objects.values() {
-            if let Some(secret) = secret_of(&stored.value) {
-                by_secret.entry(secret).or_default().push(stored);
-            }
-        }
-        There { objects: &copied.objects, by_secret }
-    }
-
-    /// Our object for a Secret, which has its name.
-    fn ours(&self, secret: &Key) -> Option<&'a Stored> {
-        self.objects.get(secret).filter(|stored| is_ours(&stored.value))
-    }
-
-    /// The objects that fill a Secret, and the one that has its name.
-    fn concerned(&self, secret: &Key) -> Vec<&'a Value> {
-        let fill = self.by_secret.get(secret).into_iter().flatten();
-        fill.copied().chain(self.objects.get(secret)).map(|stored| &stored.value).collect()
-    }
-}
-
-/// One certificate, and what is known around it.
-struct Case<'a> {
-    certificate: &'a Certificate,
-    desired: &'a Desired,
-    snapshot: &'a Snapshot,
-    there: &'a There<'a>,
-}
-
-impl Case<'_> {
-    fn policy(&self) -> Option<&gatepost_core::model::TlsPolicy> {
-        let key = self.certificate.policy.as_ref()?;
-        self.snapshot.tls_policies.get(key).map(|policy| &**policy)
-    }
-
-    fn kept(&self) -> Vec<Str> {
-        let kept = self.desired.kept_names.iter().filter(|kept| kept.secret == self.certificate.secret);
-        kept.map(|kept| kept.hostname.clone()).collect()
-    }
-}
-
-/// The Secrets that listeners name; nothing where not every listener can be seen.
-fn named(snapshot: &Snapshot) -> Option<BTreeSet<Key>> {
-    let kinds = [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet];
-    if kinds.iter().any(|kind| *snapshot.visibility(*kind) != Visibility::Complete) {
-        return None;
-    }
-    let mut named = BTreeSet::new();
-    let mut add = |namespace: &Str, listeners: &[Listener]| {
-        let references = listeners.iter().flat_map(|listener| &listener.tls).flat_map(|tls| &tls.certificates);
-        named.extend(references.map(|r| Key::new(r.namespace_or(namespace).clone(), r.name.clone())));
-    };
-    snapshot.gateways.values().for_each(|gateway| add(&gateway.meta.key.namespace, &gateway.listeners));
-    snapshot.listener_sets.values().for_each(|set| add(&set.meta.key.namespace, &set.listeners));
-    Some(named)
-}
-
-/// What stands in the way of everything, by how much is seen of cert-manager's objects.
-fn unseen(sight: &Sight) -> Option<(Reason, String)> {
-    match sight {
-        Sight::Complete => None,
-        Sight::Absent => {
-            let why = "cert-manager is not installed: the API server does not serve certificates.cert-manager.io/v1; install its CRDs and cert-manager";
-            Some((reason::ISSUER_UNUSABLE, why.to_owned()))
-        }
-        Sight::Unread => Some((reason::CERTIFICATE_PENDING, "Certificate objects have not been read yet".to_owned())),
-        Sight::Hidden(why) => {
-            let why = format!("Certificate objects cannot be read: {why}; {ROLES}");
-            Some((reason::KIND_NOT_VISIBLE, why))
-        }
-    }
-}
-
-const ROLES: &str = "`gatepost rbac --issuer cert-manager` prints the roles it takes";
-
 fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, String)>, now: i64) -> State {
     State {
         secret: certificate.secret.clone(),
@@ -473,23 +394,4 @@ fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, 
         failing: Vec::new(),
         now,
     }
-}
-
-fn soon() -> (Reason, String) {
-    (reason::CERTIFICATE_PENDING, "cert-manager has not looked at it yet".to_owned())
-}
-
-fn failed(verb: &str, error: &Error) -> (Reason, String) {
-    if error.is_conflict() {
-        let why = format!(
-            "its Certificate object could not be {verb}: somebody else wrote it in between; it is looked at again"
-        );
-        return (reason::CERTIFICATE_PENDING, why);
-    }
-    (reason::CERTIFICATE_NOT_STORED, format!("its Certificate object could not be {verb}: {}", advised(error)))
-}
-
-/// An error, and what to do where a right is missing.
-fn advised(error: &Error) -> String {
-    if error.is_forbidden() { format!("{error}; {ROLES}") } else { error.to_string() }
 }
