@@ -9,10 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use gatepost_core::desired::{Certificate, Desired};
-use gatepost_core::model::{Key, Str};
+use gatepost_core::model::{Key, Kind, Str};
 use gatepost_core::plan::Policy;
 use gatepost_core::reason::{self, Reason};
-use gatepost_core::snapshot::Snapshot;
+use gatepost_core::snapshot::{Snapshot, Visibility};
 use gatepost_kube::folder::Folder;
 use gatepost_kube::mirror::{Copied, Mirror, Patience};
 use gatepost_kube::objects::Stored;
@@ -20,7 +20,8 @@ use gatepost_kube::{Connection, Error};
 use gatepost_tls::certifier::{News, Round, State, Waiting, What};
 use gatepost_tls::issuers::cert_manager::names::{Asked, Names, Waits};
 use gatepost_tls::issuers::cert_manager::{
-    IssuerRef, Judgement, is_ours, judge, manifest, names_of, renewal_of, request_of, request_says, secret_of, trimmed,
+    IssuerRef, Judgement, OWNER, OWNER_LABEL, is_ours, judge, manifest, names_of, renewal_of, request_of, request_says,
+    secret_of, trimmed,
 };
 use serde_json::Value;
 
@@ -63,6 +64,8 @@ pub struct CertManager {
     mirror: Option<Mirror>,
     names: Names,
     looks: BTreeMap<Key, Look>,
+    /// Whether it was looked for objects that a run before this one left.
+    has_looked: bool,
 }
 
 /// What a Secret held when its Certificate object had a version.
@@ -91,7 +94,7 @@ impl CertManager {
     /// Nothing is asked yet.
     pub fn new(connection: Connection, permit: Permit, settings: Settings) -> CertManager {
         let names = Names::new(settings.waits);
-        CertManager { connection, permit, settings, mirror: None, names, looks: BTreeMap::new() }
+        CertManager { connection, permit, settings, mirror: None, names, looks: BTreeMap::new(), has_looked: false }
     }
 
     /// Waits until cert-manager's objects change; for ever while nobody wants anything of it.
@@ -106,7 +109,8 @@ impl CertManager {
     pub async fn round(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Round {
         let wanted: Vec<&Certificate> = desired.certificates.iter().filter(|c| self.is_theirs(c)).collect();
         let mut work = Work { round: Round::default(), writes: 0, requests: 0, now };
-        if self.mirror.is_none() && wanted.is_empty() && !self.settings.is_usual {
+        let is_asked = self.mirror.is_some() || !wanted.is_empty() || self.settings.is_usual;
+        if !is_asked && !self.is_anything_left().await {
             return work.round;
         }
         let copied = self.copied().await;
@@ -127,6 +131,17 @@ impl CertManager {
         let named: BTreeSet<&Key> = wanted.iter().map(|certificate| &certificate.secret).collect();
         self.looks.retain(|secret, _| named.contains(secret));
         work.round
+    }
+
+    /// Whether a run that asked cert-manager left objects behind, which are to go. That is asked once.
+    async fn is_anything_left(&mut self) -> bool {
+        if self.has_looked || self.settings.only_looks || self.settings.policy != Policy::Sync {
+            return false;
+        }
+        let found = CERTIFICATES.has_labelled(&self.connection, OWNER_LABEL, OWNER).await;
+        // Who may not look may not remove either.
+        self.has_looked = !found.as_ref().is_err_and(Error::is_transient);
+        found.unwrap_or(false)
     }
 
     /// Whether a certificate is cert-manager's to issue.
@@ -274,7 +289,9 @@ impl CertManager {
         let ours = there.objects.values().filter(|stored| is_ours(&stored.value));
         let idle: Vec<(Key, &Stored)> = ours.filter_map(|stored| Some((secret_of(&stored.value)?, stored))).collect();
         let idle: Vec<_> = idle.into_iter().filter(|(secret, _)| !wanted.contains(secret)).collect();
-        if idle.is_empty() || self.settings.policy != Policy::Sync {
+        // Who cannot see every policy does not know who is to issue.
+        let is_known = *snapshot.visibility(Kind::TlsPolicy) == Visibility::Complete;
+        if idle.is_empty() || !is_known || self.settings.policy != Policy::Sync {
             return;
         }
         let named = named(snapshot);
