@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use gatepost_testkit::handshake::{Pair, is_taken};
 use gatepost_testkit::program::{Program, words};
 use gatepost_testkit::servers::cert_manager::{CertManager, install, trial};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
@@ -132,6 +135,16 @@ fn held(cluster: &Cluster) -> Option<Leaf> {
     Chain::read(&cluster.kubectl(&words).ok()?).ok().map(|chain| chain.leaf)
 }
 
+/// Whether a client that trusts the authority takes what a server with the Secret presents for a name.
+fn serves(cluster: &Cluster, name: &str) -> Result<bool, Failed> {
+    let data = &object(cluster, "secret", "edge-tls")["data"];
+    let text = |key: &str| -> Result<String, Failed> {
+        Ok(String::from_utf8(STANDARD.decode(data[key].as_str().unwrap_or_default())?)?)
+    };
+    let (chain, key) = (text("tls.crt")?, text("tls.key")?);
+    Ok(is_taken(Pair { chain: &chain, key: &key }, &text("ca.crt")?, name)?)
+}
+
 fn names(cluster: &Cluster) -> String {
     held(cluster).map(|leaf| leaf.names.join(" ")).unwrap_or_default()
 }
@@ -181,10 +194,12 @@ fn names_come_and_go() -> Result<(), Failed> {
     let certificate = object(&cluster, "certificate", "edge-tls");
     assert!(is_ready(&certificate), "{certificate}");
     assert_eq!(certificate["metadata"]["labels"]["gatepost.dev/managed-by"], "gatepost");
+    assert!(serves(&cluster, "a.example.org")? && !serves(&cluster, "b.example.org")?);
     let before = held(&cluster).unwrap();
     route(&cluster, "b")?;
     comes_to("b is served beside a", &cluster, &controller, || names(&cluster) == "a.example.org b.example.org");
     assert_ne!(held(&cluster).unwrap().serial, before.serial, "it was issued anew");
+    assert!(serves(&cluster, "a.example.org")? && serves(&cluster, "b.example.org")?);
     cluster.delete("httproute/b", "shop")?;
     comes_to("b leaves", &cluster, &controller, || names(&cluster) == "a.example.org");
     let last = written(&cluster);
