@@ -7,7 +7,8 @@ use gatepost_testkit::servers::cert_manager::{CertManager, install, trial};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 use gatepost_tls::chain::{Chain, Leaf};
-use serde_json::Value;
+use gatepost_tls::key::Algorithm;
+use serde_json::{Value, json};
 
 use super::bed::{Controller, accept, accept_route, cluster, until};
 
@@ -17,6 +18,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("cert-manager: what somebody else made is refused with a reason, and left alone", foreign),
         trial("cert-manager: not there yet is told, and it is picked up when it comes", installed_later),
         trial("cert-manager: the issuer of a policy wins, and its own words are told", issuer_of_a_policy),
+        trial("cert-manager: an issuer that refuses is told with its words, and what serves goes on", refused),
         trial(
             "cert-manager: another issuer does not fight for a Secret, and takes it when it is handed over",
             other_issuer,
@@ -145,7 +147,15 @@ fn told(cluster: &Cluster) -> String {
 }
 
 fn comes_to(what: &str, cluster: &Cluster, controller: &Controller, is_so: impl FnMut() -> bool) {
-    let state = || format!("{}\n{}\n{}", told(cluster), object(cluster, "certificate", "edge-tls"), controller.log());
+    let state = || {
+        format!(
+            "{}\n{}\n{}\n{}",
+            told(cluster),
+            object(cluster, "tlspolicy", "tls"),
+            object(cluster, "certificate", "edge-tls"),
+            controller.log()
+        )
+    };
     until(what, is_so, state);
 }
 
@@ -245,7 +255,7 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
         let told = told(&cluster);
         told.contains("certificate-pending") && told.contains(r#"clusterissuer.cert-manager.io \"nobody\" not found"#)
     });
-    let waits = explained(&cluster)?;
+    let waits = explained(&cluster, "a.example.org")?;
     assert!(
         waits.contains("clusterissuer.cert-manager.io \"nobody\" not found [GP0613 certificate-pending]"),
         "{waits}"
@@ -257,15 +267,78 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
     comes_to("what the policy no longer says goes", &cluster, &controller, || {
         object(&cluster, "certificate", "edge-tls")["spec"]["duration"].is_null()
     });
-    let works = explained(&cluster)?;
+    cluster.apply(&policy(
+        "issuerRef: {kind: ClusterIssuer, name: authority}, privateKey: {algorithm: RSA, size: 2048}",
+    ))?;
+    comes_to("another key is asked for, and comes", &cluster, &controller, || {
+        held(&cluster).and_then(|leaf| leaf.algorithm) == Some(Algorithm::Rsa(2048))
+    });
+    let works = explained(&cluster, "a.example.org")?;
     assert!(works.contains("infra/edge-tls is to hold a.example.org\n    held         a.example.org until"), "{works}");
     assert!(works.contains("    renewal      about ") && !works.contains("has no certificate"), "{works}");
     Ok(())
 }
 
-fn explained(cluster: &Cluster) -> Result<String, Failed> {
+/// An authority whose Secret holds another one's key: cert-manager finds it ready, and fails over every request.
+fn broken_issuer(cluster: &Cluster) -> Result<(), Failed> {
+    let other = ISSUERS.split("---\n").nth(1).unwrap_or_default().replace("authority", "other");
+    cluster.apply(&other)?;
+    let secret = |name: &str| cluster.json(&["secret", name, "-n", "cert-manager"]).unwrap_or_default();
+    let is_there = |name: &str| secret(name)["data"]["tls.key"].is_string();
+    until("both authorities are there", || is_there("authority") && is_there("other"), String::new);
+    let data = json!({
+        "tls.crt": secret("authority")["data"]["tls.crt"], "tls.key": secret("other")["data"]["tls.key"],
+    });
+    let broken = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "data": data,
+        "metadata": {"namespace": "cert-manager", "name": "broken"},
+    });
+    cluster.apply(&broken.to_string())?;
+    let issuer = ISSUERS.split("---\n").nth(2).unwrap_or_default().replace("authority", "broken");
+    cluster.apply(&issuer)?;
+    Ok(())
+}
+
+fn refused() -> Result<(), Failed> {
+    let cluster = world()?;
+    let _running = certified(&cluster)?;
+    broken_issuer(&cluster)?;
+    let issued_by = |name: &str| {
+        let more = format!("allowWildcardHosts: false, issuerRef: {{kind: ClusterIssuer, name: {name}}}");
+        cluster.apply(&POLICY.replace("allowWildcardHosts: false", &more)).map(drop)
+    };
+    issued_by("authority")?;
+    route(&cluster, "a")?;
+    let controller = controller(&cluster, &["--policy", "sync"]);
+    comes_to("a is served", &cluster, &controller, || names(&cluster) == "a.example.org");
+    let before = held(&cluster).unwrap();
+    issued_by("broken")?;
+    route(&cluster, "b")?;
+    let is_told = |text: &str| {
+        let line =
+            text.lines().find(|line| line.contains("b.example.org") && line.contains("certificate-order-failed"));
+        line.is_some_and(|line| line.contains("cert-manager failed ") && line.contains("doesn't match parent"))
+    };
+    comes_to("its words are told", &cluster, &controller, || is_told(&told(&cluster)));
+    let status = told(&cluster);
+    assert!(status.starts_with("\"True\" \"Partial\"") && status.contains("\"a.example.org\" \"Served\""), "{status}");
+    let explained = explained(&cluster, "b.example.org")?;
+    assert!(
+        explained.contains("doesn't match parent") && explained.contains("certificate-order-failed]"),
+        "{explained}"
+    );
+    assert_eq!(held(&cluster).unwrap().serial, before.serial, "what serves goes on");
+    issued_by("authority")?;
+    comes_to("another issuer is asked at once", &cluster, &controller, || {
+        names(&cluster) == "a.example.org b.example.org"
+    });
+    comes_to("the policy is enforced", &cluster, &controller, || told(&cluster).starts_with("\"True\" \"Enforced\""));
+    Ok(())
+}
+
+fn explained(cluster: &Cluster, name: &str) -> Result<String, Failed> {
     let kubeconfig = cluster.kubeconfig(ADMIN).display().to_string();
-    let line = ["explain", "a.example.org", "--kubeconfig", &kubeconfig].map(str::to_owned);
+    let line = ["explain", name, "--kubeconfig", &kubeconfig].map(str::to_owned);
     Ok(Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&line, "")?.output)
 }
 
