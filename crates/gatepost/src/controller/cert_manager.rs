@@ -2,8 +2,8 @@
 //!
 //! Here the values of `tls` meet the objects of `kube`, which never see each other. One object per Secret, written only where it
 //! says something else than it ought to; every write asks the permit and names the version that was read. What somebody else
-//! made, object or Secret, is told and left alone. An object goes when no listener has named its Secret for a while, never
-//! before; Secrets are only read.
+//! made, object or Secret, is told and left alone. An object goes when no listener has named its Secret for a while, or when
+//! another issuer is to fill it, never before; Secrets are only read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};

@@ -212,7 +212,7 @@ impl Turn<'_> {
 
     /// An issuer that does not answer is not asked again in this round: everybody else would wait for it in turn.
     fn note_absence(&mut self, error: &Error) {
-        if matches!(error.problem, Problem::Unreachable(_) | Problem::Busy(_)) {
+        if matches!(error.problem, Problem::Unreachable(_) | Problem::Busy(_) | Problem::Broken(_)) {
             self.certifier.effort.away = Some(error.to_string());
         }
     }
@@ -282,7 +282,10 @@ impl Turn<'_> {
         if matches!(error.problem, Problem::Gone(_)) || !error.is_transient() {
             return self.fail(&Failed { names: Vec::new(), why: error.to_string() }, &error).await;
         }
-        self.note_absence(&error);
+        // A failure over an order that replaces a certificate may be about that certificate alone.
+        if order.replaces.is_none() || !matches!(error.problem, Problem::Broken(_)) {
+            self.note_absence(&error);
+        }
         let asked = error.retry_after.map(seconds);
         if matches!(error.problem, Problem::RateLimited(_)) {
             let (last, why) = (self.certifier.book.ledger.pause.clone(), error.to_string());
