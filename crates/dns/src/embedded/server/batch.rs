@@ -114,8 +114,7 @@ mod system {
         ) -> io::Result<()> {
             let mut rooms: Vec<[IoSliceMut<'_>; 1]> =
                 packets.chunks_mut(LONGEST).map(|room| [IoSliceMut::new(room)]).collect();
-            let taken =
-                recvmmsg(socket.as_raw_fd(), &mut self.coming, &mut rooms, MsgFlags::MSG_WAITFORONE, None)?;
+            let taken = recvmmsg(socket.as_raw_fd(), &mut self.coming, &mut rooms, MsgFlags::MSG_WAITFORONE, None)?;
             arrived.extend(taken.map(|packet| (packet.bytes, packet.address.and_then(address).unwrap_or(NOBODY))));
             Ok(())
         }
