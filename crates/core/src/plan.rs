@@ -37,7 +37,7 @@ mod wanted;
 mod zone;
 
 pub use intent::{Hold, Intent, RecordKey, Sight, Unseen};
-pub use observed::{Observed, RecordKind, RecordSet, ZoneContent, ZoneState};
+pub use observed::{Observed, RecordKind, RecordSet, ZoneChange, ZoneContent, ZoneState};
 pub use settings::{Capabilities, Policy, Registry, Settings, TxtRegistry};
 pub use stamp::Instance;
 
