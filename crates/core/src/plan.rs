@@ -202,7 +202,9 @@ fn decide_within(intent: &Intent<'_>, observed: &Observed, settings: &Settings, 
         let table = Question { intent, observed, settings, whole };
         fill(&mut plan, table, &zones, &mut wishes);
     }
+    drop(zones);
     plan.held.append(&mut wishes.held);
+    drop(wishes);
     plan.held.sort();
     plan.held.dedup();
     plan.digest = digest::of(&plan, intent, observed, settings);

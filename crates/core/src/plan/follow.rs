@@ -31,7 +31,7 @@ struct Followed {
     unreadable: Option<String>,
     nodes: Nodes,
     /// The names of markers, by the name that they are about with a wildcard replaced.
-    markers: BTreeMap<String, BTreeSet<Str>>,
+    markers: BTreeMap<String, Vec<Str>>,
     wildcards: usize,
     owned: usize,
     sources: BTreeMap<String, usize>,
@@ -306,12 +306,16 @@ impl Followed {
         if let (Some(RecordType::Txt), Some(registry)) = (set.made(), settings.txt())
             && let Some((target, _)) = registry.layout.target_of(&set.name)
         {
-            self.markers.entry(target).or_default().insert(set.name.clone());
+            let known = self.markers.entry(target).or_insert_with(|| Vec::with_capacity(1));
+            if !known.contains(&set.name) {
+                known.push(set.name.clone());
+            }
         }
         let name = set.name.clone();
         let is_new = !self.nodes.contains_key(&name);
         self.wildcards += usize::from(is_new && name.starts_with("*."));
-        self.nodes.entry(name).or_default().push(set);
+        // Nearly all names have one, and there are many names.
+        self.nodes.entry(name).or_insert_with(|| Vec::with_capacity(1)).push(set);
     }
 
     /// Carries out the change of one record set.

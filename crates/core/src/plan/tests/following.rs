@@ -153,7 +153,7 @@ proptest! {
         prop_assert_eq!(follower.counts(), fresh.counts());
         prop_assert_eq!(follower.everything(), model.observed());
         let differs = |name: &&str| (old.records.iter().find(|r| &*r.name == *name)) != (new.records.iter().find(|r| &*r.name == *name));
-        names.extend(NAMES.iter().filter(|name| differs(*name)).map(|name| Str::from(*name)));
+        names.extend(NAMES.iter().filter(|name| differs(name)).map(|name| Str::from(*name)));
         names.extend(rest.held.iter().map(|held| held.name.clone()));
         let asked: Vec<Str> = names.into_iter().collect();
         let wanted = |name: &str| new.records.iter().filter(|record| &*record.name == name).cloned().collect();
