@@ -147,8 +147,8 @@ fn want(certificate: &Certificate, desired: &Desired, snapshot: &Snapshot) -> Wa
         kept: kept.map(|kept| kept.hostname.clone()).collect(),
         renew_before: policy.and_then(|policy| policy.renew_before),
         duration: policy.and_then(|policy| policy.duration),
-        // Keys of other kinds cannot be made here; the report on the policy says so.
-        algorithm: Algorithm::of(part("algorithm"), part("size")).unwrap_or_default(),
+        // Keys of other kinds cannot be made here; the report on the policy says so. Without a policy nobody asks for another key.
+        algorithm: policy.and_then(|_| Algorithm::of(part("algorithm"), part("size")).ok()),
     }
 }
 

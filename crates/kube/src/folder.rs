@@ -51,6 +51,13 @@ impl Folder {
         Ok(values.into_iter().filter_map(|value| self.stored(value)).map(|(_, stored)| stored).collect())
     }
 
+    /// Whether there is any object with a label, in any namespace.
+    pub async fn has_labelled(&self, connection: &Connection, label: &str, value: &str) -> Result<bool> {
+        let path = format!("{}?limit=1&labelSelector={}%3D{value}", self.path(""), label.replace('/', "%2F"));
+        let page = connection.get(&path).await?;
+        Ok(page["items"].as_array().is_some_and(|items| !items.is_empty()))
+    }
+
     /// Makes an object by server-side apply. Where somebody else made one of that name in the same moment, what we put on it
     /// is taken back, and it is a conflict.
     pub async fn make(&self, connection: &Connection, body: &Value) -> Result<()> {

@@ -5,6 +5,7 @@
 
 pub mod case;
 pub mod fault;
+pub mod handshake;
 pub mod page;
 pub mod program;
 pub mod scratch;

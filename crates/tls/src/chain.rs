@@ -13,9 +13,10 @@ use gatepost_objects::pem;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::{GeneralName, ParsedExtension};
 use x509_parser::prelude::FromDer;
+use x509_parser::public_key::PublicKey;
 
 use crate::error::{Error, Result};
-use crate::key::PrivateKey;
+use crate::key::{Algorithm, PrivateKey};
 
 /// The most bytes of a chain that are looked at.
 pub const MAX_CHAIN: usize = 64 << 10;
@@ -49,6 +50,8 @@ pub struct Leaf {
     pub renewal_id: Option<Str>,
     /// Its public key, as certificates hold it.
     pub public: Vec<u8>,
+    /// Which key that is; nothing where it is of a kind that is not made here.
+    pub algorithm: Option<Algorithm>,
 }
 
 impl Chain {
@@ -146,6 +149,7 @@ impl Leaf {
             serial: serial.into(),
             renewal_id: renewal_id(certificate),
             public: certificate.public_key().raw.to_vec(),
+            algorithm: algorithm(certificate),
         }
     }
 
@@ -176,6 +180,15 @@ fn names(certificate: &X509Certificate<'_>) -> Vec<Str> {
     };
     let names: BTreeSet<Str> = names.value.general_names.iter().filter_map(name).collect();
     names.into_iter().collect()
+}
+
+fn algorithm(certificate: &X509Certificate<'_>) -> Option<Algorithm> {
+    let bits = |key: &PublicKey<'_>| u16::try_from(key.key_size()).ok();
+    match certificate.public_key().parsed().ok()? {
+        key @ PublicKey::EC(_) => Algorithm::of(Some("ECDSA"), Some(&bits(&key)?.to_string())).ok(),
+        key @ PublicKey::RSA(_) => Algorithm::of(Some("RSA"), Some(&bits(&key)?.to_string())).ok(),
+        _ => None,
+    }
 }
 
 /// The identifier of RFC 9773: the issuer's key and the serial number.

@@ -27,8 +27,8 @@ pub struct Want {
     pub renew_before: Option<u64>,
     /// Lifetime in seconds, where a policy says so.
     pub duration: Option<u64>,
-    /// Which key it is to have.
-    pub algorithm: Algorithm,
+    /// Which key it is to have; where nobody says, what serves keeps the one it has.
+    pub algorithm: Option<Algorithm>,
 }
 
 /// What a Secret holds.
@@ -131,6 +131,17 @@ struct Case<'a> {
     now: i64,
 }
 
+/// How what serves differs from what ought to.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Changes {
+    /// Names that are not in it.
+    missing: Vec<Str>,
+    /// Names that are in it and ought not to be.
+    extra: Vec<Str>,
+    /// The key that it ought to have instead of its own.
+    key: Option<Algorithm>,
+}
+
 impl<'a> Case<'a> {
     fn new(
         secret: &Key,
@@ -173,18 +184,24 @@ impl<'a> Case<'a> {
 
     fn closed(&self) -> Decision {
         let due = self.due();
-        let missing = self.missing();
-        let extra = self.extra();
+        let changes = self.changes();
         let is_due = due.is_none_or(|due| due <= self.now);
-        if self.target.is_empty() || (!is_due && missing.is_empty() && extra.is_empty()) {
+        if self.target.is_empty() || (!is_due && changes == Changes::default()) {
             let until = due.filter(|due| *due > self.now).unwrap_or(self.now + DAY);
             return Decision::Keep { until };
         }
-        let wait = self.unsettled(is_due, !missing.is_empty()).or_else(|| self.resting());
-        if let Some(wait) = wait.or_else(|| self.too_soon(&missing, &extra)) {
+        let wait = self.unsettled(is_due, &changes).or_else(|| self.resting());
+        if let Some(wait) = wait.or_else(|| self.too_soon(&changes)) {
             return wait;
         }
-        self.order(is_due, &missing, &extra)
+        self.order(is_due, &changes)
+    }
+
+    /// How what serves differs from what ought to.
+    fn changes(&self) -> Changes {
+        let is_other = |(leaf, asked): &(&Leaf, Algorithm)| leaf.algorithm != Some(*asked);
+        let key = self.serving.zip(self.want.algorithm).filter(is_other).map(|(_, asked)| asked);
+        Changes { missing: self.missing(), extra: self.extra(), key }
     }
 
     /// When what serves is to be renewed; nothing where nothing serves.
@@ -205,14 +222,19 @@ impl<'a> Case<'a> {
         held.filter(|name| !self.target.contains(*name)).cloned().collect()
     }
 
-    /// Names that come and go are waited for, as long as something serves.
-    fn unsettled(&self, is_due: bool, grows: bool) -> Option<Decision> {
-        if is_due {
+    /// Changes that may be taken back are waited for, as long as something serves. A wildcard that nobody wants is not one of
+    /// them: nobody may have one that no policy allows.
+    fn unsettled(&self, is_due: bool, changes: &Changes) -> Option<Decision> {
+        if is_due || changes.extra.iter().any(|name| name.starts_with("*.")) {
             return None;
         }
         let since = self.ledger.wanted.get(&self.secret)?.at;
-        let until = since + if grows { self.rules.settle } else { self.rules.grace };
-        let why = if grows { "the names changed a moment ago" } else { "names went a moment ago" };
+        let (wait, why) = match (changes.missing.is_empty(), changes.key) {
+            (false, _) => (self.rules.settle, "the names changed a moment ago"),
+            (true, Some(_)) => (self.rules.settle, "another key was asked for a moment ago"),
+            (true, None) => (self.rules.grace, "names went a moment ago"),
+        };
+        let until = since + wait;
         let reason = reason::CERTIFICATE_PENDING;
         (until > self.now && since <= self.now).then(|| Decision::Wait { until, reason, why: why.to_owned() })
     }
@@ -225,8 +247,8 @@ impl<'a> Case<'a> {
     }
 
     /// What was made a moment ago and is to be renewed already is a sign of a clock that is off: no second one follows at once.
-    fn too_soon(&self, missing: &[Str], extra: &[Str]) -> Option<Decision> {
-        let leaf = self.serving.filter(|_| missing.is_empty() && extra.is_empty())?;
+    fn too_soon(&self, changes: &Changes) -> Option<Decision> {
+        let leaf = self.serving.filter(|_| *changes == Changes::default())?;
         let is_it = |names: &[String]| names.iter().map(String::as_str).eq(leaf.names.iter().map(|name| &**name));
         let made = self.ledger.issued.iter().filter(|issue| is_it(&issue.names)).map(|issue| issue.at).max()?;
         let until = made + DAY.min(leaf.lifetime() / 10);
@@ -235,13 +257,17 @@ impl<'a> Case<'a> {
         (made <= self.now && until > self.now).then(|| Decision::Wait { until, reason, why: why.to_owned() })
     }
 
-    fn order(&self, is_due: bool, missing: &[Str], extra: &[Str]) -> Decision {
+    fn order(&self, is_due: bool, changes: &Changes) -> Decision {
+        let missing = &changes.missing;
         let failing: Vec<(&Str, &Failure)> = self.target.iter().filter_map(|name| self.failing(name)).collect();
         let is_last_call = self.serving.is_none_or(|leaf| renewal::last_call(leaf) <= self.now);
         let guarded = failing.iter().find(|(name, _)| !is_last_call && !missing.contains(name));
         let left_out: BTreeSet<&Str> = failing.iter().map(|(name, _)| *name).collect();
         let names: Vec<Str> = self.target.iter().filter(|name| !left_out.contains(name)).cloned().collect();
-        let is_worth = is_due || !extra.is_empty() || missing.iter().any(|name| !left_out.contains(name));
+        let is_worth = is_due
+            || !changes.extra.is_empty()
+            || changes.key.is_some()
+            || missing.iter().any(|name| !left_out.contains(name));
         if let Some((_, failure)) = guarded {
             return wait_for(failure);
         }
@@ -250,7 +276,7 @@ impl<'a> Case<'a> {
         {
             return wait_for(failure);
         }
-        self.within_budget(names, is_due, missing)
+        self.within_budget(names, is_due, changes)
     }
 
     fn failing(&self, name: &'a Str) -> Option<(&'a Str, &'a Failure)>
@@ -261,7 +287,7 @@ impl<'a> Case<'a> {
         Some((name, failure))
     }
 
-    fn within_budget(&self, names: Vec<Str>, is_due: bool, missing: &[Str]) -> Decision {
+    fn within_budget(&self, names: Vec<Str>, is_due: bool, changes: &Changes) -> Decision {
         let shares = |leaf: &&Leaf| leaf.names.iter().any(|name| names.contains(name));
         let replaces = self.serving.filter(shares).and_then(|leaf| leaf.renewal_id.clone());
         let left = self.rules.limits.left(self.ledger, &names, replaces.is_some(), self.now);
@@ -270,11 +296,11 @@ impl<'a> Case<'a> {
             return Decision::Wait { until: self.now + HOUR, reason: reason::ISSUER_RATE_LIMITED, why };
         }
         let request = Request { names, replaces, duration: self.want.duration };
-        Decision::Order { request, because: self.because(is_due, missing) }
+        Decision::Order { request, because: self.because(is_due, changes) }
     }
 
-    fn because(&self, is_due: bool, missing: &[Str]) -> String {
-        match (self.held, self.serving, missing.first()) {
+    fn because(&self, is_due: bool, changes: &Changes) -> String {
+        match (self.held, self.serving, changes.missing.first()) {
             (Holding::Nothing, ..) => "there is none".to_owned(),
             (Holding::Unusable(why) | Holding::Foreign(_, Err(why)), ..) => {
                 format!("what is there cannot serve: {why}")
@@ -282,7 +308,10 @@ impl<'a> Case<'a> {
             (Holding::Pair(_) | Holding::Foreign(..), None, _) => "what is there has expired".to_owned(),
             (_, _, Some(name)) => format!("`{name}` is not in it"),
             _ if is_due => "it is to be renewed".to_owned(),
-            _ => "names in it are no longer wanted".to_owned(),
+            _ => match changes.key {
+                Some(key) => format!("its key is to be {key}"),
+                None => "names in it are no longer wanted".to_owned(),
+            },
         }
     }
 }

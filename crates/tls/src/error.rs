@@ -38,6 +38,9 @@ pub enum Problem {
     /// The issuer is there and cannot do its work now.
     #[error("cannot answer now: {0}")]
     Busy(String),
+    /// The issuer failed over this request, and does not say that it would fail over others.
+    #[error("failed over it: {0}")]
+    Broken(String),
     /// The issuer says no.
     #[error("refuses ({kind}): {detail}")]
     Refused {
@@ -102,7 +105,7 @@ impl Error {
     pub fn is_transient(&self) -> bool {
         match &self.problem {
             Problem::Unreachable(_) | Problem::RateLimited(_) | Problem::Busy(_) | Problem::Gone(_) => true,
-            Problem::Storage { .. } | Problem::Protocol(_) | Problem::Unanswered(_) => true,
+            Problem::Storage { .. } | Problem::Protocol(_) | Problem::Unanswered(_) | Problem::Broken(_) => true,
             Problem::Settings(_) | Problem::Refused { .. } | Problem::Rejected(_) => false,
         }
     }
@@ -111,7 +114,7 @@ impl Error {
     pub fn reason(&self) -> Reason {
         match &self.problem {
             Problem::Settings(_) => reason::ISSUER_UNUSABLE,
-            Problem::Unreachable(_) | Problem::Busy(_) => reason::ISSUER_UNREACHABLE,
+            Problem::Unreachable(_) | Problem::Busy(_) | Problem::Broken(_) => reason::ISSUER_UNREACHABLE,
             Problem::RateLimited(_) => reason::ISSUER_RATE_LIMITED,
             Problem::Refused { .. } | Problem::Gone(_) | Problem::Protocol(_) => reason::CERTIFICATE_ORDER_FAILED,
             Problem::Rejected(_) => reason::CERTIFICATE_REJECTED,

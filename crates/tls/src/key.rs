@@ -44,6 +44,16 @@ impl Algorithm {
     }
 }
 
+impl fmt::Display for Algorithm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Algorithm::P256 => f.write_str("ECDSA 256"),
+            Algorithm::P384 => f.write_str("ECDSA 384"),
+            Algorithm::Rsa(bits) => write!(f, "RSA {bits}"),
+        }
+    }
+}
+
 impl PrivateKey {
     /// A new key. One of RSA takes a while.
     pub fn generate(algorithm: Algorithm) -> Result<Self> {

@@ -21,7 +21,7 @@ pub struct Ledger {
     pub names: BTreeMap<String, Failure>,
     /// Until when the issuer asks to be left alone.
     pub pause: Option<Failure>,
-    /// Which names a Secret was last to have, and since when.
+    /// Which names and which key a Secret was last to have, and since when.
     pub wanted: BTreeMap<String, Since>,
     /// When the issuer would have certificates renewed, by Secret.
     pub windows: BTreeMap<String, Window>,
@@ -53,11 +53,14 @@ pub struct Failure {
     pub reason: String,
 }
 
-/// Names, and since when they are wanted.
+/// Names and a key, and since when they are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Since {
     /// The names, sorted.
     pub names: Vec<String>,
+    /// Which key, where that is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
     /// Since when.
     pub at: i64,
 }
@@ -126,11 +129,12 @@ impl Ledger {
         self.pause = self.pause.take().filter(|pause| pause.rests(now));
     }
 
-    /// Notes which names a Secret is to have; says since when.
-    pub fn settle(&mut self, secret: &str, names: &[String], now: i64) -> i64 {
-        let since = self.wanted.entry(secret.to_owned()).or_insert_with(|| Since { names: names.to_vec(), at: now });
-        if since.names != names || since.at > now {
-            *since = Since { names: names.to_vec(), at: now };
+    /// Notes which names and which key a Secret is to have; says since when.
+    pub fn settle(&mut self, secret: &str, names: Vec<String>, key: Option<String>, now: i64) -> i64 {
+        let new = Since { names, key, at: now };
+        let since = self.wanted.entry(secret.to_owned()).or_insert_with(|| new.clone());
+        if (&since.names, &since.key) != (&new.names, &new.key) || since.at > now {
+            *since = new;
         }
         since.at
     }
@@ -177,10 +181,12 @@ mod tests {
     fn a_changed_wish_begins_anew() {
         let mut ledger = Ledger::default();
         let names = |text: &str| vec![text.to_owned()];
-        assert_eq!(ledger.settle("a/b", &names("x"), 10), 10);
-        assert_eq!(ledger.settle("a/b", &names("x"), 20), 10);
-        assert_eq!(ledger.settle("a/b", &names("y"), 30), 30);
-        assert_eq!(ledger.settle("a/b", &names("y"), 5), 5, "the clock went back");
+        assert_eq!(ledger.settle("a/b", names("x"), None, 10), 10);
+        assert_eq!(ledger.settle("a/b", names("x"), None, 20), 10);
+        assert_eq!(ledger.settle("a/b", names("y"), None, 30), 30);
+        let key = Some("RSA 2048".to_owned());
+        assert_eq!(ledger.settle("a/b", names("y"), key.clone(), 40), 40, "another key");
+        assert_eq!(ledger.settle("a/b", names("y"), key, 5), 5, "the clock went back");
     }
 
     #[test]

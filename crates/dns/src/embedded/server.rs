@@ -26,6 +26,7 @@ use super::state;
 use super::store::ZoneSet;
 use super::zone::Zone;
 
+mod batch;
 mod sockets;
 mod tcp;
 mod udp;

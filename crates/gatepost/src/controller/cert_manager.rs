@@ -9,18 +9,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use gatepost_core::desired::{Certificate, Desired};
-use gatepost_core::model::{Key, Kind, Listener, Str};
+use gatepost_core::model::{Key, Kind, Str};
 use gatepost_core::plan::Policy;
 use gatepost_core::reason::{self, Reason};
 use gatepost_core::snapshot::{Snapshot, Visibility};
 use gatepost_kube::folder::Folder;
-use gatepost_kube::mirror::{Copied, Mirror, Patience, Sight};
+use gatepost_kube::mirror::{Copied, Mirror, Patience};
 use gatepost_kube::objects::Stored;
 use gatepost_kube::{Connection, Error};
 use gatepost_tls::certifier::{News, Round, State, Waiting, What};
 use gatepost_tls::issuers::cert_manager::names::{Asked, Names, Waits};
 use gatepost_tls::issuers::cert_manager::{
-    IssuerRef, Judgement, is_ours, judge, manifest, names_of, renewal_of, request_of, request_says, secret_of, trimmed,
+    IssuerRef, Judgement, OWNER, OWNER_LABEL, is_ours, judge, manifest, names_of, renewal_of, request_of, request_says,
+    secret_of, trimmed,
 };
 use serde_json::Value;
 
@@ -29,8 +30,12 @@ use crate::certificates::cert_manager::obstacle;
 use crate::certificates::is_own;
 
 mod secret;
+mod there;
+mod words;
 
 use secret::Content;
+use there::{Case, There, named};
+use words::{advised, failed, soon, unseen};
 
 /// What is asked of cert-manager.
 #[derive(Clone, Debug)]
@@ -59,6 +64,8 @@ pub struct CertManager {
     mirror: Option<Mirror>,
     names: Names,
     looks: BTreeMap<Key, Look>,
+    /// Whether it was looked for objects that a run before this one left.
+    has_looked: bool,
 }
 
 /// What a Secret held when its Certificate object had a version.
@@ -87,7 +94,7 @@ impl CertManager {
     /// Nothing is asked yet.
     pub fn new(connection: Connection, permit: Permit, settings: Settings) -> CertManager {
         let names = Names::new(settings.waits);
-        CertManager { connection, permit, settings, mirror: None, names, looks: BTreeMap::new() }
+        CertManager { connection, permit, settings, mirror: None, names, looks: BTreeMap::new(), has_looked: false }
     }
 
     /// Waits until cert-manager's objects change; for ever while nobody wants anything of it.
@@ -102,7 +109,8 @@ impl CertManager {
     pub async fn round(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Round {
         let wanted: Vec<&Certificate> = desired.certificates.iter().filter(|c| self.is_theirs(c)).collect();
         let mut work = Work { round: Round::default(), writes: 0, requests: 0, now };
-        if self.mirror.is_none() && wanted.is_empty() && !self.settings.is_usual {
+        let is_asked = self.mirror.is_some() || !wanted.is_empty() || self.settings.is_usual;
+        if !is_asked && !self.is_anything_left().await {
             return work.round;
         }
         let copied = self.copied().await;
@@ -123,6 +131,17 @@ impl CertManager {
         let named: BTreeSet<&Key> = wanted.iter().map(|certificate| &certificate.secret).collect();
         self.looks.retain(|secret, _| named.contains(secret));
         work.round
+    }
+
+    /// Whether a run that asked cert-manager left objects behind, which are to go. That is asked once.
+    async fn is_anything_left(&mut self) -> bool {
+        if self.has_looked || self.settings.only_looks || self.settings.policy != Policy::Sync {
+            return false;
+        }
+        let found = CERTIFICATES.has_labelled(&self.connection, OWNER_LABEL, OWNER).await;
+        // Who may not look may not remove either.
+        self.has_looked = !found.as_ref().is_err_and(Error::is_transient);
+        found.unwrap_or(false)
     }
 
     /// Whether a certificate is cert-manager's to issue.
@@ -270,7 +289,9 @@ impl CertManager {
         let ours = there.objects.values().filter(|stored| is_ours(&stored.value));
         let idle: Vec<(Key, &Stored)> = ours.filter_map(|stored| Some((secret_of(&stored.value)?, stored))).collect();
         let idle: Vec<_> = idle.into_iter().filter(|(secret, _)| !wanted.contains(secret)).collect();
-        if idle.is_empty() || self.settings.policy != Policy::Sync {
+        // Who cannot see every policy does not know who is to issue.
+        let is_known = *snapshot.visibility(Kind::TlsPolicy) == Visibility::Complete;
+        if idle.is_empty() || !is_known || self.settings.policy != Policy::Sync {
             return;
         }
         let named = named(snapshot);
@@ -378,89 +399,6 @@ impl Work {
     }
 }
 
-/// The Certificate objects that are there.
-struct There<'a> {
-    objects: &'a BTreeMap<Key, Stored>,
-    by_secret: BTreeMap<Key, Vec<&'a Stored>>,
-}
-
-impl<'a> There<'a> {
-    fn of(copied: &'a Copied) -> There<'a> {
-        let mut by_secret: BTreeMap<Key, Vec<&Stored>> = BTreeMap::new();
-        for stored in copied.objects.values() {
-            if let Some(secret) = secret_of(&stored.value) {
-                by_secret.entry(secret).or_default().push(stored);
-            }
-        }
-        There { objects: &copied.objects, by_secret }
-    }
-
-    /// Our object for a Secret, which has its name.
-    fn ours(&self, secret: &Key) -> Option<&'a Stored> {
-        self.objects.get(secret).filter(|stored| is_ours(&stored.value))
-    }
-
-    /// The objects that fill a Secret, and the one that has its name.
-    fn concerned(&self, secret: &Key) -> Vec<&'a Value> {
-        let fill = self.by_secret.get(secret).into_iter().flatten();
-        fill.copied().chain(self.objects.get(secret)).map(|stored| &stored.value).collect()
-    }
-}
-
-/// One certificate, and what is known around it.
-struct Case<'a> {
-    certificate: &'a Certificate,
-    desired: &'a Desired,
-    snapshot: &'a Snapshot,
-    there: &'a There<'a>,
-}
-
-impl Case<'_> {
-    fn policy(&self) -> Option<&gatepost_core::model::TlsPolicy> {
-        let key = self.certificate.policy.as_ref()?;
-        self.snapshot.tls_policies.get(key).map(|policy| &**policy)
-    }
-
-    fn kept(&self) -> Vec<Str> {
-        let kept = self.desired.kept_names.iter().filter(|kept| kept.secret == self.certificate.secret);
-        kept.map(|kept| kept.hostname.clone()).collect()
-    }
-}
-
-/// The Secrets that listeners name; nothing where not every listener can be seen.
-fn named(snapshot: &Snapshot) -> Option<BTreeSet<Key>> {
-    let kinds = [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet];
-    if kinds.iter().any(|kind| *snapshot.visibility(*kind) != Visibility::Complete) {
-        return None;
-    }
-    let mut named = BTreeSet::new();
-    let mut add = |namespace: &Str, listeners: &[Listener]| {
-        let references = listeners.iter().flat_map(|listener| &listener.tls).flat_map(|tls| &tls.certificates);
-        named.extend(references.map(|r| Key::new(r.namespace_or(namespace).clone(), r.name.clone())));
-    };
-    snapshot.gateways.values().for_each(|gateway| add(&gateway.meta.key.namespace, &gateway.listeners));
-    snapshot.listener_sets.values().for_each(|set| add(&set.meta.key.namespace, &set.listeners));
-    Some(named)
-}
-
-/// What stands in the way of everything, by how much is seen of cert-manager's objects.
-fn unseen(sight: &Sight) -> Option<(Reason, String)> {
-    match sight {
-        Sight::Complete => None,
-        Sight::Absent => {
-            let why = "cert-manager is not installed: the API server does not serve certificates.cert-manager.io/v1; install its CRDs and cert-manager";
-            Some((reason::ISSUER_UNUSABLE, why.to_owned()))
-        }
-        Sight::Unread => Some((reason::CERTIFICATE_PENDING, "Certificate objects have not been read yet".to_owned())),
-        Sight::Hidden(why) => {
-            let why = format!("Certificate objects cannot be read: {why}; {ROLES}");
-            Some((reason::KIND_NOT_VISIBLE, why))
-        }
-    }
-}
-
-const ROLES: &str = "`gatepost rbac --issuer cert-manager` prints the roles it takes";
-
 fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, String)>, now: i64) -> State {
     State {
         secret: certificate.secret.clone(),
@@ -473,23 +411,4 @@ fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, 
         failing: Vec::new(),
         now,
     }
-}
-
-fn soon() -> (Reason, String) {
-    (reason::CERTIFICATE_PENDING, "cert-manager has not looked at it yet".to_owned())
-}
-
-fn failed(verb: &str, error: &Error) -> (Reason, String) {
-    if error.is_conflict() {
-        let why = format!(
-            "its Certificate object could not be {verb}: somebody else wrote it in between; it is looked at again"
-        );
-        return (reason::CERTIFICATE_PENDING, why);
-    }
-    (reason::CERTIFICATE_NOT_STORED, format!("its Certificate object could not be {verb}: {}", advised(error)))
-}
-
-/// An error, and what to do where a right is missing.
-fn advised(error: &Error) -> String {
-    if error.is_forbidden() { format!("{error}; {ROLES}") } else { error.to_string() }
 }

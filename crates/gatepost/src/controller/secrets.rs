@@ -21,6 +21,7 @@ use gatepost_tls::store::{Kept, Pair, Store};
 use gatepost_tls::{Call, Error, Result};
 use serde_json::{Value, json};
 
+use super::cert_manager::CERTIFICATES;
 use super::permit::Permit;
 
 mod notes;
@@ -68,7 +69,13 @@ impl SecretStore {
             return Ok(kept);
         }
         let found = stored(&self.connection, &path(secret)).await.map_err(|error| failed("be read", secret, &error))?;
-        let kept = found.as_ref().map(|found| kept(secret, &found.value));
+        let kept = match &found {
+            Some(found) => {
+                let filler = self.filler(secret, &found.value).await;
+                Some(kept(secret, &found.value, filler))
+            }
+            None => None,
+        };
         self.note(secret, found, kept.clone());
         Ok(kept)
     }
@@ -96,6 +103,14 @@ impl SecretStore {
         }
     }
 
+    /// The Certificate object for which cert-manager fills a Secret; nothing where that is gone, or was never there.
+    async fn filler<'v>(&self, secret: &Key, value: &'v Value) -> Option<&'v str> {
+        let name = value["metadata"]["annotations"][FILLED_FOR].as_str()?;
+        let found = CERTIFICATES.read(&self.connection, &Key::new(&*secret.namespace, name)).await;
+        // Who may not look does not know that it is gone.
+        if matches!(found, Ok(None)) { None } else { Some(name) }
+    }
+
     /// What the Secret held a moment ago.
     fn remembered(&self, secret: &Key) -> Option<Option<Kept>> {
         let seen = self.seen();
@@ -111,7 +126,7 @@ impl SecretStore {
     /// What a Secret of ours is to say.
     fn content(&self, pair: &Pair) -> Value {
         json!({
-            "metadata": {"annotations": {ISSUER: self.issuer}},
+            "metadata": {"annotations": {ISSUER: self.issuer, FILLED_FOR: null}},
             "data": {
                 "tls.crt": STANDARD.encode(&pair.chain), "tls.key": STANDARD.encode(&pair.secret_key),
                 "ca.crt": self.root.as_ref().map(|root| STANDARD.encode(root)),
@@ -127,6 +142,7 @@ impl SecretStore {
         object["metadata"]["namespace"] = (&*secret.namespace).into();
         object["metadata"]["name"] = (&*secret.name).into();
         object["metadata"]["labels"] = json!({OWNER_LABEL: OWNER});
+        object["metadata"]["annotations"] = json!({ISSUER: self.issuer});
         if self.root.is_none() {
             object["data"].as_object_mut().map(|data| data.remove("ca.crt"));
         }
@@ -155,14 +171,15 @@ impl fmt::Debug for SecretStore {
 }
 
 /// What a Secret holds, and whose it is.
-fn kept(secret: &Key, value: &Value) -> Kept {
+fn kept(secret: &Key, value: &Value, filler: Option<&str>) -> Kept {
     let chain = text(value, "tls.crt", MAX_CHAIN);
     let pair = chain.and_then(|chain| Ok(Pair { chain, secret_key: text(value, "tls.key", MAX_KEY)? }));
-    Kept { pair, keeper: keeper(secret, value) }
+    Kept { pair, keeper: keeper(secret, value, filler) }
 }
 
-/// Who else looks after a Secret, and what to do about that; nothing where it is ours.
-fn keeper(secret: &Key, value: &Value) -> Option<String> {
+/// Who else looks after a Secret, and what to do about that; nothing where it is ours. `filler` is the Certificate object for which
+/// cert-manager fills it.
+fn keeper(secret: &Key, value: &Value, filler: Option<&str>) -> Option<String> {
     let kind = value["type"].as_str().unwrap_or("Opaque");
     let label = value.pointer("/metadata/labels").and_then(|labels| labels.get(OWNER_LABEL)).and_then(Value::as_str);
     if label != Some(OWNER) {
@@ -170,8 +187,11 @@ fn keeper(secret: &Key, value: &Value) -> Option<String> {
         return Some(format!("Secret {secret} was made by somebody else: {fix}"));
     }
     // Our label is there as well where cert-manager fills it for us.
-    if let Some(name) = value["metadata"]["annotations"][FILLED_FOR].as_str() {
-        let fix = format!("remove that Certificate, then the annotation {FILLED_FOR} of the Secret");
+    if let Some(name) = filler {
+        let fix = format!(
+            "remove that Certificate, and where this controller may not read Certificates, then the annotation \
+             {FILLED_FOR} of the Secret"
+        );
         return Some(format!("cert-manager fills Secret {secret} for Certificate {name}: {fix}"));
     }
     if kind != TYPE {

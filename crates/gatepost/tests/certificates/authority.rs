@@ -1,19 +1,22 @@
 //! `--issuer embedded`: an authority of our own.
 
+use std::time::Duration;
+
 use gatepost_testkit::{Failed, Trial};
 use gatepost_tls::chain::Chain;
-use gatepost_tls::key::PrivateKey;
+use gatepost_tls::key::{Algorithm, PrivateKey};
 
 use crate::bed::{Bed, Test};
 use crate::running::{Running, comes_true, get};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let rows: [(&str, Test); 6] = [
+    let rows: [(&str, Test); 7] = [
         ("plan_says_what_a_change_takes", forecast),
         ("two_runs_do_not_share_a_directory", alone),
         ("serve_certifies_what_is_attached_and_nothing_else", serve),
         ("apply_certifies_and_a_second_run_does_nothing", apply),
         ("a_policy_is_enforced_when_its_names_are_held", policy),
+        ("a_changed_policy_is_followed_at_once", changed),
         ("flags_that_do_not_go_together_are_refused", flags),
     ];
     rows.into_iter().map(|(name, test)| Trial::test(format!("certificates::embedded::{name}"), test)).collect()
@@ -89,6 +92,26 @@ fn policy() -> Result<(), Failed> {
     let plan = get(running.address("http"), "/plan.json");
     assert!(plan.contains("issuer-unusable") && plan.contains("ClusterIssuer public is to issue it"), "{plan}");
     assert!(elsewhere.leaf().is_none(), "somebody else is to issue it");
+    Ok(())
+}
+
+/// Names that go are waited for as long as is usual, which is longer than this test: a wildcard and a key are not among them.
+fn changed() -> Result<(), Failed> {
+    let bed = Bed::new(&["www.example.org"]);
+    bed.policy("TLSPolicy", "allowWildcardHosts: true");
+    let _running = Running::start(&format!("{SERVE} --certificate-settle 1s {}", bed.flags()));
+    let first = bed.comes_to(&["*.example.org"]);
+    assert_eq!(first.algorithm, Some(Algorithm::P256));
+    bed.policy("TLSPolicy", "allowWildcardHosts: false");
+    bed.comes_to(&["www.example.org"]);
+    bed.policy("TLSPolicy", "allowWildcardHosts: false\n  privateKey: {algorithm: RSA, size: 2048}");
+    let algorithm = || bed.leaf().and_then(|leaf| leaf.algorithm);
+    comes_true("it has a key of the other kind", || algorithm() == Some(Algorithm::Rsa(2048)));
+    let last = bed.comes_to(&["www.example.org"]);
+    // Keys that cannot be made are told, and what serves is not exchanged for another kind.
+    bed.policy("TLSPolicy", "allowWildcardHosts: false\n  privateKey: {algorithm: Ed25519}");
+    std::thread::sleep(Duration::from_secs(4));
+    assert_eq!(bed.leaf().map(|leaf| leaf.serial), Some(last.serial));
     Ok(())
 }
 

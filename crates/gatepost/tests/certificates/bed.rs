@@ -12,22 +12,25 @@ use gatepost_tls::key::PrivateKey;
 
 pub(crate) type Test = fn() -> Result<(), Failed>;
 
-/// A Gateway with one listener that ends TLS.
-const GATEWAY: &str = "\
-apiVersion: gateway.networking.k8s.io/v1
+/// A Gateway with one listener that ends TLS; `more` goes into its spec.
+pub(crate) fn gateway(class: &str, more: &str) -> String {
+    format!(
+        "apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
-metadata: {namespace: infra, name: edge}
+metadata: {{namespace: infra, name: edge}}
 spec:
-  gatewayClassName: standard
-  addresses: [{value: 192.0.2.7}]
+  gatewayClassName: {class}
+  {more}
   listeners:
   - name: https
     port: 443
     protocol: HTTPS
     hostname: '*.example.org'
-    allowedRoutes: {namespaces: {from: All}}
-    tls: {certificateRefs: [{name: edge-tls}]}
-";
+    allowedRoutes: {{namespaces: {{from: All}}}}
+    tls: {{certificateRefs: [{{name: edge-tls}}]}}
+"
+    )
+}
 
 /// A folder of manifests, and one for certificates.
 pub(crate) struct Bed {
@@ -37,7 +40,7 @@ pub(crate) struct Bed {
 impl Bed {
     pub(crate) fn new(hostnames: &[&str]) -> Bed {
         let bed = Bed { folder: Scratch::new().unwrap() };
-        bed.folder.file("in/gateway.yaml", GATEWAY).unwrap();
+        bed.folder.file("in/gateway.yaml", &gateway("standard", "addresses: [{value: 192.0.2.7}]")).unwrap();
         bed.routes(hostnames);
         bed
     }

@@ -2,19 +2,17 @@
 //! by SNI takes the certificate.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
+use gatepost_testkit::handshake::{Pair, is_taken};
 use gatepost_testkit::{Failed, Trial};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::bed::Bed;
 
 /// Listener, mode, kind of route, its hostname, what is common, SNI, and whether that matches.
 type Row = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str, bool);
+
+/// A route without hostnames.
+const UNSET: &str = "";
 
 const ROWS: [Row; 11] = [
     ("*.example.com", "Terminate", "HTTPRoute", "www.example.com", "www.example.com", "www.example.com", true),
@@ -41,8 +39,8 @@ const ROWS: [Row; 11] = [
         "www.example.com",
         false,
     ),
-    ("*.example.com", "Passthrough", "TLSRoute", "*.example.com", "*.example.com", "www.example.com", true),
-    ("*.example.com", "Passthrough", "TLSRoute", "*.example.com", "*.example.com", "foo.bar.example.com", false),
+    ("*.example.com", "Passthrough", "TLSRoute", UNSET, "*.example.com", "www.example.com", true),
+    ("*.example.com", "Passthrough", "TLSRoute", UNSET, "*.example.com", "foo.bar.example.com", false),
     ("www.example.com", "Terminate", "TLSRoute", "www.example.com", "www.example.com", "www.example.com", true),
 ];
 
@@ -74,11 +72,12 @@ fn manifests(row: Row, address: SocketAddr) -> String {
     let protocol = if kind == "TLSRoute" { "TLS" } else { "HTTPS" };
     let secret = if mode == "Terminate" { ", certificateRefs: [{name: edge-tls}]" } else { "" };
     let version = "gateway.networking.k8s.io/v1";
+    let hostnames = if hostname == UNSET { String::new() } else { format!("  hostnames: ['{hostname}']\n") };
     format!(
         "apiVersion: {version}\nkind: Gateway\nmetadata: {{namespace: infra, name: edge}}\nspec:\n  gatewayClassName: standard\n  \
          addresses: [{{value: {}}}]\n  listeners:\n  - name: tls\n    port: {}\n    protocol: {protocol}\n    hostname: '{listener}'\n    \
          tls: {{mode: {mode}{secret}}}\n---\napiVersion: {version}\nkind: {kind}\nmetadata: {{namespace: infra, name: web}}\nspec:\n  \
-         parentRefs: [{{name: edge}}]\n  hostnames: ['{hostname}']\n  rules: [{{backendRefs: [{{name: web, port: 443}}]}}]\n",
+         parentRefs: [{{name: edge}}]\n{hostnames}  rules: [{{backendRefs: [{{name: web, port: 443}}]}}]\n",
         address.ip(),
         address.port()
     )
@@ -137,35 +136,7 @@ fn leak(text: &str) -> &'static str {
 
 /// Whether a client that trusts the root takes what a server with the pair presents for a name.
 fn handshake(bed: &Bed, name: &str) -> Result<bool, Failed> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        let acceptor = acceptor(bed)?;
-        let server = tokio::spawn(async move {
-            let (stream, _) = listener.accept().await?;
-            acceptor.accept(stream).await.map(drop)
-        });
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(bed.certificates().join("ca.crt"))?)?;
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-        let connector = TlsConnector::from(Arc::new(config.with_root_certificates(roots).with_no_client_auth()));
-        let stream = TcpStream::connect(address).await?;
-        let taken = connector.connect(ServerName::try_from(name.to_owned())?, stream).await;
-        server.abort();
-        match taken {
-            Ok(_) => Ok(true),
-            Err(error) if error.to_string().contains("not valid for name") => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    })
-}
-
-fn acceptor(bed: &Bed) -> Result<TlsAcceptor, Failed> {
-    let folder = bed.certificates().join("infra/edge-tls");
-    let chain = CertificateDer::pem_file_iter(folder.join("tls.crt"))?.collect::<Result<_, _>>()?;
-    let key = PrivateKeyDer::from_pem_file(folder.join("tls.key"))?;
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-    Ok(TlsAcceptor::from(Arc::new(config.with_no_client_auth().with_single_cert(chain, key)?)))
+    let read = |file: &str| std::fs::read_to_string(bed.certificates().join(file));
+    let (chain, key) = (read("infra/edge-tls/tls.crt")?, read("infra/edge-tls/tls.key")?);
+    Ok(is_taken(Pair { chain: &chain, key: &key }, &read("ca.crt")?, name)?)
 }

@@ -100,10 +100,11 @@ fn limited() -> Result<(), Failed> {
     let pebble = pebble(zone.address, None)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let proxy = runtime.block_on(Proxy::start(pebble.address(), pebble.root()))?;
-    proxy.lie("/order-plz", |_| Answer {
+    proxy.lie("/order-plz", |answer| Answer {
         status: 429,
         headers: vec![("retry-after".to_owned(), "3600".to_owned())],
         body: br#"{"type": "urn:ietf:params:acme:error:rateLimited", "detail": "too many new orders"}"#.to_vec(),
+        ..answer
     });
     let (directory, root) = (format!("https://{}/dir", proxy.address), cluster.folder().join("root.pem"));
     std::fs::write(&root, &proxy.root)?;
@@ -136,8 +137,8 @@ fn limited() -> Result<(), Failed> {
 
 fn detached() -> Result<(), Failed> {
     let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
-    // Nobody answers this server's questions, so the order stays open.
-    let pebble = pebble(gatepost_testkit::servers::free_address()?, Some(15))?;
+    // This server never comes to look at the values, so the order stays open.
+    let pebble = pebble(gatepost_testkit::servers::free_address()?, pebble::NEVER)?;
     route(&cluster, "www", "www.example.org")?;
     route(&cluster, "gone", "gone.example.org")?;
     let controller = on_pebble(&cluster, &zone, &pebble, &[]);

@@ -1,39 +1,20 @@
 //! A cluster whose Gateway ends TLS, and looks at what its Secret holds.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepost_testkit::Failed;
+use gatepost_testkit::handshake::{Pair, is_taken};
 use gatepost_testkit::servers::Server;
 use gatepost_testkit::servers::kube::{Cluster, Setup};
 use gatepost_testkit::servers::pebble::Pebble;
 use gatepost_tls::chain::{Chain, Leaf};
 use gatepost_tls::key::PrivateKey;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
-use tokio_rustls::{TlsAcceptor, TlsConnector};
 
+use super::files::gateway;
 use crate::controller::bed::{self, Controller, accept, until};
-
-const GATEWAY: &str = "\
-apiVersion: gateway.networking.k8s.io/v1
-kind: Gateway
-metadata: {namespace: infra, name: edge}
-spec:
-  gatewayClassName: test
-  listeners:
-  - name: https
-    port: 443
-    protocol: HTTPS
-    hostname: '*.example.org'
-    allowedRoutes: {namespaces: {from: All}}
-    tls: {certificateRefs: [{name: edge-tls}]}
-";
 
 /// What every controller of these tests is started with.
 pub(crate) const WORDS: [&str; 8] =
@@ -43,7 +24,7 @@ pub(crate) const WORDS: [&str; 8] =
 pub(crate) fn cluster(setup: &Setup) -> Result<Cluster, Failed> {
     let cluster = bed::cluster(setup)?;
     cluster.kubectl(&["delete", "gateway/edge", "-n", "infra"])?;
-    cluster.apply(GATEWAY)?;
+    cluster.apply(&gateway("test", ""))?;
     accept(&cluster, "edge", &["192.0.2.1"])?;
     Ok(cluster)
 }
@@ -180,30 +161,6 @@ pub(crate) fn no_key_is_shown(cluster: &Cluster, shown: &str) {
 
 /// Whether a client that trusts `root` takes what a server with the Secret's pair presents for a name.
 pub(crate) fn serves(secret: &Value, root: &str, name: &str) -> Result<bool, Failed> {
-    let provider = || Arc::new(rustls::crypto::ring::default_provider());
-    let chain =
-        CertificateDer::pem_slice_iter(text(secret, "tls.crt").unwrap().as_bytes()).collect::<Result<_, _>>()?;
-    let key = PrivateKeyDer::from_pem_slice(text(secret, "tls.key").unwrap().as_bytes())?;
-    let server = ServerConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
-    let acceptor = TlsAcceptor::from(Arc::new(server.with_no_client_auth().with_single_cert(chain, key)?));
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(root.as_bytes())?)?;
-    let client = ClientConfig::builder_with_provider(provider()).with_safe_default_protocol_versions()?;
-    let connector = TlsConnector::from(Arc::new(client.with_root_certificates(roots).with_no_client_auth()));
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
-        let listener = TcpListener::bind("127.0.0.1:0").await?;
-        let address = listener.local_addr()?;
-        let server = tokio::spawn(async move {
-            let (stream, _) = listener.accept().await?;
-            acceptor.accept(stream).await.map(drop)
-        });
-        let stream = TcpStream::connect(address).await?;
-        let taken = connector.connect(ServerName::try_from(name.to_owned())?, stream).await;
-        server.abort();
-        match taken {
-            Ok(_) => Ok(true),
-            Err(error) if error.to_string().contains("not valid for name") => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    })
+    let (chain, key) = (text(secret, "tls.crt").unwrap_or_default(), text(secret, "tls.key").unwrap_or_default());
+    Ok(is_taken(Pair { chain: &chain, key: &key }, root, name)?)
 }

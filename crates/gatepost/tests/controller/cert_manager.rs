@@ -7,7 +7,8 @@ use gatepost_testkit::servers::cert_manager::{CertManager, install, trial};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 use gatepost_tls::chain::{Chain, Leaf};
-use serde_json::Value;
+use gatepost_tls::key::Algorithm;
+use serde_json::{Value, json};
 
 use super::bed::{Controller, accept, accept_route, cluster, until};
 
@@ -17,8 +18,9 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("cert-manager: what somebody else made is refused with a reason, and left alone", foreign),
         trial("cert-manager: not there yet is told, and it is picked up when it comes", installed_later),
         trial("cert-manager: the issuer of a policy wins, and its own words are told", issuer_of_a_policy),
+        trial("cert-manager: an issuer that refuses is told with its words, and what serves goes on", refused),
         trial(
-            "cert-manager: another issuer does not fight for a Secret, and takes it when it is handed over",
+            "cert-manager: another issuer does not fight for a Secret, and takes it when nobody else fills it",
             other_issuer,
         ),
         trial("cert-manager: nothing is written in observe mode or while writing is frozen", no_writes),
@@ -81,8 +83,7 @@ fn listeners(cluster: &Cluster, more: &str) -> Result<(), Failed> {
 }
 
 fn grant(cluster: &Cluster) -> Result<(), Failed> {
-    let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
-    cluster.apply(&program.run(&words("rbac --issuer cert-manager"), "")?.output)?;
+    roles(cluster, "cert-manager")?;
     for (kind, place) in [("ClusterRole", ""), ("Role", ", namespace: gatepost")] {
         cluster.apply(&format!(
             "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata: {{name: {USER}{place}}}\n\
@@ -90,6 +91,13 @@ fn grant(cluster: &Cluster) -> Result<(), Failed> {
              subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {USER}}}]\n"
         ))?;
     }
+    Ok(())
+}
+
+/// Gives our user the roles that some issuers take, and no others.
+fn roles(cluster: &Cluster, issuers: &str) -> Result<(), Failed> {
+    let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
+    cluster.apply(&program.run(&words(&format!("rbac --issuer {issuers}")), "")?.output)?;
     Ok(())
 }
 
@@ -145,7 +153,15 @@ fn told(cluster: &Cluster) -> String {
 }
 
 fn comes_to(what: &str, cluster: &Cluster, controller: &Controller, is_so: impl FnMut() -> bool) {
-    let state = || format!("{}\n{}\n{}", told(cluster), object(cluster, "certificate", "edge-tls"), controller.log());
+    let state = || {
+        format!(
+            "{}\n{}\n{}\n{}",
+            told(cluster),
+            object(cluster, "tlspolicy", "tls"),
+            object(cluster, "certificate", "edge-tls"),
+            controller.log()
+        )
+    };
     until(what, is_so, state);
 }
 
@@ -192,20 +208,27 @@ fn theirs(name: &str) -> String {
     )
 }
 
+/// An object without its status, which cert-manager goes on writing, and the version that hangs on it.
+fn without_status(mut object: Value) -> Value {
+    object["status"].take();
+    object["metadata"]["resourceVersion"].take();
+    object
+}
+
 fn foreign() -> Result<(), Failed> {
     let cluster = world()?;
     let _running = certified(&cluster)?;
     for name in ["theirs", "edge-tls"] {
         cluster.apply(&theirs(name))?;
         until("theirs is ready", || is_ready(&object(&cluster, "certificate", name)), String::new);
-        let before = object(&cluster, "certificate", name);
+        let before = without_status(object(&cluster, "certificate", name));
         route(&cluster, "a")?;
         let controller = controller(&cluster, &ISSUER);
         let reason = format!("Certificate infra/{name} looks after this Secret");
         comes_to("it is refused", &cluster, &controller, || told(&cluster).contains(&reason));
         assert!(told(&cluster).contains("certificate-foreign"), "{}", told(&cluster));
         std::thread::sleep(Duration::from_secs(6));
-        assert_eq!(object(&cluster, "certificate", name), before, "it is left alone");
+        assert_eq!(without_status(object(&cluster, "certificate", name)), before, "it is left alone");
         assert_eq!(names(&cluster), "theirs.example.org");
         cluster.delete(&format!("certificate/{name}"), "infra")?;
         // Nobody here collects what went with it, and a request of the same name would be in the way.
@@ -245,7 +268,7 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
         let told = told(&cluster);
         told.contains("certificate-pending") && told.contains(r#"clusterissuer.cert-manager.io \"nobody\" not found"#)
     });
-    let waits = explained(&cluster)?;
+    let waits = explained(&cluster, "a.example.org")?;
     assert!(
         waits.contains("clusterissuer.cert-manager.io \"nobody\" not found [GP0613 certificate-pending]"),
         "{waits}"
@@ -257,15 +280,77 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
     comes_to("what the policy no longer says goes", &cluster, &controller, || {
         object(&cluster, "certificate", "edge-tls")["spec"]["duration"].is_null()
     });
-    let works = explained(&cluster)?;
+    cluster.apply(&policy(
+        "issuerRef: {kind: ClusterIssuer, name: authority}, privateKey: {algorithm: RSA, size: 2048}",
+    ))?;
+    comes_to("another key is asked for, and comes", &cluster, &controller, || {
+        held(&cluster).and_then(|leaf| leaf.algorithm) == Some(Algorithm::Rsa(2048))
+    });
+    let works = explained(&cluster, "a.example.org")?;
     assert!(works.contains("infra/edge-tls is to hold a.example.org\n    held         a.example.org until"), "{works}");
     assert!(works.contains("    renewal      about ") && !works.contains("has no certificate"), "{works}");
     Ok(())
 }
 
-fn explained(cluster: &Cluster) -> Result<String, Failed> {
+/// An authority whose Secret holds another one's key: cert-manager finds it ready, and fails over every request.
+fn broken_issuer(cluster: &Cluster) -> Result<(), Failed> {
+    let other = ISSUERS.split("---\n").nth(1).unwrap_or_default().replace("authority", "other");
+    cluster.apply(&other)?;
+    let secret = |name: &str| cluster.json(&["secret", name, "-n", "cert-manager"]).unwrap_or_default();
+    let is_there = |name: &str| secret(name)["data"]["tls.key"].is_string();
+    until("both authorities are there", || is_there("authority") && is_there("other"), String::new);
+    let data = json!({
+        "tls.crt": secret("authority")["data"]["tls.crt"], "tls.key": secret("other")["data"]["tls.key"],
+    });
+    let broken = json!({
+        "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls", "data": data,
+        "metadata": {"namespace": "cert-manager", "name": "broken"},
+    });
+    cluster.apply(&broken.to_string())?;
+    let issuer = ISSUERS.split("---\n").nth(2).unwrap_or_default().replace("authority", "broken");
+    cluster.apply(&issuer)?;
+    Ok(())
+}
+
+fn refused() -> Result<(), Failed> {
+    let cluster = world()?;
+    let _running = certified(&cluster)?;
+    broken_issuer(&cluster)?;
+    let issued_by = |name: &str| {
+        let more = format!("allowWildcardHosts: false, issuerRef: {{kind: ClusterIssuer, name: {name}}}");
+        cluster.apply(&POLICY.replace("allowWildcardHosts: false", &more)).map(drop)
+    };
+    issued_by("authority")?;
+    route(&cluster, "a")?;
+    let controller = controller(&cluster, &["--policy", "sync"]);
+    comes_to("a is served", &cluster, &controller, || names(&cluster) == "a.example.org");
+    let before = held(&cluster).unwrap();
+    issued_by("broken")?;
+    route(&cluster, "b")?;
+    let is_told = |text: &str| {
+        let line =
+            text.lines().find(|line| line.contains("b.example.org") && line.contains("certificate-order-failed"));
+        line.is_some_and(|line| line.contains("cert-manager failed ") && line.contains("doesn't match parent"))
+    };
+    comes_to("its words are told", &cluster, &controller, || is_told(&told(&cluster)));
+    let status = told(&cluster);
+    assert!(status.starts_with("\"True\" \"Partial\"") && status.contains("\"a.example.org\" \"Served\""), "{status}");
+    comes_to("explain tells them", &cluster, &controller, || {
+        let text = explained(&cluster, "b.example.org").unwrap_or_default();
+        text.contains("doesn't match parent") && text.contains("certificate-order-failed]")
+    });
+    assert_eq!(held(&cluster).unwrap().serial, before.serial, "what serves goes on");
+    issued_by("authority")?;
+    comes_to("another issuer is asked at once", &cluster, &controller, || {
+        names(&cluster) == "a.example.org b.example.org"
+    });
+    comes_to("the policy is enforced", &cluster, &controller, || told(&cluster).starts_with("\"True\" \"Enforced\""));
+    Ok(())
+}
+
+fn explained(cluster: &Cluster, name: &str) -> Result<String, Failed> {
     let kubeconfig = cluster.kubeconfig(ADMIN).display().to_string();
-    let line = ["explain", "a.example.org", "--kubeconfig", &kubeconfig].map(str::to_owned);
+    let line = ["explain", name, "--kubeconfig", &kubeconfig].map(str::to_owned);
     Ok(Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&line, "")?.output)
 }
 
@@ -278,15 +363,24 @@ fn other_issuer() -> Result<(), Failed> {
     first.stop();
     route(&cluster, "b")?;
     let embedded = ["--policy", "sync", "--issuer", "embedded", "--certificate-settle", "1s"];
-    let second = Controller::start(&cluster.kubeconfig(ADMIN), &embedded);
+    roles(&cluster, "embedded")?;
+    let second = Controller::start(&cluster.kubeconfig(USER), &embedded);
     comes_to("who fills it is told", &cluster, &second, || {
         told(&cluster).contains("cert-manager fills Secret infra/edge-tls for Certificate edge-tls")
     });
     assert!(told(&cluster).contains("certificate-foreign"), "{}", told(&cluster));
     assert_eq!(names(&cluster), "a.example.org");
-    cluster.delete("certificate/edge-tls", "infra")?;
-    cluster.kubectl(&["annotate", "secret", "edge-tls", "-n", "infra", "cert-manager.io/certificate-name-"])?;
-    comes_to("the other one issues", &cluster, &second, || names(&cluster) == "a.example.org b.example.org");
+    assert!(!object(&cluster, "certificate", "edge-tls").is_null(), "who may not see Certificates removes none");
+    second.stop();
+    // Who may sees what the first run left, and takes the Secret over.
+    roles(&cluster, "embedded,cert-manager")?;
+    let third = Controller::start(&cluster.kubeconfig(USER), &embedded);
+    comes_to("what the first run left goes", &cluster, &third, || {
+        object(&cluster, "certificate", "edge-tls").is_null()
+    });
+    comes_to("the other one issues", &cluster, &third, || names(&cluster) == "a.example.org b.example.org");
+    let annotations = object(&cluster, "secret", "edge-tls")["metadata"]["annotations"].clone();
+    assert!(annotations["cert-manager.io/certificate-name"].is_null(), "{annotations}");
     Ok(())
 }
 

@@ -18,6 +18,10 @@ use serde_json::json;
 use super::{Scratch, free_address, other, output};
 use crate::tree;
 
+/// A slowness with which nothing is validated while a test runs. A server waits a random part of it, and fails a name with the
+/// first of three looks that fails, so that a few seconds would not do.
+pub const NEVER: Option<u32> = Some(10_000_000);
+
 /// How the server behaves.
 #[derive(Clone, Debug, Default)]
 pub struct Setup {

@@ -87,7 +87,8 @@ impl Turn<'_> {
         let names: Vec<String> = self.want.names.iter().map(|name| name.to_string()).collect();
         let (key, now) = (self.key(), self.now);
         let known = self.certifier.book.ledger.wanted.get(&key).cloned();
-        self.certifier.book.ledger.settle(&key, &names, now);
+        let algorithm = self.want.algorithm.map(|algorithm| algorithm.to_string());
+        self.certifier.book.ledger.settle(&key, names, algorithm, now);
         let is_new = self.certifier.book.ledger.wanted.get(&key) != known.as_ref();
         let is_asked = self.ask_window(held).await;
         self.certifier.effort.is_unwritten |= is_new || is_asked;
@@ -149,7 +150,7 @@ impl Turn<'_> {
     }
 
     async fn begin(&mut self, request: &Request, because: &str) -> Result<bool> {
-        let key = match PrivateKey::generate_aside(self.want.algorithm).await {
+        let key = match PrivateKey::generate_aside(self.want.algorithm.unwrap_or_default()).await {
             Ok(key) => key,
             Err(error) => return self.fail(&Failed::default(), &error).await.map(|()| false),
         };

@@ -49,6 +49,18 @@ fn a_chain_that_is_what_was_ordered_is_taken() {
 }
 
 #[test]
+fn the_kind_of_a_key_is_read_from_its_certificate() {
+    for algorithm in [Algorithm::P256, Algorithm::P384, Algorithm::Rsa(2048), Algorithm::Rsa(3072)] {
+        let key = PrivateKey::generate(algorithm).unwrap();
+        let bed = Bed { key, ..bed() };
+        assert_eq!(Chain::read(&bed.good()).unwrap().leaf.algorithm, Some(algorithm));
+    }
+    let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+    let odd = CertificateParams::new(vec!["a.test".to_owned()]).unwrap().self_signed(&key).unwrap().pem();
+    assert_eq!(Chain::read(&odd).unwrap().leaf.algorithm, None, "not a kind that is made here");
+}
+
+#[test]
 fn everything_else_is_refused_by_name() {
     let bed = bed();
     let names = ["*.b.test", "a.test"];

@@ -15,6 +15,7 @@ fn leaf(text: &str, age: i64) -> Leaf {
         not_after: NOW + (90 - age) * DAY,
         serial: "07".into(),
         renewal_id: Some("id".into()),
+        algorithm: Some(Algorithm::P256),
         ..Leaf::default()
     }
 }
@@ -31,7 +32,7 @@ impl Bed {
     fn new(wanted: &str, held: Holding) -> Bed {
         let want = Want { names: names(wanted), ..Want::default() };
         let mut ledger = Ledger::default();
-        ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW - DAY });
+        ledger.wanted.insert("a/s".to_owned(), Since { at: NOW - DAY, ..Since::default() });
         Bed { want, held, open: None, ledger, rules: Rules::default() }
     }
 
@@ -110,17 +111,50 @@ fn the_window_of_the_issuer_counts_for_its_certificate_alone() {
 fn names_that_come_and_go_are_waited_for() {
     let mut bed = Bed::new("x.test y.test", Holding::Pair(leaf("x.test", 10)));
     assert_eq!(bed.decide(), "order x.test y.test replacing: `y.test` is not in it");
-    bed.ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW - 5 });
+    bed.ledger.wanted.insert("a/s".to_owned(), Since { at: NOW - 5, ..Since::default() });
     assert_eq!(bed.decide(), "wait 25 certificate-pending: the names changed a moment ago");
     bed.want.names = names("");
     bed.want.names = names("x.test");
     bed.held = Holding::Pair(leaf("x.test y.test", 10));
     assert_eq!(bed.decide(), "wait 3595 certificate-pending: names went a moment ago");
-    bed.ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW - HOUR });
+    bed.ledger.wanted.insert("a/s".to_owned(), Since { at: NOW - HOUR, ..Since::default() });
     assert_eq!(bed.decide(), "order x.test replacing: names in it are no longer wanted");
     bed.held = Holding::Nothing;
-    bed.ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW });
+    bed.ledger.wanted.insert("a/s".to_owned(), Since { at: NOW, ..Since::default() });
     assert_eq!(bed.decide(), "order x.test: there is none", "nobody is served, so nothing is waited for");
+}
+
+#[test]
+fn a_wildcard_that_nobody_wants_is_not_waited_for() {
+    let mut bed = Bed::new("x.test y.test", Holding::Pair(leaf("*.test y.test", 10)));
+    bed.ledger.wanted.insert("a/s".to_owned(), Since { at: NOW, ..Since::default() });
+    assert_eq!(bed.decide(), "order x.test y.test replacing: names in it are no longer wanted");
+    bed.want.names = names("x.test y.test z.w.test");
+    let with_what_comes = "order x.test y.test z.w.test replacing: `z.w.test` is not in it";
+    assert_eq!(bed.decide(), with_what_comes, "one order for both");
+    bed.want = Want { kept: names("*.test"), ..Want { names: names("y.test"), ..Want::default() } };
+    assert!(bed.decide().starts_with("keep"), "it is not known that no policy allows it");
+}
+
+#[test]
+fn another_key_is_ordered_once_it_is_asked_for() {
+    let mut bed = Bed::new("x.test", Holding::Pair(leaf("x.test", 10)));
+    bed.want.algorithm = Some(Algorithm::P256);
+    assert!(bed.decide().starts_with("keep"), "it has that key");
+    bed.want.algorithm = Some(Algorithm::Rsa(3072));
+    assert_eq!(bed.decide(), "order x.test replacing: its key is to be RSA 3072");
+    bed.ledger.wanted.insert("a/s".to_owned(), Since { at: NOW - 5, ..Since::default() });
+    assert_eq!(bed.decide(), "wait 25 certificate-pending: another key was asked for a moment ago");
+    bed.ledger.wanted.insert("a/s".to_owned(), Since { at: NOW - HOUR, ..Since::default() });
+    let bed = bed.fails("x.test", MINUTE);
+    assert_eq!(bed.decide(), "wait 60 certificate-order-failed: x.test fails", "what serves is not risked");
+    let mut bed = Bed { ledger: Ledger::default(), ..bed };
+    bed.ledger.issued.push(crate::ledger::Issue { at: NOW - 9, names: vec!["x.test".to_owned()], replaces: false });
+    assert!(bed.decide().starts_with("order"), "what was made a moment ago has another key");
+    bed.rules.limits = Limits { orders: Some(0), ..Limits::default() };
+    assert!(bed.decide().starts_with("wait 3600 issuer-rate-limited"), "{}", bed.decide());
+    bed.want.algorithm = None;
+    assert!(bed.decide().starts_with("keep"), "nobody asks for another");
 }
 
 #[test]
@@ -246,7 +280,7 @@ mod laws {
             let mut ledger = Ledger { pause, ..Ledger::default() };
             ledger.names = names.into_iter().map(str::to_owned).zip(failures).collect();
             ledger.failures = secret.map(|failure| ("a/s".to_owned(), failure)).into_iter().collect();
-            ledger.wanted.insert("a/s".to_owned(), Since { names: Vec::new(), at: NOW + since });
+            ledger.wanted.insert("a/s".to_owned(), Since { at: NOW + since, ..Since::default() });
             let names = issued.iter().map(|name| name.to_string()).collect();
             ledger.issued.push(Issue { at: NOW + at, names, replaces: false });
             ledger
@@ -257,8 +291,9 @@ mod laws {
         #[test]
         fn orders_are_for_what_is_wanted_and_give_up_nothing_that_serves(
             wanted in some(), kept in some(), held in holdings(), ledger in ledgers(),
+            algorithm in proptest::sample::select(vec![None, Some(Algorithm::P256), Some(Algorithm::Rsa(2048))]),
         ) {
-            let want = Want { names: wanted.clone(), kept: kept.clone(), ..Want::default() };
+            let want = Want { names: wanted.clone(), kept: kept.clone(), algorithm, ..Want::default() };
             let rules = Rules::default();
             let decision = decide(&Key::new("a", "s"), &want, &held, None, &ledger, &rules, NOW);
             let serving = match &held {

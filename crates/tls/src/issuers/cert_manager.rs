@@ -285,7 +285,8 @@ fn progress(wanted: &Value, found: &Value, held: Option<&Leaf>, now: i64) -> Jud
     let attempts = found["status"]["failedIssuanceAttempts"].as_u64().unwrap_or(0);
     if attempts > 0 {
         let why = condition(found, "Issuing").map(|(_, message)| message).unwrap_or_default();
-        return Judgement::Failed(format!("cert-manager failed {attempts} times: {why}"));
+        let times = if attempts == 1 { "once".to_owned() } else { format!("{attempts} times") };
+        return Judgement::Failed(format!("cert-manager failed {times}: {why}"));
     }
     let why = match (held, ready) {
         (_, None) => "cert-manager has not looked at it yet".to_owned(),

@@ -18,7 +18,7 @@ use crate::proxy::{Answer, Proxy};
 const DAY: i64 = 86_400;
 
 pub(crate) fn trials() -> Vec<Trial> {
-    let rows: [(&str, Test); 10] = [
+    let rows: [(&str, Test); 11] = [
         ("killed_at_each_step", || block(killed())),
         ("a_name_that_cannot_be_proven_is_left_out", || block(isolation())),
         ("a_server_that_asks_for_rest", || block(limited())),
@@ -28,6 +28,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         ("a_hostile_chain", || block(cheated(Cheat::Hostile))),
         ("a_directory_that_points_elsewhere", || block(elsewhere())),
         ("a_server_that_forgot_everything", || block(forgetful())),
+        ("a_server_that_cannot_find_what_is_replaced", || block(unfound())),
         ("a_name_that_goes_while_it_is_ordered", || block(detached())),
     ];
     rows.into_iter().map(|(name, test)| pebble::trial(&format!("acme::fault::{name}"), test)).collect()
@@ -104,11 +105,12 @@ async fn proxied() -> Result<(Bed, Proxy, Settings), Failed> {
 
 async fn limited() -> Outcome {
     let (bed, proxy, settings) = proxied().await?;
-    proxy.lie("/order-plz", |_| Answer {
+    proxy.lie("/order-plz", |answer| Answer {
         status: 429,
         headers: vec![("retry-after".to_owned(), "3600".to_owned())],
         body: br#"{"type": "urn:ietf:params:acme:error:rateLimited", "detail": "too many new orders recently"}"#
             .to_vec(),
+        ..answer
     });
     let begin = now();
     let mut asked = 0;
@@ -207,8 +209,7 @@ async fn forgetful() -> Outcome {
     bed.work(&mut certifier, &wants("a")).await?;
     let old = bed.pair().await?;
     // An order is open when the server loses its memory: accounts, orders, everything.
-    certifier.advance(&wants("a b"), &bed, now()).await?;
-    ensure(!certifier.challenges().is_empty(), "an order is open")?;
+    bed.begin(&mut certifier, &wants("a b")).await?;
     bed.pebble.restart()?;
     for _ in 0..3 {
         certifier.advance(&wants("a b"), &bed, now() + 10).await?;
@@ -217,6 +218,27 @@ async fn forgetful() -> Outcome {
     bed.work_at(&mut certifier, &wants("a b"), 3 * DAY).await?;
     ensure(bed.leaf().await?.names == names("a b"), "a new account, a new order")?;
     ensure(bed.leftovers()?.is_empty(), "values are left in the zone")
+}
+
+/// Some servers fail over an order whose predecessor they cannot find: Pebble does where its serial number begins with a zero.
+async fn unfound() -> Outcome {
+    let (bed, proxy, settings) = proxied().await?;
+    let mut certifier = bed.open(settings).await?;
+    bed.work(&mut certifier, &wants("a")).await?;
+    let failures = Arc::new(AtomicUsize::new(0));
+    let counter = failures.clone();
+    proxy.lie("/order-plz", move |answer| {
+        if !String::from_utf8_lossy(&answer.question).contains("replaces") {
+            return answer;
+        }
+        counter.fetch_add(1, Ordering::Relaxed);
+        let body = br#"{"type": "urn:ietf:params:acme:error:serverInternal", "detail": "could not find it"}"#.to_vec();
+        Answer { status: 500, body, ..answer }
+    });
+    let round = bed.work(&mut certifier, &wants("a b")).await?;
+    ensure(bed.leaf().await?.names == names("a b"), format!("it is ordered without a predecessor: {round:?}"))?;
+    let failures = failures.load(Ordering::Relaxed);
+    ensure(failures == 3, format!("with a predecessor it was tried {failures} times"))
 }
 
 async fn detached() -> Outcome {

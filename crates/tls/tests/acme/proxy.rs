@@ -30,6 +30,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
+    /// What was asked, out of its signature.
+    pub(crate) question: Vec<u8>,
 }
 
 /// The server. It ends with the runtime of its test.
@@ -104,6 +106,7 @@ async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Respons
         status: 502,
         headers: Vec::new(),
         body: format!("{error:?}").into_bytes(),
+        question: Vec::new(),
     });
     let lies = state.lies.lock().unwrap().clone();
     for (_, lie) in lies.iter().filter(|(start, _)| path.starts_with(start.as_str())) {
@@ -119,8 +122,9 @@ async fn answer(request: Request<Incoming>, state: Arc<State>) -> Result<Respons
 async fn pass_on(request: Request<Incoming>, state: &State) -> Result<Answer, Failed> {
     let (head, body) = request.into_parts();
     let body = body.collect().await?.to_bytes();
+    let question = question(&body);
     if head.uri.path().starts_with("/finalize-order/") {
-        *state.request.lock().unwrap() = csr(&body)?;
+        *state.request.lock().unwrap() = csr(&question)?;
     }
     let stream = TcpStream::connect(state.pebble).await?;
     let stream = state.connector.connect(ServerName::try_from("127.0.0.1")?, stream).await?;
@@ -129,14 +133,18 @@ async fn pass_on(request: Request<Incoming>, state: &State) -> Result<Answer, Fa
     let (head, body) = sender.send_request(Request::from_parts(head, Full::new(body))).await?.into_parts();
     let text = |value: &hyper::header::HeaderValue| value.to_str().unwrap_or_default().to_owned();
     let headers = head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
-    Ok(Answer { status: head.status.as_u16(), headers, body: body.collect().await?.to_bytes().to_vec() })
+    Ok(Answer { status: head.status.as_u16(), headers, body: body.collect().await?.to_bytes().to_vec(), question })
 }
 
-/// The request for a certificate inside a signed request.
-fn csr(body: &[u8]) -> Result<Vec<u8>, Failed> {
-    let outer: serde_json::Value = serde_json::from_slice(body)?;
-    let inner = URL_SAFE_NO_PAD.decode(outer["payload"].as_str().unwrap_or_default())?;
-    let inner: serde_json::Value = serde_json::from_slice(&inner)?;
+/// What a signed request asks; nothing where it is not signed.
+fn question(body: &[u8]) -> Vec<u8> {
+    let outer: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
+    URL_SAFE_NO_PAD.decode(outer["payload"].as_str().unwrap_or_default()).unwrap_or_default()
+}
+
+/// The request for a certificate in a question.
+fn csr(question: &[u8]) -> Result<Vec<u8>, Failed> {
+    let inner: serde_json::Value = serde_json::from_slice(question)?;
     Ok(URL_SAFE_NO_PAD.decode(inner["csr"].as_str().unwrap_or_default())?)
 }
 

@@ -122,6 +122,35 @@ pub(super) fn object(chance: &mut Chance) -> Object {
     }
 }
 
+/// A Gateway and a ListenerSet whose listeners and routes share one Secret.
+pub(super) fn shared_secret_world() -> Vec<Object> {
+    use crate::desired::strict::tests::world;
+    let edge = world::gateway("a/edge", vec![world::https("l1", "*.x.test", "s"), world::https("l2", "*.y.test", "s")]);
+    let set = world::listener_set("a/more", "a/edge", vec![world::https("l3", "*.z.test", "s")]);
+    let route = |name, host| Object::Route(world::route(name, "a/edge", &[host]));
+    let routes = [("a/one", "one.x.test"), ("a/two", "two.x.test"), ("a/three", "three.y.test")];
+    let routes = routes.map(|(name, host)| route(name, host));
+    [Object::Gateway(world::at(edge, &["192.0.2.1"])), Object::ListenerSet(set)].into_iter().chain(routes).collect()
+}
+
+/// One of two TLSPolicies over them, with another mind; or none; or a route that comes and goes.
+pub(super) fn policy_change(chance: &mut Chance) -> Change {
+    use crate::desired::strict::tests::world;
+    if chance.one_in(5) {
+        let route = Object::Route(world::route("a/four", "a/edge", &["four.x.test"]));
+        return if chance.one_in(2) { Change::Delete(route.object()) } else { Change::Upsert(route) };
+    }
+    let (name, kind, target) = *chance.pick(&[("a/p1", "Gateway", "edge"), ("a/p2", "ListenerSet", "more")]);
+    let mut policy = world::tls(name, kind, target);
+    policy.allow_wildcards = *chance.pick(&[None, Some(true), Some(false)]);
+    policy.issuer = chance.one_in(2).then(|| reference(chance, "Issuer", "ca"));
+    if let Some(issuer) = &mut policy.issuer {
+        issuer.name = (*chance.pick(&["ca", "other"])).into();
+    }
+    let policy = Object::TlsPolicy(policy);
+    if chance.one_in(8) { Change::Delete(policy.object()) } else { Change::Upsert(policy) }
+}
+
 /// A Gateway whose wildcards may stand for names, and one name whose Gateway has no policy.
 pub(super) fn wildcard_world() -> Vec<Object> {
     use crate::desired::strict::tests::world;

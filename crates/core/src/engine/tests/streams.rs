@@ -84,6 +84,29 @@ fn wildcards_that_stand_for_names() {
     }
 }
 
+/// Policies that stay who they are and say something else, over Secrets that several routes share.
+#[test]
+fn policies_that_change_their_mind() {
+    for seed in 0..80 {
+        let mut chance = Chance(4_000_000 + seed);
+        let settings = crate::desired::Settings::default();
+        let mut engine = Engine::new(settings.clone(), Default::default(), Default::default());
+        engine.apply(making::shared_secret_world().into_iter().map(Change::Upsert));
+        let mut before = of_engine(&engine.world(), Look::Close);
+        for step in 0..25 {
+            let change = making::policy_change(&mut chance);
+            let delta = engine.apply([change.clone()]);
+            let world = engine.world();
+            let expected = from_scratch(world.snapshot(), &Default::default(), &settings, Look::Close);
+            let found = of_engine(&world, Look::Close);
+            assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {change:#?}"));
+            check_delta(&before.desired, &found.desired, &delta);
+            before = found;
+        }
+        assert!(!before.desired.certificates.is_empty());
+    }
+}
+
 #[test]
 fn long_streams_of_single_changes() {
     (0..20).for_each(|seed| stream(1_000_000 + seed, 0, 120, 1));

@@ -1,7 +1,7 @@
-//! Answers UDP: one thread per socket, one packet at a time, no allocation on the usual path.
+//! Answers UDP: one thread per socket, a handful of packets at a time.
 
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::UdpSocket;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,10 +14,8 @@ use super::super::limits::Pass;
 use super::super::metrics::Counters;
 use super::super::respond::{Act, Arrival, Told, Transport};
 use super::super::store::ZoneSet;
+use super::batch::Batch;
 use super::{Shared, now};
-
-/// Requests are short; of a longer packet only this much is looked at.
-const LONGEST: usize = 4096;
 
 /// How long to wait after an error that is not about a packet.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -31,7 +29,7 @@ pub(super) fn spawn(
 ) -> io::Result<JoinHandle<()>> {
     Builder::new().name(format!("dns-udp-{worker}")).spawn(move || {
         let worker = Worker { socket, shared, counters };
-        // A fault in our code costs one packet, not the service.
+        // A fault in our code costs a handful of packets, not the service.
         while catch_unwind(AssertUnwindSafe(|| worker.run())).is_err() {
             worker.counters.faults.one();
         }
@@ -47,28 +45,40 @@ struct Worker {
 impl Worker {
     fn run(&self) {
         let mut zones = Cache::new(&self.shared.zones);
-        let mut packet = [0; LONGEST];
-        let mut reply = Vec::with_capacity(LONGEST);
+        let mut batch = Batch::new();
         while !self.shared.stopping.load(Ordering::Relaxed) {
-            match self.socket.recv_from(&mut packet) {
-                Ok((length, source)) => self.take(zones.load(), &packet[..length], source, &mut reply),
+            match batch.receive(&self.socket) {
+                Ok(()) => self.take(zones.load(), &mut batch),
                 Err(error) if is_idle(&error) => {}
                 Err(_) => sleep(PAUSE),
             }
         }
     }
 
-    fn take(&self, zones: &ZoneSet, packet: &[u8], source: SocketAddr, reply: &mut Vec<u8>) {
+    /// Answers the packets of a batch.
+    fn take(&self, zones: &ZoneSet, batch: &mut Batch) {
+        let now = now();
+        batch.answer(|packet, source, reply| {
+            self.respond(zones, packet, Arrival { source: source.ip(), transport: Transport::Udp, now }, reply)
+        });
+        let sent = batch.send(&self.socket);
+        self.counters.udp_bytes_out.alone(sent.bytes as u64);
+        self.counters.send_failures.alone(sent.failures as u64);
+    }
+
+    /// Writes the reply to a packet; says whether it is to be sent.
+    fn respond(&self, zones: &ZoneSet, packet: &[u8], arrival: Arrival, reply: &mut Vec<u8>) -> bool {
         self.counters.udp_queries.alone(1);
         self.counters.udp_bytes_in.alone(packet.len() as u64);
-        let arrival = Arrival { source: source.ip(), transport: Transport::Udp, now: now() };
         let Act::Reply(told) = self.shared.responder.respond(zones, packet, arrival, reply) else {
-            return self.counters.ignored.one();
+            self.counters.ignored.one();
+            return false;
         };
-        if self.passes(packet, arrival, told, reply) {
+        let passes = self.passes(packet, arrival, told, reply);
+        if passes {
             self.counters.reply(told.code, told.truncated);
-            self.send(reply, source);
         }
+        passes
     }
 
     /// Whether the rate limit lets the reply go; it may have been cut.
@@ -85,13 +95,6 @@ impl Worker {
                 self.counters.limited_dropped.one();
                 false
             }
-        }
-    }
-
-    fn send(&self, reply: &[u8], to: SocketAddr) {
-        match self.socket.send_to(reply, to) {
-            Ok(_) => self.counters.udp_bytes_out.alone(reply.len() as u64),
-            Err(_) => self.counters.send_failures.one(),
         }
     }
 }

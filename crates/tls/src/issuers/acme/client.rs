@@ -131,6 +131,7 @@ pub(super) fn problem(answer: &Answer, now: i64) -> Error {
     };
     let problem = match (answer.status, shape.word()) {
         (_, "rateLimited") | (429, _) => Problem::RateLimited(detail),
+        (500, "serverInternal") => Problem::Broken(detail),
         (500.., _) | (408 | 425, _) | (_, "serverInternal" | "badNonce") => Problem::Busy(detail),
         (300..400, _) => Problem::Protocol(format!("status {}, and redirects are not followed", answer.status)),
         (status, word) => {
@@ -173,6 +174,8 @@ mod tests {
             (429, urn("rateLimited"), "asks to wait: so (again in 3600 s)", true),
             (429, String::new(), "asks to wait: status 429 (again in 3600 s)", true),
             (503, "<html>".to_owned(), "cannot answer now: status 503", true),
+            (500, urn("serverInternal"), "failed over it: so", true),
+            (503, urn("serverInternal"), "cannot answer now: so", true),
             (400, urn("rejectedIdentifier"), "refuses (rejectedIdentifier): so", false),
             (404, "{}".to_owned(), "refuses (status 404): status 404", false),
             (302, String::new(), "the answer is not understood: status 302, and redirects are not followed", true),

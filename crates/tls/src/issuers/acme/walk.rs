@@ -23,6 +23,8 @@ const POLL: Duration = Duration::from_secs(2);
 const LONGEST_POLL: Duration = Duration::from_secs(600);
 /// After this many seconds in which nothing came of it, a server is told again that challenges are answered.
 const TELL_AGAIN: i64 = 120;
+/// So often a server may fail over an order that replaces a certificate, before it is placed as an order like any other.
+const REPLACING_TRIES: u32 = 3;
 /// An order that is this many seconds old and not done is given up.
 const TOO_OLD: i64 = 7 * 86_400;
 
@@ -40,7 +42,7 @@ impl Walk<'_> {
         let answer = match self.client.post(&self.signer, place, Some(&payload), self.now).await {
             Ok(answer) => answer,
             // Not every certificate may be replaced: then it is an order like any other.
-            Err(error) if order.replaces.is_some() && matches!(error.problem, Problem::Refused { .. }) => {
+            Err(error) if order.replaces.is_some() && is_about_replacing(&error, order.stumbles) => {
                 order.replaces = None;
                 return Ok(Progress::Again);
             }
@@ -206,6 +208,16 @@ impl Walk<'_> {
     fn wait(&self, answer: &Answer) -> Progress {
         let asked = answer.retry_after(self.now).unwrap_or(POLL);
         Progress::Wait(asked.clamp(Duration::from_secs(1), LONGEST_POLL))
+    }
+}
+
+/// Whether an order may be taken without the certificate that it replaces: servers refuse such orders, or fail over a
+/// certificate that they cannot find. A failure may pass, so that one is given time.
+fn is_about_replacing(error: &Error, stumbles: u32) -> bool {
+    match error.problem {
+        Problem::Refused { .. } => true,
+        Problem::Broken(_) => stumbles + 1 >= REPLACING_TRIES,
+        _ => false,
     }
 }
 

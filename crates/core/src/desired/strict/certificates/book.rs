@@ -129,7 +129,10 @@ impl Book {
         self.spoken += usize::from(ask.is_spoken_of());
         let Some(policy) = ask.policy() else { return };
         let (created, key) = policy.meta.seniority();
-        self.policies.entry((created, key.clone())).or_insert_with(|| (policy.clone(), 0)).1 += 1;
+        let (known, count) = self.policies.entry((created, key.clone())).or_insert_with(|| (policy.clone(), 0));
+        // Other routes may still have it as it was; those are replaced in the same application.
+        *known = policy.clone();
+        *count += 1;
         for wildcard in ask.unsaid() {
             *self.unsaid.entry(key.clone()).or_default().entry(wildcard.clone()).or_default() += 1;
         }

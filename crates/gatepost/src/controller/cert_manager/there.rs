@@ -1,0 +1,76 @@
+//! What is known around a certificate: the objects that are there, the policy over it, and who names its Secret.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gatepost_core::desired::{Certificate, Desired};
+use gatepost_core::model::{Key, Kind, Listener, Str, TlsPolicy};
+use gatepost_core::snapshot::{Snapshot, Visibility};
+use gatepost_kube::mirror::Copied;
+use gatepost_kube::objects::Stored;
+use gatepost_tls::issuers::cert_manager::{is_ours, secret_of};
+use serde_json::Value;
+
+/// The Certificate objects that are there.
+pub(super) struct There<'a> {
+    pub(super) objects: &'a BTreeMap<Key, Stored>,
+    pub(super) by_secret: BTreeMap<Key, Vec<&'a Stored>>,
+}
+
+impl<'a> There<'a> {
+    pub(super) fn of(copied: &'a Copied) -> There<'a> {
+        let mut by_secret: BTreeMap<Key, Vec<&Stored>> = BTreeMap::new();
+        for stored in copied.objects.values() {
+            if let Some(secret) = secret_of(&stored.value) {
+                by_secret.entry(secret).or_default().push(stored);
+            }
+        }
+        There { objects: &copied.objects, by_secret }
+    }
+
+    /// Our object for a Secret, which has its name.
+    pub(super) fn ours(&self, secret: &Key) -> Option<&'a Stored> {
+        self.objects.get(secret).filter(|stored| is_ours(&stored.value))
+    }
+
+    /// The objects that fill a Secret, and the one that has its name.
+    pub(super) fn concerned(&self, secret: &Key) -> Vec<&'a Value> {
+        let fill = self.by_secret.get(secret).into_iter().flatten();
+        fill.copied().chain(self.objects.get(secret)).map(|stored| &stored.value).collect()
+    }
+}
+
+/// One certificate, and what is known around it.
+pub(super) struct Case<'a> {
+    pub(super) certificate: &'a Certificate,
+    pub(super) desired: &'a Desired,
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) there: &'a There<'a>,
+}
+
+impl Case<'_> {
+    pub(super) fn policy(&self) -> Option<&TlsPolicy> {
+        let key = self.certificate.policy.as_ref()?;
+        self.snapshot.tls_policies.get(key).map(|policy| &**policy)
+    }
+
+    pub(super) fn kept(&self) -> Vec<Str> {
+        let kept = self.desired.kept_names.iter().filter(|kept| kept.secret == self.certificate.secret);
+        kept.map(|kept| kept.hostname.clone()).collect()
+    }
+}
+
+/// The Secrets that listeners name; nothing where not every listener can be seen.
+pub(super) fn named(snapshot: &Snapshot) -> Option<BTreeSet<Key>> {
+    let kinds = [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet];
+    if kinds.iter().any(|kind| *snapshot.visibility(*kind) != Visibility::Complete) {
+        return None;
+    }
+    let mut named = BTreeSet::new();
+    let mut add = |namespace: &Str, listeners: &[Listener]| {
+        let references = listeners.iter().flat_map(|listener| &listener.tls).flat_map(|tls| &tls.certificates);
+        named.extend(references.map(|r| Key::new(r.namespace_or(namespace).clone(), r.name.clone())));
+    };
+    snapshot.gateways.values().for_each(|gateway| add(&gateway.meta.key.namespace, &gateway.listeners));
+    snapshot.listener_sets.values().for_each(|set| add(&set.meta.key.namespace, &set.listeners));
+    Some(named)
+}
