@@ -111,7 +111,7 @@ impl Following {
             unseen: &sight.unseen,
             remembered,
         };
-        zones.plan(&part).filter(|plan| is_at_ease(plan))
+        zones.plan(&part).filter(is_at_ease)
     }
 
     /// Everything that is kept, as it would be read now.
