@@ -75,7 +75,7 @@ fn changes(name: &str, shape: Shape) {
         |record: &Record| RecordSet::new(&record.name, record.kind.as_str(), Some(300), record.targets.iter().cloned());
     observed.insert("example", ZoneState::Read(ZoneContent::new("1", records.iter().map(set))));
     drop(records);
-    let follower = Follower::new(&observed, &planning);
+    let follower = Follower::new(observed, &planning);
     let (mut least, mut steps) = ([Duration::MAX; 2], 0);
     let mut reader = engine.world();
     for number in 0..200 {

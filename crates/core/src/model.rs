@@ -36,6 +36,9 @@ pub const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
 /// The API group that held ListenerSets while they were an experiment.
 pub const EXPERIMENTAL_GROUP: &str = "gateway.networking.x-k8s.io";
 
+/// The API group of our own kinds, which is also the group of issuers that are this program's own.
+pub const OWN_GROUP: &str = "gatepost.dev";
+
 /// A hostname as it stands in a field: the text, and what it means if it is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenHostname {

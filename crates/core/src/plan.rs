@@ -37,7 +37,7 @@ mod wanted;
 mod zone;
 
 pub use intent::{Hold, Intent, RecordKey, Sight, Unseen};
-pub use observed::{Observed, RecordKind, RecordSet, ZoneContent, ZoneState};
+pub use observed::{Observed, RecordKind, RecordSet, ZoneChange, ZoneContent, ZoneState};
 pub use settings::{Capabilities, Policy, Registry, Settings, TxtRegistry};
 pub use stamp::Instance;
 
@@ -202,7 +202,9 @@ fn decide_within(intent: &Intent<'_>, observed: &Observed, settings: &Settings, 
         let table = Question { intent, observed, settings, whole };
         fill(&mut plan, table, &zones, &mut wishes);
     }
+    drop(zones);
     plan.held.append(&mut wishes.held);
+    drop(wishes);
     plan.held.sort();
     plan.held.dedup();
     plan.digest = digest::of(&plan, intent, observed, settings);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gatepost_core::desired::{Record, RecordType};
 use gatepost_core::model::Str;
 
-use gatepost_core::plan::{self, Step, ZoneContent};
+use gatepost_core::plan::{self, Step, ZoneChange, ZoneContent};
 
 pub mod data;
 mod error;
@@ -36,16 +36,40 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// itself are left out.
     fn read<'a>(&'a self, zone: &'a str) -> Call<'a, Result<ZoneContent>>;
 
+    /// What became of a zone since a state that was read, which its epoch tells. Who cannot say so says that; nothing may be
+    /// left out of what is said.
+    fn since<'a>(&'a self, _zone: &'a str, _epoch: &'a str) -> Call<'a, Result<Since>> {
+        Box::pin(async { Ok(Since::Unknown) })
+    }
+
     /// Carries out steps of one zone in their order, and says for each how it went.
     ///
     /// Steps of one group are done together or not at all where [`plan::Capabilities::is_atomic`] says so. A failed step
     /// does not stop the others: who has steps that wait for one another gives them in separate calls.
     fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>>;
 
+    /// Whether [`Provider::adjust`] has anything to say. Who adjusts records does not tell changes either.
+    fn adjusts(&self) -> bool {
+        false
+    }
+
     /// The records as this provider would keep them, so that what it changes by itself is no difference.
     fn adjust(&self, records: Vec<Record>) -> Call<'_, Result<Vec<Record>>> {
         Box::pin(async move { Ok(records) })
     }
+}
+
+/// What became of a zone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// Nothing: it is as it was.
+    Same,
+    /// These changes, one after the other.
+    Changed(Vec<ZoneChange>),
+    /// What changed is not told, but this is all of it now.
+    Whole(ZoneContent),
+    /// It is not known; the zone is to be read.
+    Unknown,
 }
 
 /// A provider that is shared.

@@ -21,13 +21,15 @@ mod reads;
 mod relays;
 #[path = "rfc2136/resolves.rs"]
 mod resolves;
+#[path = "rfc2136/since.rs"]
+mod since;
 #[path = "rfc2136/writes.rs"]
 mod writes;
 
 use bed::{Bed, Scenario};
 
 fn main() {
-    let all = [reads::ALL, writes::ALL, keys::ALL, faults::ALL, relays::ALL, resolves::ALL].concat();
+    let all = [reads::ALL, since::ALL, writes::ALL, keys::ALL, faults::ALL, relays::ALL, resolves::ALL].concat();
     let trials = Kind::ALL.into_iter().flat_map(|kind| trials(kind, &all)).collect();
     gatepost_testkit::run(trials)
 }

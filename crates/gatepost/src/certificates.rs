@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gatepost_core::desired::{Certificate, Desired};
 use gatepost_core::explain::{Held, Publication};
-use gatepost_core::model::{Key, Kind, ObjectRef, Str};
+use gatepost_core::model::{Key, Kind, OWN_GROUP, ObjectRef, Str};
 use gatepost_core::policy::report::enforced;
 use gatepost_core::policy::{HostnameReport, HostnameState};
 use gatepost_core::reason;
@@ -40,8 +40,6 @@ pub struct Certificates {
 
 /// After this many seconds certificates are looked at again where that failed altogether.
 const LOOK_AGAIN: i64 = 60;
-/// The group of issuers that are this program's own; those of other groups are somebody else's.
-const OWN_GROUP: &str = "gatepost.dev";
 
 impl Certificates {
     /// Certificates that are made here.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::engine::World;
+use gatepost_core::model::Str;
 use gatepost_kube::Connection;
 use gatepost_kube::lease::{Campaign, Standing};
 use gatepost_kube::watch::Watching;
@@ -58,6 +59,8 @@ const TICK: Duration = Duration::from_secs(1);
 pub struct Occasion<'a> {
     /// The objects, and what was decided about them.
     pub world: &'a World,
+    /// Names that have other records than at the last occasion.
+    pub changed: Vec<Str>,
     /// What is odd about them.
     pub problems: &'a [Diagnostic],
     /// Who may not write only looks.
@@ -139,11 +142,12 @@ impl Controller {
         reporter: &mut report::Reporter,
         log: &mut told::Log,
     ) -> Result<PassEnd, Failure> {
-        let world = self.view.settle();
+        let (world, changed) = self.view.settle();
         let problems = self.view.problems();
         let refusal = self.permit.refusal();
         let (may_write, confirmed) = (refusal.is_none(), self.permit.confirmed());
-        let pass = passes.pass(Occasion { world: &world, problems: &problems, may_write, confirmed }).await?;
+        let occasion = Occasion { world: &world, changed, problems: &problems, may_write, confirmed };
+        let pass = passes.pass(occasion).await?;
         log.pass(&pass, refusal.as_deref());
         if let (Some(word), Some(campaign)) = (&pass.confirmed, &self.campaign)
             && refusal.is_none()
@@ -155,11 +159,10 @@ impl Controller {
             let troubles = reporter.report(&self.view, &pass, &self.permit).await;
             log.reported(&troubles);
         }
-        let plan = crate::view::plan::PlanView::of(&pass.desired, None, Vec::new());
-        let plan = plan.with(Some(&pass.plan), Some(&pass.outcome)).with_issuing(&pass.issuing);
-        self.board.write().unwrap_or_else(std::sync::PoisonError::into_inner).plan =
-            serde_json::to_string_pretty(&plan).unwrap_or_default();
-        Ok(PassEnd::of(&pass))
+        let ending = PassEnd::of(&pass);
+        let plan = crate::web::Told::of(pass);
+        self.board.write().unwrap_or_else(std::sync::PoisonError::into_inner).plan = plan;
+        Ok(ending)
     }
 
     fn standing(&mut self) -> Standing {

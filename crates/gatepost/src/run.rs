@@ -18,8 +18,11 @@ use gatepost_dns::resolve::Resolver;
 use crate::apply::{self, Mode, Outcome, Progress};
 use crate::state::Memory;
 
+mod following;
 mod observe;
 mod targets;
+
+pub use following::Following;
 
 /// What a pass goes by.
 pub struct Line {
@@ -64,7 +67,7 @@ pub struct Decision {
     pub desired: Desired,
     /// What is to be written, and what is held.
     pub plan: Plan,
-    /// What exists.
+    /// What exists; empty where only a part was looked at, or somebody keeps it.
     pub observed: Observed,
     /// What could not be read, in words; empty where everything was.
     pub unread: Vec<String>,
@@ -93,6 +96,14 @@ pub struct Pass {
     pub news: Vec<gatepost_tls::certifier::News>,
     /// The word by which the deletes of the plan were confirmed.
     pub confirmed: Option<String>,
+}
+
+impl Decision {
+    /// A decision from zones that are known to be read.
+    fn of(desired: Desired, plan: Plan) -> Decision {
+        let (observed, unread, notes) = (Observed::default(), Vec::new(), Vec::new());
+        Decision { desired, plan, observed, unread, notes, confirmed: None }
+    }
 }
 
 impl Pass {
@@ -142,20 +153,56 @@ impl Line {
     }
 
     /// Compares what ought to exist with what does.
-    pub async fn decide(
+    pub async fn decide(&self, place: Place<'_>, desired: Desired) -> Decision {
+        let observed = observe::read(place.provider, Default::default()).await;
+        self.compare(place, desired, observed).await
+    }
+
+    /// The same for who follows changes: where enough is known, only what may differ is compared.
+    pub async fn follow(
         &self,
-        seen: Seen<'_>,
+        world: &World,
+        place: Place<'_>,
         desired: Desired,
-        beside: &Beside,
-        memory: &Memory,
-        provider: &dyn Provider,
+        following: &mut Following,
     ) -> Decision {
+        match following.catch_up(place.provider).await {
+            Ok(()) => match self.part(world, place, &desired, following) {
+                Some(plan) => Decision::of(desired, plan),
+                None => self.compare(place, desired, following.everything()).await,
+            },
+            Err(given) => {
+                let observed = observe::read(place.provider, given).await;
+                let mut decision = self.compare(place, desired, observed).await;
+                following.keep(std::mem::take(&mut decision.observed), &self.settings(place));
+                decision
+            }
+        }
+    }
+
+    /// The plan of what may differ, where nothing comes into play that only the whole can tell.
+    fn part(&self, world: &World, place: Place<'_>, desired: &Desired, following: &mut Following) -> Option<Plan> {
+        let is_plain =
+            self.publishing.profile == Profile::Strict && self.resolver.is_none() && self.confirmed.is_none();
+        let is_plain = is_plain && following::is_empty(place.beside) && !place.provider.adjusts();
+        if !is_plain || !desired.covered.is_empty() {
+            return None;
+        }
+        let sight = Sight::of(place.seen.snapshot, desired, place.seen.problems);
+        following.plan(world, &sight, &place.memory.ours, &self.settings(place))
+    }
+
+    fn settings(&self, place: Place<'_>) -> plan::Settings {
         let mut settings = self.planning.clone();
-        settings.capabilities = provider.capabilities().plan;
-        settings.recent_deletes = memory.recent_deletes();
-        settings.in_vain = memory.in_vain();
-        let observed = observe::read(provider).await;
-        let question = Question { seen, beside, memory, provider, settings: &settings };
+        settings.capabilities = place.provider.capabilities().plan;
+        settings.recent_deletes = place.memory.recent_deletes();
+        settings.in_vain = place.memory.in_vain();
+        settings
+    }
+
+    async fn compare(&self, place: Place<'_>, desired: Desired, observed: Observed) -> Decision {
+        let settings = self.settings(place);
+        let question = Question { place, settings: &settings };
         let mut decision = question.answer(desired, observed).await;
         let stuck = targets::stuck(&decision.plan);
         if let (Some(resolver), false) = (&self.resolver, stuck.is_empty()) {
@@ -189,11 +236,21 @@ impl Line {
 
 /// What a plan is made from, apart from what ought to exist and what does.
 #[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The objects.
+    pub seen: Seen<'a>,
+    /// What is to exist beside the records of hostnames.
+    pub beside: &'a Beside,
+    /// What earlier runs remember.
+    pub memory: &'a Memory,
+    /// Who publishes.
+    pub provider: &'a dyn Provider,
+}
+
+/// The same, and what may be written.
+#[derive(Clone, Copy)]
 struct Question<'a> {
-    seen: Seen<'a>,
-    beside: &'a Beside,
-    memory: &'a Memory,
-    provider: &'a dyn Provider,
+    place: Place<'a>,
     settings: &'a plan::Settings,
 }
 
@@ -207,22 +264,25 @@ struct Answer {
 impl Question<'_> {
     /// The plan. A provider that cannot say how it would keep records counts as one that could not be read.
     async fn answer(&self, desired: Desired, mut observed: Observed) -> Answer {
-        let (mut records, mut covered) = (desired.records.clone(), desired.covered.clone());
-        if observe::is_readable(&observed) {
+        let mut adjusted = None;
+        if self.place.provider.adjusts() && observe::is_readable(&observed) {
             match self.adjusted(&desired).await {
-                Ok(adjusted) => (records, covered) = adjusted,
+                Ok(records) => adjusted = Some(records),
                 Err(error) => observed = observe::lost(&error),
             }
         }
-        let sight = Sight::of(self.seen.snapshot, &desired, self.seen.problems);
+        let (records, covered) =
+            adjusted.as_ref().map_or((&desired.records, &desired.covered), |(records, covered)| (records, covered));
+        let Place { seen, beside, memory, .. } = self.place;
+        let sight = Sight::of(seen.snapshot, &desired, seen.problems);
         let intent = Intent {
-            records: &records,
-            covered: &covered,
-            challenges: &self.beside.challenges,
-            retired: &self.beside.retired,
+            records,
+            covered,
+            challenges: &beside.challenges,
+            retired: &beside.retired,
             holds: &sight.holds,
             unseen: &sight.unseen,
-            remembered: &self.memory.ours,
+            remembered: &memory.ours,
         };
         let mut plan = plan::decide(&intent, &observed, self.settings);
         observe::name_lost(&mut plan, &observed);
@@ -230,10 +290,10 @@ impl Question<'_> {
     }
 
     async fn adjusted(&self, desired: &Desired) -> provider::Result<(Vec<Record>, Vec<Record>)> {
-        let records = self.provider.adjust(desired.records.clone()).await?;
+        let records = self.place.provider.adjust(desired.records.clone()).await?;
         let covered = match desired.covered.is_empty() {
             true => Vec::new(),
-            false => self.provider.adjust(desired.covered.clone()).await?,
+            false => self.place.provider.adjust(desired.covered.clone()).await?,
         };
         Ok((records, covered))
     }

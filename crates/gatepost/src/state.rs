@@ -64,12 +64,13 @@ impl State {
 
     /// Learns what a plan called ours and what was deleted, and keeps it.
     pub fn learn(&mut self, plan: &Plan, outcome: &Outcome) -> io::Result<()> {
+        let Some(directory) = &self.directory else {
+            self.memory.learn(plan, outcome, memory::now());
+            return Ok(());
+        };
         let before = self.memory.clone();
         self.memory.learn(plan, outcome, memory::now());
-        match &self.directory {
-            Some(directory) if self.memory != before => self.memory.save(directory),
-            _ => Ok(()),
-        }
+        if self.memory == before { Ok(()) } else { self.memory.save(directory) }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod diagnostic;
 pub mod explain;
 pub mod plan;
 pub mod route;
+mod rows;
 pub mod status;
 pub mod steps;
 pub mod verify;

@@ -14,6 +14,9 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use crate::run::Pass;
+use crate::view::plan::PlanView;
+
 /// What is told; the loop replaces it after every pass.
 #[derive(Clone, Debug)]
 pub struct Board {
@@ -21,17 +24,56 @@ pub struct Board {
     pub unready: Option<String>,
     /// What is to be known though names are answered.
     pub notes: Vec<String>,
-    /// The plan as JSON.
-    pub plan: String,
+    /// The plan.
+    pub plan: Told,
     /// Metrics in OpenMetrics text.
     pub metrics: String,
+}
+
+/// A plan to be told as JSON.
+#[derive(Clone, Debug)]
+pub enum Told {
+    /// It is written out for who asks: nearly nobody does.
+    Pass(Arc<Pass>),
+    /// It was written out, because that takes less room.
+    Text(Bytes),
+}
+
+/// A pass of more steps is not kept.
+const MOST_STEPS: usize = 1000;
+
+impl Told {
+    /// What a pass came to.
+    pub fn of(mut pass: Pass) -> Told {
+        match (pass.plan.steps.len() > MOST_STEPS, pass.outcome.is_complete()) {
+            (false, _) => Told::Pass(Arc::new(pass)),
+            // Nothing is left to do, and the log has what was done.
+            (true, true) => {
+                (pass.plan.steps, pass.outcome) = Default::default();
+                Told::Pass(Arc::new(pass))
+            }
+            (true, false) => Told::Text(json(&pass)),
+        }
+    }
+
+    fn json(&self) -> Bytes {
+        match self {
+            Told::Pass(pass) => json(pass),
+            Told::Text(text) => text.clone(),
+        }
+    }
 }
 
 impl Default for Board {
     /// What is told before anything is known: nobody is ready who has not looked yet.
     fn default() -> Self {
         let unready = Some("the first pass has not ended yet".to_owned());
-        Board { unready, notes: Vec::new(), plan: "{}\n".to_owned(), metrics: "# EOF\n".to_owned() }
+        Board {
+            unready,
+            notes: Vec::new(),
+            plan: Told::Text(Bytes::from_static(b"{}\n")),
+            metrics: "# EOF\n".to_owned(),
+        }
     }
 }
 
@@ -80,9 +122,37 @@ fn answer(request: &Request<Incoming>, board: &Shared) -> Response<Full<Bytes>> 
         ("/healthz", _) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
         ("/readyz", None) => text(StatusCode::OK, format!("ok\n{notes}"), "text/plain"),
         ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n{notes}"), "text/plain"),
-        ("/plan.json", _) => text(StatusCode::OK, board.plan, "application/json"),
+        ("/plan.json", _) => text(StatusCode::OK, board.plan.json(), "application/json"),
         ("/metrics", _) => text(StatusCode::OK, board.metrics, "application/openmetrics-text; version=1.0.0"),
         _ => text(StatusCode::NOT_FOUND, "/healthz /readyz /plan.json /metrics\n".to_owned(), "text/plain"),
+    }
+}
+
+/// The plan of a pass as JSON.
+fn json(pass: &Pass) -> Bytes {
+    let view = PlanView::of(&pass.desired, None, Vec::new()).with(Some(&pass.plan), Some(&pass.outcome));
+    let view = view.with_issuing(&pass.issuing);
+    // It may be very long: it is written twice, so that there is never more room than it takes.
+    let mut length = Length(0);
+    let mut text = match serde_json::to_writer_pretty(&mut length, &view) {
+        Ok(()) => Vec::with_capacity(length.0),
+        Err(_) => return Bytes::new(),
+    };
+    let written = serde_json::to_writer_pretty(&mut text, &view);
+    written.map(|()| text.into()).unwrap_or_default()
+}
+
+/// How many bytes were written.
+struct Length(usize);
+
+impl std::io::Write for Length {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
     }
 }
 
@@ -93,8 +163,8 @@ fn is_local(host: Option<&str>) -> bool {
     name == "localhost" || gatepost_core::names::is_ip(&name)
 }
 
-fn text(status: StatusCode, body: String, kind: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
+fn text(status: StatusCode, body: impl Into<Bytes>, kind: &'static str) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body.into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert("content-type", hyper::header::HeaderValue::from_static(kind));

@@ -12,15 +12,19 @@ mod controller {
     pub(crate) mod ends;
     pub(crate) mod follows;
     pub(crate) mod leaders;
+    pub(crate) mod outages;
     pub(crate) mod ownership;
+    pub(crate) mod parts;
     pub(crate) mod reading;
     pub(crate) mod scale;
     pub(crate) mod sources;
 }
 
 fn main() {
-    use controller::{cert_manager, chart, ends, follows, leaders, ownership, reading, scale, sources};
-    let first = [ends::trials(), follows::trials(), reading::trials(), sources::trials()];
-    let second = [leaders::trials(), ownership::trials(), scale::trials(), chart::trials(), cert_manager::trials()];
-    gatepost_testkit::run(first.into_iter().flatten().chain(second.into_iter().flatten()).collect())
+    use controller::{cert_manager, chart, ends, follows, leaders, outages, ownership, parts, reading, scale, sources};
+    let first = [ends::trials(), follows::trials(), parts::trials(), reading::trials(), sources::trials()];
+    let second = [leaders::trials(), outages::trials(), ownership::trials(), scale::trials()];
+    let third = [chart::trials(), cert_manager::trials()];
+    let all = first.into_iter().chain(second).chain(third);
+    gatepost_testkit::run(all.flatten().collect())
 }

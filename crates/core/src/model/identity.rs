@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Labels, Str};
+use super::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Labels, OWN_GROUP, Str};
 
 /// The kinds of objects that the rules read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -90,7 +90,7 @@ impl Kind {
         match self {
             Kind::XListenerSet => EXPERIMENTAL_GROUP,
             Kind::Namespace | Kind::Service | Kind::Secret | Kind::ConfigMap => "",
-            Kind::DnsPolicy | Kind::TlsPolicy => "gatepost.dev",
+            Kind::DnsPolicy | Kind::TlsPolicy => OWN_GROUP,
             _ => GATEWAY_GROUP,
         }
     }

@@ -3,12 +3,13 @@
 //! A follower keeps zones by name. For the names that are asked for it gathers whatever the planner looks at on their
 //! behalf — the names above them, their markers, what those markers are about — and has [`super::decide`] compare that part
 //! as if it were everything, with the brakes told how much there is in all. Where wildcards come into play the part
-//! would have to be the whole; then it says so and gives no plan.
+//! would have to be the whole; then it says so and gives no plan. What happens to a zone meanwhile is taken in change by
+//! change; one that does not fit what is kept is refused, and the zone has to be read anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::at_and_above;
-use super::observed::{Observed, RecordSet, ZoneContent, ZoneState};
+use super::observed::{Observed, RecordSet, ZoneChange, ZoneContent, ZoneState};
 use super::settings::Settings;
 use super::{Hold, Intent, Plan, RecordKey, Step, Unseen, canonical, diff, safety, zone};
 use crate::desired::{Record, RecordType};
@@ -28,13 +29,19 @@ struct Followed {
     epoch: Str,
     /// Why it could not be read, if so.
     unreadable: Option<String>,
-    nodes: BTreeMap<Str, Vec<RecordSet>>,
+    nodes: Nodes,
     /// The names of markers, by the name that they are about with a wildcard replaced.
-    markers: BTreeMap<String, BTreeSet<Str>>,
+    markers: BTreeMap<String, Vec<Str>>,
     wildcards: usize,
     owned: usize,
     sources: BTreeMap<String, usize>,
 }
+
+/// Record sets by name.
+type Nodes = BTreeMap<Str, Vec<RecordSet>>;
+
+/// How many record sets are ours, and of those how many were made for each kind of object.
+type Totals = (usize, BTreeMap<String, usize>);
 
 /// What is asked about a few names.
 #[derive(Clone, Copy)]
@@ -63,14 +70,51 @@ pub(super) struct Whole {
 
 impl Follower {
     /// Keeps what was read.
-    pub fn new(observed: &Observed, settings: &Settings) -> Self {
-        let zones = super::readable(observed, settings);
+    pub fn new(observed: Observed, settings: &Settings) -> Self {
+        let zones = super::readable(&observed, settings);
         let has_twin = safety::twin(&zones, settings).is_some();
+        let counts = zones.iter().map(|zone| (zone.name.clone(), totals(zone, settings)));
+        let mut counts: BTreeMap<Str, Totals> = counts.collect();
+        drop(zones);
         let mut follower = Follower { settings: settings.clone(), zones: BTreeMap::new(), has_twin };
-        for (name, state) in observed.zones() {
-            follower.zones.insert(name.clone(), Followed::of(name, state, settings));
+        for (name, state) in observed.into_zones() {
+            let counts = counts.remove(&name).unwrap_or_default();
+            follower.zones.insert(name, Followed::of(state, counts, settings));
         }
         follower
+    }
+
+    /// Goes by other brakes from here on: what was deleted lately, what was written in vain.
+    pub fn go_by(&mut self, settings: &Settings) {
+        self.settings = settings.clone();
+    }
+
+    /// The zones, with the state in which each is known; none for one that could not be read.
+    pub fn epochs(&self) -> impl Iterator<Item = (&Str, Option<&Str>)> {
+        self.zones.iter().map(|(name, zone)| (name, zone.unreadable.is_none().then_some(&zone.epoch)))
+    }
+
+    /// Everything that is kept, as if it had just been read.
+    pub fn everything(&self) -> Observed {
+        let mut observed = Observed::default();
+        for (name, zone) in &self.zones {
+            observed.insert(name, zone.state(zone.nodes.values().flatten()));
+        }
+        observed
+    }
+
+    /// Takes in what happened to a zone, one change after the other, and says which names are concerned. Nothing where it
+    /// does not fit: then what is kept is of no use any more.
+    pub fn advance(&mut self, zone: &str, changes: Vec<ZoneChange>) -> Option<BTreeSet<Str>> {
+        let sets = changes.iter().flat_map(|change| change.gone.iter().chain(&change.come));
+        let names: BTreeSet<Str> = sets.map(|set| set.name.clone()).collect();
+        let (around, before) = (self.around(&names), self.saved(zone, &names)?);
+        let kept = self.zones.get_mut(zone)?;
+        for change in changes {
+            kept.advance(change, &self.settings)?;
+        }
+        self.recount(zone, around, &before);
+        Some(names)
     }
 
     /// The plan of a few names, with the steps that [`super::decide`] would have for them. Its digest and what it calls
@@ -108,23 +152,34 @@ impl Follower {
     /// Notes that a step was written.
     pub fn carry_out(&mut self, step: &Step) {
         let names: BTreeSet<Str> = step.all_changes().map(|change| change.name.clone()).collect();
-        let around = self.around(&names);
-        let before = self.observed(&around);
+        let (around, before) = (self.around(&names), self.saved(&step.zone, &names).unwrap_or_default());
         let Some(zone) = self.zones.get_mut(&step.zone) else { return };
         step.all_changes().for_each(|change| zone.change(change, &self.settings));
-        let after = self.observed(&around);
-        let count = |observed: &Observed| totals(&step.zone, observed, &self.settings);
-        let ((owned, sources), (now, sources_now)) = (count(&before), count(&after));
-        let Some(zone) = self.zones.get_mut(&step.zone) else { return };
-        zone.owned = (zone.owned + now).saturating_sub(owned);
-        for (source, count) in sources_now {
-            *zone.sources.entry(source).or_default() += count;
+        self.recount(&step.zone, around, &before);
+    }
+
+    /// The record sets of names before they change.
+    fn saved(&self, zone: &str, names: &BTreeSet<Str>) -> Option<Nodes> {
+        let nodes = &self.zones.get(zone)?.nodes;
+        Some(names.iter().map(|name| (name.clone(), nodes.get(name).cloned().unwrap_or_default())).collect())
+    }
+
+    /// Counts again what is ours, where names changed; `around` are those that mattered to them before.
+    fn recount(&mut self, zone: &str, mut around: BTreeSet<Str>, before: &Nodes) {
+        around.extend(self.around(&before.keys().cloned().collect()));
+        let Some((name, kept)) = self.zones.get_key_value(zone) else { return };
+        let sets = |name: &Str| kept.nodes.get(name).into_iter().flatten();
+        let old = around.iter().flat_map(|name| {
+            before.get(name).map_or_else(|| sets(name).collect(), |old| old.iter().collect::<Vec<_>>())
+        });
+        let ((lost, _), (gained, has_twin)) = (
+            counted(name, kept.state(old), &self.settings),
+            counted(name, kept.state(around.iter().flat_map(sets)), &self.settings),
+        );
+        self.has_twin |= has_twin;
+        if let Some(kept) = self.zones.get_mut(zone) {
+            kept.count(lost, gained);
         }
-        for (source, count) in sources {
-            let left = zone.sources.entry(source).or_default();
-            *left = left.saturating_sub(count);
-        }
-        zone.sources.retain(|_, count| *count > 0);
     }
 
     /// How many record sets are ours, by zone and by source.
@@ -169,63 +224,105 @@ impl Follower {
     fn observed(&self, names: &BTreeSet<Str>) -> Observed {
         let mut observed = Observed::default();
         for (name, zone) in &self.zones {
-            let state = match &zone.unreadable {
-                Some(why) => ZoneState::Unreadable(why.clone()),
-                None => {
-                    let sets = names.iter().filter_map(|name| zone.nodes.get(name)).flatten().cloned();
-                    ZoneState::Read(ZoneContent::new(zone.epoch.clone(), sets))
-                }
-            };
-            observed.insert(name, state);
+            observed.insert(name, zone.state(names.iter().filter_map(|name| zone.nodes.get(name)).flatten()));
         }
         observed
     }
 }
 
 impl Followed {
-    fn of(name: &Str, state: &ZoneState, settings: &Settings) -> Self {
+    fn of(state: ZoneState, (owned, sources): Totals, settings: &Settings) -> Self {
         let mut followed = Followed {
             epoch: Str::default(),
             unreadable: None,
             nodes: BTreeMap::new(),
             markers: BTreeMap::new(),
             wildcards: 0,
-            owned: 0,
-            sources: BTreeMap::new(),
+            owned,
+            sources,
         };
         match state {
-            ZoneState::Unreadable(why) => followed.unreadable = Some(why.clone()),
+            ZoneState::Unreadable(why) => followed.unreadable = Some(why),
             ZoneState::Read(content) => {
                 followed.epoch = content.epoch.clone();
-                content.sets().iter().for_each(|set| followed.add(set.clone(), settings));
-                let mut only = Observed::default();
-                only.insert(name, state.clone());
-                (followed.owned, followed.sources) = totals(name, &only, settings);
+                content.into_sets().into_iter().for_each(|set| followed.add(set, settings));
             }
         }
         followed
+    }
+
+    /// The zone with these record sets.
+    fn state<'s>(&self, sets: impl Iterator<Item = &'s RecordSet>) -> ZoneState {
+        match &self.unreadable {
+            Some(why) => ZoneState::Unreadable(why.clone()),
+            None => ZoneState::Read(ZoneContent::new(self.epoch.clone(), sets.cloned())),
+        }
+    }
+
+    /// Takes in one change; nothing where it is not a change of what is kept.
+    fn advance(&mut self, change: ZoneChange, settings: &Settings) -> Option<()> {
+        if change.from != self.epoch || self.unreadable.is_some() {
+            return None;
+        }
+        for set in &change.gone {
+            let sets = self.nodes.get_mut(&set.name)?;
+            let at = sets.iter().position(|found| found.key() == set.key())?;
+            sets[at].lose(&set.values).then_some(())?;
+            sets.retain(|set| !set.values.is_empty());
+            self.drop_empty(&set.name);
+        }
+        for set in change.come {
+            let sets = self.nodes.get_mut(&set.name);
+            match sets.and_then(|sets| sets.iter_mut().find(|found| found.key() == set.key())) {
+                Some(found) => found.gain(set).then_some(())?,
+                None => self.add(set, settings),
+            }
+        }
+        self.epoch = change.to;
+        Some(())
+    }
+
+    /// Forgets a name without record sets.
+    fn drop_empty(&mut self, name: &Str) {
+        if self.nodes.get(name).is_some_and(Vec::is_empty) {
+            self.nodes.remove(name);
+            self.wildcards -= usize::from(name.starts_with("*."));
+        }
+    }
+
+    fn count(&mut self, lost: Totals, gained: Totals) {
+        self.owned = (self.owned + gained.0).saturating_sub(lost.0);
+        for (source, count) in gained.1 {
+            *self.sources.entry(source).or_default() += count;
+        }
+        for (source, count) in lost.1 {
+            let left = self.sources.entry(source).or_default();
+            *left = left.saturating_sub(count);
+        }
+        self.sources.retain(|_, count| *count > 0);
     }
 
     fn add(&mut self, set: RecordSet, settings: &Settings) {
         if let (Some(RecordType::Txt), Some(registry)) = (set.made(), settings.txt())
             && let Some((target, _)) = registry.layout.target_of(&set.name)
         {
-            self.markers.entry(target).or_default().insert(set.name.clone());
+            let known = self.markers.entry(target).or_insert_with(|| Vec::with_capacity(1));
+            if !known.contains(&set.name) {
+                known.push(set.name.clone());
+            }
         }
         let name = set.name.clone();
         let is_new = !self.nodes.contains_key(&name);
         self.wildcards += usize::from(is_new && name.starts_with("*."));
-        self.nodes.entry(name).or_default().push(set);
+        // Nearly all names have one, and there are many names.
+        self.nodes.entry(name).or_insert_with(|| Vec::with_capacity(1)).push(set);
     }
 
     /// Carries out the change of one record set.
     fn change(&mut self, change: &super::SetChange, settings: &Settings) {
         if let Some(sets) = self.nodes.get_mut(&change.name) {
             sets.retain(|set| set.made() != Some(change.kind) || set.set_identifier != change.set_identifier);
-            if sets.is_empty() {
-                self.nodes.remove(&change.name);
-                self.wildcards -= usize::from(change.name.starts_with("*."));
-            }
+            self.drop_empty(&change.name);
         }
         if let Some(new) = &change.new {
             let mut set = RecordSet::new(&change.name, change.kind.as_str(), new.ttl, new.values.iter().cloned());
@@ -255,10 +352,17 @@ impl Followed {
 }
 
 /// How many record sets are ours in a zone, and for which kinds of objects they were made.
-fn totals(name: &Str, observed: &Observed, settings: &Settings) -> (usize, BTreeMap<String, usize>) {
-    let zones = super::readable(observed, settings);
-    let Some(zone) = zones.iter().find(|zone: &&zone::Zone<'_>| *zone.name == *name) else { return Default::default() };
+fn totals(zone: &zone::Zone<'_>, settings: &Settings) -> Totals {
     let mut book = diff::Book::default();
     diff::count(zone, settings, &mut book);
-    (book.owned.remove(name).unwrap_or_default(), book.sources)
+    (book.owned.remove(zone.name).unwrap_or_default(), book.sources)
+}
+
+/// The same of a part of a zone; and whether another instance uses our owner id there.
+fn counted(name: &Str, state: ZoneState, settings: &Settings) -> (Totals, bool) {
+    let mut observed = Observed::default();
+    observed.insert(name, state);
+    let zones = super::readable(&observed, settings);
+    let counts = zones.first().map(|zone| totals(zone, settings)).unwrap_or_default();
+    (counts, safety::twin(&zones, settings).is_some())
 }

@@ -3,8 +3,6 @@
 //! The format is that of external-dns, label for label, so that both read what the other wrote. Labels that are unknown
 //! here are kept. A text that does not name this heritage is somebody else's and yields nothing.
 
-use std::collections::BTreeMap;
-
 use crate::model::Str;
 
 /// Who wrote values of this format first.
@@ -25,9 +23,9 @@ const VALUES: &str = "gatepost-values";
 /// A text longer than this is no ownership value.
 const LONGEST: usize = 4096;
 
-/// The labels of an ownership value, without its heritage.
+/// The labels of an ownership value, without its heritage: sorted, and kept small, because every record has some.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Labels(BTreeMap<Str, Str>);
+pub struct Labels(Vec<(Str, Str)>);
 
 impl Labels {
     /// Reads the text of an ownership value; quotes at its ends are read over.
@@ -35,19 +33,19 @@ impl Labels {
         if text.len() > LONGEST {
             return None;
         }
-        let mut labels = BTreeMap::new();
+        let mut labels = Labels(Vec::with_capacity(3));
         let mut has_heritage = false;
         for (key, value) in text.trim_matches('"').split(',').filter_map(|token| token.split_once('=')) {
             match key {
                 "heritage" if value != HERITAGE => return None,
                 "heritage" => has_heritage = true,
                 key if key.starts_with(HERITAGE) => {
-                    labels.insert(label_name(key).into(), value.into());
+                    labels.set(label_name(key), value);
                 }
                 _ => {}
             }
         }
-        has_heritage.then_some(Labels(labels))
+        has_heritage.then_some(labels)
     }
 
     /// The labels of a record that is made for the first time.
@@ -55,6 +53,17 @@ impl Labels {
         let mut labels = Labels::default();
         labels.set_owner(owner);
         labels
+    }
+
+    fn value(&self, key: &str) -> Option<&str> {
+        self.0.binary_search_by(|(known, _)| (**known).cmp(key)).ok().map(|at| &*self.0[at].1)
+    }
+
+    fn set(&mut self, key: &str, value: &str) {
+        match self.0.binary_search_by(|(known, _)| (**known).cmp(key)) {
+            Ok(at) => self.0[at].1 = value.into(),
+            Err(at) => self.0.insert(at, (key.into(), value.into())),
+        }
     }
 
     /// The text of the value, labels sorted.
@@ -65,42 +74,42 @@ impl Labels {
 
     /// Whose record it is; empty where that is not said.
     pub fn owner(&self) -> &str {
-        self.0.get(OWNER).map_or("", |owner| owner)
+        self.value(OWNER).unwrap_or_default()
     }
 
     /// The object that asked for it: `httproute/shop/web`.
     pub fn resource(&self) -> Option<&str> {
-        self.0.get(RESOURCE).map(|resource| &**resource)
+        self.value(RESOURCE)
     }
 
     /// The stamp of the instance that wrote it.
     pub fn stamp(&self) -> Option<&str> {
-        self.0.get(STAMP).map(|stamp| &**stamp)
+        self.value(STAMP)
     }
 
     /// The fingerprints of our values in a TXT record set that may hold others; nothing where the whole set is meant.
     pub fn values(&self) -> Option<impl Iterator<Item = &str>> {
-        self.0.get(VALUES).map(|list| list.split('.').filter(|item| !item.is_empty()))
+        self.value(VALUES).map(|list| list.split('.').filter(|item| !item.is_empty()))
     }
 
     /// Says whose it is.
     pub fn set_owner(&mut self, owner: &str) {
-        self.0.insert(OWNER.into(), owner.into());
+        self.set(OWNER, owner);
     }
 
     /// Says which object asked for it.
     pub fn set_resource(&mut self, resource: &str) {
-        self.0.insert(RESOURCE.into(), resource.into());
+        self.set(RESOURCE, resource);
     }
 
     /// Says which instance wrote it.
     pub fn set_stamp(&mut self, stamp: &str) {
-        self.0.insert(STAMP.into(), stamp.into());
+        self.set(STAMP, stamp);
     }
 
     /// Says which values are ours.
     pub fn set_values(&mut self, values: &[String]) {
-        self.0.insert(VALUES.into(), values.join(".").into());
+        self.set(VALUES, &values.join("."));
     }
 }
 

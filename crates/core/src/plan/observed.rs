@@ -34,6 +34,19 @@ pub struct ZoneContent {
     sets: Vec<RecordSet>,
 }
 
+/// How a zone got from one state to the next. Some values of a record set may go or come while others stay.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ZoneChange {
+    /// The state that was left.
+    pub from: Str,
+    /// The state that was reached.
+    pub to: Str,
+    /// Values that went, by record set.
+    pub gone: Vec<RecordSet>,
+    /// Values that came, by record set, after the others went.
+    pub come: Vec<RecordSet>,
+}
+
 /// One record set as it was read.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordSet {
@@ -71,6 +84,11 @@ impl Observed {
         self.zones.iter()
     }
 
+    /// The zones, taken apart.
+    pub fn into_zones(self) -> impl Iterator<Item = (Str, ZoneState)> {
+        self.zones.into_iter()
+    }
+
     /// What is known about one zone.
     pub fn zone(&self, name: &str) -> Option<&ZoneState> {
         self.zones.get(name)
@@ -96,6 +114,11 @@ impl ZoneContent {
     pub fn sets(&self) -> &[RecordSet] {
         &self.sets
     }
+
+    /// The same, taken apart.
+    pub fn into_sets(self) -> Vec<RecordSet> {
+        self.sets
+    }
 }
 
 impl RecordSet {
@@ -118,6 +141,22 @@ impl RecordSet {
     /// What tells it from all other record sets of its zone.
     pub(super) fn key(&self) -> (&str, &RecordKind, Option<&Str>) {
         (&self.name, &self.kind, self.set_identifier.as_ref())
+    }
+
+    /// Lets go of values; says whether all of them were there.
+    pub(super) fn lose(&mut self, values: &[Str]) -> bool {
+        let before = self.values.len();
+        self.values.retain(|value| !values.contains(value));
+        before == self.values.len() + values.len()
+    }
+
+    /// Takes in values that came later; says whether none of them was there.
+    pub(super) fn gain(&mut self, other: RecordSet) -> bool {
+        let is_new = other.values.iter().all(|value| !self.values.contains(value));
+        self.ttl = if self.values.is_empty() { other.ttl } else { self.ttl.min(other.ttl) };
+        self.values.extend(other.values);
+        self.values.sort();
+        is_new
     }
 
     /// Takes the values of a set that was read in pieces.

@@ -86,8 +86,9 @@ impl<'a> Markers<'a> {
                 let Some(labels) = labels_in(value, registry) else { continue };
                 let index = markers.all.len();
                 markers.all.push(Marker { set, value, labels, target: target.clone() });
-                markers.by_target.entry(target.0.clone()).or_default().push(index);
-                markers.by_place.entry(&set.name).or_default().push(index);
+                // Nearly always it is one, and there may be very many.
+                markers.by_target.entry(target.0.clone()).or_insert_with(|| Vec::with_capacity(1)).push(index);
+                markers.by_place.entry(&set.name).or_insert_with(|| Vec::with_capacity(1)).push(index);
             }
         }
         markers

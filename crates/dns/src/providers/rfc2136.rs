@@ -1,6 +1,6 @@
 //! Zones on a server that takes dynamic updates (RFC 2136): BIND, Knot, PowerDNS, Windows.
 //!
-//! A zone is read by a complete transfer, every message of it verified. Every change carries its precondition, so that a
+//! A zone is read by a complete transfer, every message of it verified, and followed by the differences that the server keeps. Every change carries its precondition, so that a
 //! hand edit between read and write is never overwritten. Record and marker travel in one message, which a server carries
 //! out whole or not at all. Several servers are tried in order; every attempt is signed anew.
 //!
@@ -15,7 +15,7 @@ use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
 
 use crate::provider::data::{self, WireName};
-use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result};
+use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result, Since};
 use gatepost_core::plan::{self, Step, ZoneContent};
 
 mod answer;
@@ -24,6 +24,7 @@ mod connection;
 mod key;
 mod message;
 mod signing;
+mod since;
 mod tls;
 mod transfer;
 mod update;
@@ -148,6 +149,14 @@ impl Rfc2136 {
         }
         Err(failure)
     }
+
+    /// Asks the server that answered last; another one may have another history.
+    async fn changes(&self, name: &str, epoch: &str) -> Result<Since> {
+        let zone = self.zone(name)?;
+        let (Ok(serial), Some((_, host))) = (epoch.parse(), self.servers().next()) else { return Ok(Since::Unknown) };
+        let asked = since::read(&self.transport, host, &zone.wire, serial, &self.signer).await;
+        asked.map_err(|error| error.at(host).zone(&zone.text))
+    }
 }
 
 impl Provider for Rfc2136 {
@@ -169,6 +178,10 @@ impl Provider for Rfc2136 {
 
     fn read<'a>(&'a self, zone: &'a str) -> Call<'a, Result<ZoneContent>> {
         Box::pin(self.read_zone(zone))
+    }
+
+    fn since<'a>(&'a self, zone: &'a str, epoch: &'a str) -> Call<'a, Result<Since>> {
+        Box::pin(self.changes(zone, epoch))
     }
 
     fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {

@@ -146,6 +146,10 @@ impl Provider for Webhook {
         Box::pin(self.write_steps(zone, steps))
     }
 
+    fn adjusts(&self) -> bool {
+        true
+    }
+
     fn adjust(&self, records: Vec<Record>) -> Call<'_, Result<Vec<Record>>> {
         Box::pin(self.adjust_records(records))
     }

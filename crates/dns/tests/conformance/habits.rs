@@ -135,6 +135,10 @@ impl Provider for Normalising {
         })
     }
 
+    fn adjusts(&self) -> bool {
+        true
+    }
+
     fn adjust(&self, mut records: Vec<Record>) -> Call<'_, Result<Vec<Record>>> {
         for record in &mut records {
             record.ttl = kept(record.ttl);

@@ -33,7 +33,7 @@ use crate::controller::cert_manager::{self, CertManager};
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Occasion, Passes, View};
-use crate::run::Pass;
+use crate::run::{Following, Pass};
 use crate::source::cluster::connect;
 use crate::state::State;
 use crate::web;
@@ -186,6 +186,7 @@ impl Controller {
     /// The session, and the desk where certificates are made.
     async fn followed(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Followed, Failure> {
         let mut session = self.session(connection, campaign).await?;
+        session.following = Following::new(self.interval);
         if let Some(most) = self.issuer.most_names() {
             session.line.publishing.certificate_names = most;
         }
@@ -269,13 +270,13 @@ impl Followed {
 
 impl Passes for Followed {
     async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, Failure> {
-        let Occasion { world, problems, may_write, confirmed } = occasion;
+        let Occasion { world, changed, problems, may_write, confirmed } = occasion;
         let session = &mut self.session;
         session.line.confirmed = confirmed;
         if let Some(desk) = &mut self.desk {
             desk.prepare(session).await;
         }
-        let decision = session.follow(world, problems).await?;
+        let decision = session.follow(world, changed, problems).await?;
         // The embedded server is this replica's own; its provider asks for itself whether it may write.
         let mode = session.line.mode;
         if !may_write && session.local.is_none() {

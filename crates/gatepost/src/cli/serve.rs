@@ -19,9 +19,8 @@ use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
 use crate::apply::{Mode, chance};
 use crate::render::inert;
-use crate::run::Pass;
+use crate::run::{Following, Pass};
 use crate::source::Objects;
-use crate::view::plan::PlanView;
 use crate::web;
 
 mod screen;
@@ -90,6 +89,7 @@ impl Serve {
         let writes = self.planning.mode() == Mode::Act;
         let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
         session.issue(&self.issuing, flags).await?;
+        session.following = Following::new(self.interval);
         let objects = Objects::read(&self.input)?;
         let listener = TcpListener::bind(self.http_addr)
             .await
@@ -106,10 +106,10 @@ impl Serve {
         let mut screen = screen::Screen::new(&self.input, session.line.mode);
         let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
         screen.greet(out, &session.line, &objects, &pass, server.as_deref())?;
-        post(&board, &pass);
+        let mut wait = pause(&pass, is_embedded, self.interval);
+        post(&board, pass);
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
-        let mut wait = pause(&pass, is_embedded, self.interval);
         let mut stop = std::pin::pin!(stopped());
         loop {
             let is_new = tokio::select! {
@@ -119,20 +119,20 @@ impl Serve {
             };
             while changed.try_recv().is_ok() {}
             let mut work = std::pin::pin!(self.again(out, &mut session, &mut engine, &board, &mut screen, is_new));
-            let pass = tokio::select! {
-                pass = &mut work => pass?,
+            let next = tokio::select! {
+                next = &mut work => next?,
                 () = &mut stop => {
                     // Whatever is left then was not written, and the next start begins with it.
                     let _ = tokio::time::timeout(GRACE, work).await;
                     break;
                 }
             };
-            wait = pass.map_or(wait, |pass| pause(&pass, is_embedded, self.interval));
+            wait = next.unwrap_or(wait);
         }
         Ok(Ending::Done)
     }
 
-    /// Reads again, and publishes what changed. What cannot be read leaves everything as it is.
+    /// Reads again, and publishes what changed; says how long to wait then. What cannot be read leaves everything as it is.
     async fn again(
         &self,
         out: &mut dyn Write,
@@ -141,7 +141,7 @@ impl Serve {
         board: &web::Shared,
         screen: &mut screen::Screen,
         is_new: bool,
-    ) -> Result<Option<Pass>, Failure> {
+    ) -> Result<Option<Option<Duration>>, Failure> {
         let read = Objects::read(&self.input);
         if let (Ok(objects), true) = (&read, is_new) {
             super::warn_unreadable(objects);
@@ -153,8 +153,9 @@ impl Serve {
         match pass {
             Ok(pass) => {
                 screen.tell(out, &pass, is_new)?;
-                post(board, &pass);
-                Ok(Some(pass))
+                let wait = pause(&pass, session.local.is_some(), self.interval);
+                post(board, pass);
+                Ok(Some(wait))
             }
             Err(Failure::Unheard) => Err(Failure::Unheard),
             Err(Failure::Unreadable(error) | Failure::Usage(error)) => {
@@ -170,11 +171,11 @@ impl Serve {
 ///
 /// Orders that need other TXT values than before have them published at once, by further passes.
 async fn pass(session: &mut Session, engine: &mut Engine, objects: &Objects) -> Result<Pass, Failure> {
-    engine.apply(Change::between(engine.world().snapshot(), objects.snapshot()));
+    let mut changed = engine.apply(Change::between(engine.world().snapshot(), objects.snapshot())).names;
     let world = engine.world();
     let mut last: Option<Pass> = None;
     for _ in 0..MOST_PASSES {
-        let decision = session.follow(&world, objects.problems()).await?;
+        let decision = session.follow(&world, std::mem::take(&mut changed), objects.problems()).await?;
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
         let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
         pass.notes.extend(unkept);
@@ -227,14 +228,10 @@ async fn due(session: &Session, comparing: Option<Duration>) {
 }
 
 /// Tells over HTTP what a pass came to.
-fn post(board: &web::Shared, pass: &Pass) {
-    let view = PlanView::of(&pass.desired, None, Vec::new())
-        .with(Some(&pass.plan), Some(&pass.outcome))
-        .with_issuing(&pass.issuing);
-    let plan = serde_json::to_string_pretty(&view).unwrap_or_default();
+fn post(board: &web::Shared, pass: Pass) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
-    let metrics = metrics(pass);
+    let (metrics, plan) = (metrics(&pass), web::Told::of(pass));
     *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) =
         web::Board { unready, plan, metrics, ..web::Board::default() };
 }

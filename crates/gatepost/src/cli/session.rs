@@ -22,7 +22,7 @@ use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlag, ProviderFlags};
 use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
-use crate::run::{Beside, Decision, Line, Pass, Seen, derived_zones};
+use crate::run::{Beside, Decision, Following, Line, Pass, Place, Seen, derived_zones};
 use crate::source::Objects;
 use crate::state::State;
 
@@ -36,6 +36,8 @@ pub(super) struct Session {
     pub(super) state: State,
     /// What is to exist beside the records of hostnames.
     pub(super) beside: Beside,
+    /// What is kept from pass to pass, for who makes many.
+    pub(super) following: Following,
     /// The embedded server, where that is the provider.
     pub(super) local: Option<Local>,
     /// The certificates, where somebody issues them.
@@ -110,8 +112,8 @@ impl Session {
         };
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), confirmed: None, resolver };
-        let beside = Beside::default();
-        Ok(Session { line, provider, state, beside, local, certificates: None })
+        let (beside, following) = (Beside::default(), Following::default());
+        Ok(Session { line, provider, state, beside, following, local, certificates: None })
     }
 
     /// What ought to exist against what does.
@@ -119,7 +121,8 @@ impl Session {
         let topology = objects.topology(&self.line.scope);
         let seen = objects.seen(&topology);
         let desired = self.line.desired(seen, &self.beside);
-        self.compare(seen, desired).await
+        self.prepare(&desired).await?;
+        Ok(self.line.decide(self.place(seen), desired).await)
     }
 
     /// What decides about the objects of this session as they change.
@@ -127,18 +130,33 @@ impl Session {
         Engine::new(self.line.publishing.clone(), self.line.scope.clone(), origin)
     }
 
-    /// What ought to exist against what does, for who follows changes with an engine.
-    pub(super) async fn follow(&self, world: &World, problems: &[Diagnostic]) -> Result<Decision, Failure> {
+    /// What ought to exist against what does, for who follows changes with an engine; these names have other records than
+    /// before.
+    pub(super) async fn follow(
+        &mut self,
+        world: &World,
+        changed: Vec<Str>,
+        problems: &[Diagnostic],
+    ) -> Result<Decision, Failure> {
         let desired = self.line.desired_in(world, &self.beside);
+        self.prepare(&desired).await?;
         let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems };
-        self.compare(seen, desired).await
+        let mut following = std::mem::take(&mut self.following);
+        following.note(changed);
+        let decision = self.line.follow(world, self.place(seen), desired, &mut following).await;
+        self.following = following;
+        Ok(decision)
     }
 
-    async fn compare(&self, seen: Seen<'_>, desired: Desired) -> Result<Decision, Failure> {
-        if let Some(local) = &self.local {
-            local.prepare(&desired).await?;
+    async fn prepare(&self, desired: &Desired) -> Result<(), Failure> {
+        match &self.local {
+            Some(local) => local.prepare(desired).await,
+            None => Ok(()),
         }
-        Ok(self.line.decide(seen, desired, &self.beside, self.state.memory(), &*self.provider).await)
+    }
+
+    fn place<'a>(&'a self, seen: Seen<'a>) -> Place<'a> {
+        Place { seen, beside: &self.beside, memory: self.state.memory(), provider: &*self.provider }
     }
 
     /// Opens the issuer that is named. Challenges are to be answered by the embedded server, or by those that the provider names.
@@ -188,6 +206,7 @@ impl Session {
     /// Writes what was decided, and remembers it; says what could not be kept.
     pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
         let pass = self.line.write(decision, &*self.provider, progress).await;
+        self.following.settle(&pass, &self.beside);
         if self.line.mode == Mode::Observe {
             return (pass, Ok(()));
         }

@@ -6,7 +6,7 @@
 //! first looks: whatever an older one sends later then names a version, and words, that no longer stand. An object that is
 //! made late cannot be refused so; the next pass finds it and takes it back.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
@@ -16,7 +16,7 @@ use gatepost_kube::objects::{Stored, collection};
 use gatepost_kube::{Connection, Error as KubeError};
 use serde_json::{Value, json};
 
-use super::permit::Permit;
+use super::permit::{Permit, TERM};
 
 /// What can be written.
 const TYPES: [RecordType; 4] = [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Txt];
@@ -24,8 +24,6 @@ const TYPES: [RecordType; 4] = [RecordType::A, RecordType::Aaaa, RecordType::Cna
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "gatepost");
 /// The annotation with the name that an object is about.
 const NAME: &str = "gatepost.dev/name";
-/// The annotation with the words of the leader who wrote it.
-const TERM: &str = "gatepost.dev/term";
 
 /// DNSEndpoint objects in one namespace.
 #[derive(Debug)]
@@ -84,20 +82,42 @@ impl DnsEndpoints {
         Ok(ZoneContent::new("", sets))
     }
 
-    async fn step(&self, step: &Step) -> Result<()> {
-        let objects = self.objects().await?;
+    /// Writes steps one by one. Objects are read once for all of them, and again where a name comes twice.
+    async fn steps(&self, steps: &[Step]) -> Vec<Result<()>> {
+        let (mut results, mut known) = (Vec::new(), None);
+        let mut touched: BTreeSet<Str> = BTreeSet::new();
+        for step in steps {
+            let names = names(step);
+            if known.is_none() || names.iter().any(|name| touched.contains(name)) {
+                touched.clear();
+                match self.objects().await {
+                    Ok(objects) => known = Some(objects),
+                    Err(error) => {
+                        results.push(Err(error));
+                        continue;
+                    }
+                }
+            }
+            let objects = known.get_or_insert_default();
+            results.push(self.step(step, &names, objects).await);
+            touched.extend(names);
+        }
+        results
+    }
+
+    async fn step(&self, step: &Step, names: &[Str], objects: &BTreeMap<Str, Stored>) -> Result<()> {
         let words = self.permit.words_now();
-        for name in names(step) {
-            let stored = objects.get(&name);
+        for name in names {
+            let stored = objects.get(name);
             if stored.is_some_and(|stored| words.is_some() && term_of(&stored.value) != words.as_deref()) {
                 let why = "another leader has written this DNSEndpoint since it was read".to_owned();
-                return Err(Error::new(Problem::Stale(why)).record(&*name));
+                return Err(Error::new(Problem::Stale(why)).record(&**name));
             }
             let found = stored.map(|stored| sets(&stored.value)).unwrap_or_default();
             let changes: Vec<&SetChange> =
-                step.changes.iter().chain(&step.markers).filter(|c| c.name == name).collect();
+                step.changes.iter().chain(&step.markers).filter(|c| c.name == *name).collect();
             let next = changed(&found, &changes)?;
-            self.put(&name, stored, &next).await.map_err(|error| failure(error).record(&name))?;
+            self.put(name, stored, &next).await.map_err(|error| failure(error).record(name))?;
         }
         Ok(())
     }
@@ -136,13 +156,7 @@ impl Provider for DnsEndpoints {
     }
 
     fn write<'a>(&'a self, _zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
-        Box::pin(async move {
-            let mut results = Vec::new();
-            for step in steps {
-                results.push(self.step(step).await);
-            }
-            results
-        })
+        Box::pin(self.steps(steps))
     }
 }
 

@@ -10,10 +10,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gatepost_core::desired::{Record, RecordType};
 use gatepost_core::model::Str;
-use gatepost_core::plan::{Content, Precondition, SetChange, Step, Verb, ZoneContent};
-use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result, Shared};
+use gatepost_core::plan::{Content, Precondition, SetChange, Step, Verb, ZoneChange, ZoneContent};
+use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result, Shared, Since};
 use gatepost_kube::lease::Standing;
 use tokio::sync::watch;
+
+/// The annotation with the words of the leader who wrote an object last.
+pub(crate) const TERM: &str = "gatepost.dev/term";
 
 /// What may be written.
 #[derive(Clone, Debug, Default)]
@@ -114,7 +117,25 @@ impl Guarded {
     /// Reads a zone. Where an older leader has put its words there, ours go in first: from then on nothing changes that it may
     /// still send, and what it has sent by then is read.
     async fn looked_at(&self, zone: &str) -> Result<ZoneContent> {
-        let content = self.inner.read(zone).await?;
+        self.claimed(zone, self.inner.read(zone).await?).await
+    }
+
+    /// What became of a zone. Where the words of our term are not in it, or somebody has put others there, it is to be read.
+    async fn changed(&self, zone: &str, epoch: &str) -> Result<Since> {
+        let fence = self.permit.words_now().and_then(|words| self.fence(zone, &words));
+        let Some((name, value)) = fence else { return self.inner.since(zone, epoch).await };
+        if self.raised().get(zone) != Some(&value) {
+            return Ok(Since::Unknown);
+        }
+        match self.inner.since(zone, epoch).await? {
+            Since::Changed(changes) if changes.iter().any(|change| touches(change, &name)) => Ok(Since::Unknown),
+            Since::Whole(content) => Ok(Since::Whole(self.claimed(zone, content).await?)),
+            since => Ok(since),
+        }
+    }
+
+    /// A zone that was read, with the words of our term in it where there are any.
+    async fn claimed(&self, zone: &str, content: ZoneContent) -> Result<ZoneContent> {
         let fence = self.permit.words_now().and_then(|words| self.fence(zone, &words));
         let Some((name, value)) = fence else { return Ok(content) };
         let is_fence = |set: &&gatepost_core::plan::RecordSet| set.name == name && set.kind == RecordType::Txt.into();
@@ -182,8 +203,16 @@ impl Provider for Guarded {
         Box::pin(self.looked_at(zone))
     }
 
+    fn since<'a>(&'a self, zone: &'a str, epoch: &'a str) -> Call<'a, Result<Since>> {
+        Box::pin(self.changed(zone, epoch))
+    }
+
     fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(self.fenced(zone, steps))
+    }
+
+    fn adjusts(&self) -> bool {
+        self.inner.adjusts()
     }
 
     fn adjust(&self, records: Vec<Record>) -> Call<'_, Result<Vec<Record>>> {
@@ -218,6 +247,11 @@ impl Provider for Nowhere {
     fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(async move { refused(steps, zone, "no provider is set") })
     }
+}
+
+/// Whether a change is about a name.
+fn touches(change: &ZoneChange, name: &str) -> bool {
+    change.gone.iter().chain(&change.come).any(|set| &*set.name == name)
 }
 
 fn refused(steps: &[Step], zone: &str, why: &str) -> Vec<Result<()>> {

@@ -80,15 +80,20 @@ impl Reporter {
     }
 
     async fn events(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
-        let notes = notes(pass);
-        let key = |(object, note): &(ObjectRef, Note)| (object.clone(), note.reason.clone(), note.text.clone());
-        let current: BTreeSet<_> = notes.iter().map(key).collect();
+        let (mut new, mut current) = (Vec::new(), BTreeSet::new());
+        for (object, note) in notes(pass, &parents(pass)) {
+            let key = (object, note.reason.clone(), note.text.clone());
+            if self.told.contains(&key) {
+                current.insert(key);
+            } else if new.len() < MOST_EVENTS {
+                new.push((key.0, note));
+            }
+        }
         // What is no longer so may be told again when it is so again.
-        self.told.retain(|told| current.contains(told));
+        self.told = current;
         self.times.retain(|told, _| self.told.contains(told) || view.knows(&told.0));
         let mut troubles = Vec::new();
-        let new: Vec<_> = notes.into_iter().filter(|note| !self.told.contains(&key(note))).collect();
-        for (object, note) in new.into_iter().take(MOST_EVENTS) {
+        for (object, note) in new {
             let Some(served) = view.served(&object).filter(|_| permit.refusal().is_none()) else { continue };
             let key = (object, note.reason.clone(), note.text.clone());
             let times = self.times.get(&key).copied().unwrap_or_default() + 1;
@@ -107,34 +112,45 @@ impl Reporter {
 
 const PUBLISHED: &str = "HostnamePublished";
 
-/// What there is to tell: what was written, what failed, what is withheld, what is held, what became of certificates.
-fn notes(pass: &Pass) -> Vec<(ObjectRef, Note)> {
-    let mut notes = issuance::notes(pass);
-    for (i, step) in pass.plan.steps.iter().enumerate() {
-        let failed = pass.outcome.failed.get(&i);
-        if failed.is_none() && !pass.outcome.written.contains(&i) {
-            continue;
-        }
-        let note = match failed {
+/// What there is to tell: what was written, what failed, what is withheld, what is held, what became of certificates. There may
+/// be very much of it, so it is told one by one.
+fn notes<'a>(pass: &'a Pass, parents: &'a Parents<'a>) -> impl Iterator<Item = (ObjectRef, Note)> + 'a {
+    let steps = pass.plan.steps.iter().enumerate().filter_map(|(i, step)| {
+        let note = match pass.outcome.failed.get(&i) {
             Some(error) => warning("PublishFailed", format!("{} could not be published: {error}", step.name)),
-            None => published(step),
+            None if pass.outcome.written.contains(&i) => published(step),
+            None => return None,
         };
-        let gateways = pass.desired.records.iter().filter(|record| record.name == step.name);
-        let gateways = gateways.flat_map(|record| record.listeners.iter().map(|listener| listener.owner.clone()));
-        let objects: BTreeSet<ObjectRef> = step.routes.iter().cloned().chain(gateways).collect();
-        notes.extend(objects.into_iter().map(|object| (object, note.clone())));
-    }
-    for withheld in pass.desired.withheld.iter().filter(|withheld| matters(withheld.reason)) {
+        let parents = parents.get(&step.name).into_iter().flatten().cloned();
+        let objects: BTreeSet<ObjectRef> = step.routes.iter().cloned().chain(parents).collect();
+        Some(objects.into_iter().map(move |object| (object, note.clone())))
+    });
+    let withheld = pass.desired.withheld.iter().filter(|withheld| matters(withheld.reason)).map(|withheld| {
         let text = format!("{} is not published ({}): {}", withheld.hostname, withheld.reason, withheld.message);
-        notes.push((withheld.route.clone(), warning("HostnameWithheld", text)));
+        (withheld.route.clone(), warning("HostnameWithheld", text))
+    });
+    let held = pass.plan.held.iter().filter(|held| matters(held.reason)).filter_map(|held| {
+        let text = format!("{} is held ({}): {}", held.name, held.reason, held.message);
+        Some((held.object.clone()?, warning("ChangeHeld", text)))
+    });
+    issuance::notes(pass).into_iter().chain(steps.flatten()).chain(withheld).chain(held)
+}
+
+/// The Gateways and ListenerSets of names.
+type Parents<'a> = BTreeMap<&'a Str, Vec<ObjectRef>>;
+
+/// Whose listeners serve the names that steps are about.
+fn parents(pass: &Pass) -> Parents<'_> {
+    let mut parents: Parents<'_> = pass.plan.steps.iter().map(|s| (&s.name, Vec::new())).collect();
+    if parents.is_empty() {
+        return parents;
     }
-    for held in pass.plan.held.iter().filter(|held| matters(held.reason)) {
-        if let Some(object) = &held.object {
-            let text = format!("{} is held ({}): {}", held.name, held.reason, held.message);
-            notes.push((object.clone(), warning("ChangeHeld", text)));
+    for record in &pass.desired.records {
+        if let Some(owners) = parents.get_mut(&record.name) {
+            owners.extend(record.listeners.iter().map(|listener| listener.owner.clone()));
         }
     }
-    notes
+    parents
 }
 
 fn matters(reason: Reason) -> bool {

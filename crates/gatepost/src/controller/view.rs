@@ -81,11 +81,11 @@ impl View {
         }
     }
 
-    /// Decides about everything that was told so far.
-    pub fn settle(&mut self) -> Arc<World> {
-        self.engine.apply(std::mem::take(&mut self.pending));
+    /// Decides about everything that was told so far; says which names have other records now.
+    pub fn settle(&mut self) -> (Arc<World>, Vec<Str>) {
+        let delta = self.engine.apply(std::mem::take(&mut self.pending));
         self.world = self.engine.world();
-        self.world.clone()
+        (self.world.clone(), delta.names)
     }
 
     /// The objects as of the last time.

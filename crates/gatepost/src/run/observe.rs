@@ -11,19 +11,23 @@ use gatepost_core::plan::{Observed, Plan, ZoneContent, ZoneState};
 use gatepost_core::reason;
 use gatepost_dns::provider::{Call, Error, Provider, Result};
 
+use super::following::Given;
+
 /// Zones that are read at the same time.
 const AT_ONCE: usize = 8;
 
 /// Stands for all zones: the root, which is above every name.
 const ALL: &str = ".";
 
-/// Reads every zone; one that cannot be read to its end is told as such.
-pub(super) async fn read(provider: &dyn Provider) -> Observed {
-    let zones: Vec<Str> = match provider.zones().await {
+/// Reads every zone; one that cannot be read to its end is told as such. Those that are given were just read.
+pub(super) async fn read(provider: &dyn Provider, given: Given) -> Observed {
+    let mut zones: Vec<Str> = match provider.zones().await {
         Ok(zones) => zones,
         Err(error) => return lost(&error),
     };
     let mut observed = Observed::default();
+    zones.retain(|zone| !given.contains_key(zone));
+    given.into_iter().for_each(|(zone, content)| observed.insert(&zone, ZoneState::Read(content)));
     for some in zones.chunks(AT_ONCE) {
         let calls: Vec<_> = some.iter().map(|zone| provider.read(zone)).collect();
         for (zone, result) in some.iter().zip(together(calls).await) {
@@ -72,7 +76,7 @@ fn state(result: Result<ZoneContent>) -> ZoneState {
 }
 
 /// Waits for several answers at the same time.
-async fn together<T>(calls: Vec<Call<'_, T>>) -> Vec<T> {
+pub(super) async fn together<T>(calls: Vec<Call<'_, T>>) -> Vec<T> {
     let mut open: Vec<_> = calls.into_iter().map(|call| (call, None)).collect();
     poll_fn(|context| {
         for (call, answer) in open.iter_mut().filter(|(_, answer)| answer.is_none()) {

@@ -12,25 +12,26 @@ use serde::Serialize;
 
 use super::certificates::IssuingView;
 use super::diagnostic::DiagnosticView;
+use super::rows::Rows;
 use super::steps::{self, HeldView, StepView};
 use crate::apply::Outcome;
 
 /// The whole answer.
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-pub struct PlanView {
-    records: Vec<RecordView>,
-    certificates: Vec<CertificateView>,
-    withheld: Vec<WithheldView>,
+pub struct PlanView<'a> {
+    records: Rows<'a, RecordView>,
+    certificates: Rows<'a, CertificateView>,
+    withheld: Rows<'a, WithheldView>,
     policies: Vec<PolicyView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     passed_over: Vec<PassedOverView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     diff: Option<DiffView>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    steps: Option<Vec<StepView>>,
+    steps: Option<Rows<'a, StepView>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    held: Option<Vec<HeldView>>,
+    held: Option<Rows<'a, HeldView>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -174,14 +175,14 @@ struct DiffersView<T> {
     new: Option<T>,
 }
 
-impl PlanView {
+impl<'a> PlanView<'a> {
     /// The view of a desired state.
-    pub fn of(desired: &Desired, change: Option<&Change>, diagnostics: Vec<DiagnosticView>) -> Self {
+    pub fn of(desired: &'a Desired, change: Option<&Change>, diagnostics: Vec<DiagnosticView>) -> Self {
         let passed_over = desired.passed_over.iter();
         PlanView {
-            records: desired.records.iter().map(record).collect(),
-            certificates: desired.certificates.iter().map(certificate).collect(),
-            withheld: desired.withheld.iter().map(withheld).collect(),
+            records: Rows::of(&desired.records, record),
+            certificates: Rows::of(&desired.certificates, certificate),
+            withheld: Rows::of(&desired.withheld, withheld),
             policies: desired.policies.iter().map(policy).collect(),
             passed_over: passed_over
                 .map(|p| PassedOverView { object: p.object.to_string(), because: p.because.clone() })
@@ -198,9 +199,9 @@ impl PlanView {
     }
 
     /// The same with what a provider is to be told, and what became of it where it was written.
-    pub fn with(mut self, plan: Option<&Plan>, outcome: Option<&Outcome>) -> Self {
-        self.steps = plan.map(|plan| steps::steps(plan, outcome));
-        self.held = plan.map(steps::held);
+    pub fn with(mut self, plan: Option<&'a Plan>, outcome: Option<&'a Outcome>) -> Self {
+        self.steps = plan.map(|plan| Rows::several(&plan.steps, move |i, step| steps::rows(i, step, outcome)));
+        self.held = plan.map(|plan| Rows::of(&plan.held, steps::held));
         self.digest = plan.map(|plan| plan.digest.clone());
         self
     }

@@ -3,7 +3,7 @@
 //! One row per record set, because that is what other programs look for; rows of one step share its number, and the first of
 //! them has the markers of ownership that are written with it.
 
-use gatepost_core::plan::{Content, Held, Plan, SetChange, Step};
+use gatepost_core::plan::{Content, Held, SetChange, Step};
 use serde::Serialize;
 
 use crate::apply::Outcome;
@@ -65,16 +65,6 @@ pub struct HeldView {
     cause: Option<&'static str>,
 }
 
-/// The rows of a plan; with what became of them where it was written.
-pub fn steps(plan: &Plan, outcome: Option<&Outcome>) -> Vec<StepView> {
-    plan.steps.iter().enumerate().flat_map(|(i, step)| rows(i, step, outcome)).collect()
-}
-
-/// The rows of what is held.
-pub fn held(plan: &Plan) -> Vec<HeldView> {
-    plan.held.iter().map(held_row).collect()
-}
-
 /// What became of a step: `written`, `failed` or `skipped`.
 pub fn outcome_of(i: usize, outcome: &Outcome) -> &'static str {
     if outcome.written.contains(&i) {
@@ -86,7 +76,8 @@ pub fn outcome_of(i: usize, outcome: &Outcome) -> &'static str {
     }
 }
 
-fn rows(i: usize, step: &Step, outcome: Option<&Outcome>) -> Vec<StepView> {
+/// The rows of a step: what is to be told, and what became of it where it was tried.
+pub(super) fn rows(i: usize, step: &Step, outcome: Option<&Outcome>) -> Vec<StepView> {
     let row = |change: Option<&SetChange>| StepView {
         verb: change.map_or(step.verb, SetChange::verb).as_str(),
         name: step.name.to_string(),
@@ -122,7 +113,8 @@ fn values(content: Option<&Content>) -> Option<Vec<String>> {
     content.map(|content| content.values.iter().map(ToString::to_string).collect())
 }
 
-fn held_row(held: &Held) -> HeldView {
+/// The row of what is held.
+pub(super) fn held(held: &Held) -> HeldView {
     let row = held.reason.row();
     let texts = |values: &[gatepost_core::model::Str]| values.iter().map(ToString::to_string).collect();
     HeldView {

@@ -261,7 +261,10 @@ impl Controller {
     pub(crate) fn start(kubeconfig: &Path, words: &[&str]) -> Controller {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gatepost"));
         command.args(["controller", "--http-addr", "127.0.0.1:0", "--dns-addr", "127.0.0.1:0", "--kubeconfig"]);
-        command.arg(kubeconfig).args(["--interval", "5s"]).args(words).env_clear();
+        command.arg(kubeconfig).args(words).env_clear();
+        if !words.contains(&"--interval") {
+            command.args(["--interval", "5s"]);
+        }
         let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut errors = BufReader::new(process.stderr.take().unwrap());
         let log = Arc::new(Mutex::new(String::new()));

@@ -19,6 +19,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("what may be excluded is the same in files and in a cluster", exclusions_agree),
         trial("records become DNSEndpoint objects for external-dns", dns_endpoints),
         trial("scenario 47: a DNSEndpoint that a paused leader would delete late is kept", late_endpoint),
+        trial("scenario 47: a DNSEndpoint that a paused leader makes late is taken back", late_creation),
         trial("scenario 89: observe mode writes nothing, neither to the zone nor to the API server", observes),
         trial("a controller ends within ten seconds and gives its Lease up", ends),
     ]
@@ -196,6 +197,47 @@ fn late_endpoint() -> Result<(), Failed> {
     let is_create = |(verb, ..): &&(String, String, String)| verb == "create";
     let made = writes.iter().filter(is_create).filter(|(_, _, path)| path.contains("/dnsendpoints")).count();
     assert_eq!(made, 2, "none had to be made again: {writes:?}");
+    Ok(())
+}
+
+/// The API server cannot refuse an object that nobody has made yet: it takes it, and the new leader takes it back.
+fn late_creation() -> Result<(), Failed> {
+    let cluster = cluster(&Setup::default())?;
+    cluster.install_text(DNS_ENDPOINT_CRD)?;
+    let words = ["--provider", "dnsendpoint", "--policy", "sync", "--lease-duration", "3s", "--identity"];
+    let proxy = Proxy::start(&cluster)?;
+    let (is_held, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let (held, tell) = (is_held.clone(), caught.clone());
+    proxy.judge(move |path| {
+        let is_create = held.load(Ordering::Relaxed) && path.ends_with("/dnsendpoints");
+        tell.fetch_or(is_create, Ordering::Relaxed);
+        if is_create { Fault::Late(Duration::from_secs(15)) } else { Fault::Pass }
+    });
+    let first = Controller::start(&proxy.kubeconfig(), &[&words[..], &["first"]].concat());
+    for name in ["a", "k"] {
+        route(&cluster, name, &format!("{name}.example.org"))?;
+    }
+    let names = || cluster.kubectl(&["get", "dnsendpoints", "-n", "gatepost", "-o", "name"]).unwrap_or_default();
+    until("both are there", || names().lines().count() == 2, || first.log());
+    let before = names();
+    is_held.store(true, Ordering::Relaxed);
+    route(&cluster, "late", "late.example.org")?;
+    until("the object is on its way", || caught.load(Ordering::Relaxed), || first.log());
+    first.signal("STOP");
+    cluster.delete("httproute/late", "shop")?;
+    let second = Controller::start(&cluster.kubeconfig(ADMIN), &[&words[..], &["second"]].concat());
+    second.says("\"message\":\"leading\"");
+    assert_eq!(names(), before, "it has not arrived yet");
+    let count = |wanted: &str| {
+        let writes = cluster.writes();
+        writes.iter().filter(|(verb, _, path)| verb == wanted && path.contains("/dnsendpoints")).count()
+    };
+    until("the object has arrived", || count("create") == 3, || second.log());
+    until("it is taken back", || count("delete") == 1 && names() == before, || format!("{} {}", names(), second.log()));
+    first.signal("CONT");
+    first.says("not leading");
+    second.is_ready();
+    assert_eq!((names(), count("create"), count("delete")), (before, 3, 1), "who woke up writes nothing any more");
     Ok(())
 }
 

@@ -69,21 +69,25 @@ fn server_away() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Gives a user the rights that `gatepost rbac` says a controller needs.
+pub(crate) fn give_rights(cluster: &Cluster, user: &str) -> Result<(), Failed> {
+    let program = gatepost_testkit::program::Program::at(env!("CARGO_BIN_EXE_gatepost"));
+    cluster.apply(&program.run(&["rbac".to_owned()], "")?.output)?;
+    let binding = |kind: &str, namespace: &str| {
+        format!(
+            "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata: {{name: {user}{namespace}}}\n\
+             roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: gatepost}}\n\
+             subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: {user}}}]\n"
+        )
+    };
+    cluster.apply(&(binding("ClusterRole", "") + "---\n" + &binding("Role", ", namespace: gatepost")))?;
+    Ok(())
+}
+
 fn right_missing() -> Result<(), Failed> {
     let (cluster, zone) = (cluster(&Setup { users: vec!["limited"], ..Setup::default() })?, bind()?);
     let program = gatepost_testkit::program::Program::at(env!("CARGO_BIN_EXE_gatepost"));
-    let roles = program.run(&["rbac".to_owned()], "")?.output;
-    cluster.apply(&roles)?;
-    let binding = |kind: &str, role: &str, namespace: &str| {
-        format!(
-            "apiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata: {{name: limited{namespace}}}\n\
-             roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: {role}}}\n\
-             subjects: [{{apiGroup: rbac.authorization.k8s.io, kind: User, name: limited}}]\n"
-        )
-    };
-    cluster.apply(
-        &(binding("ClusterRole", "gatepost", "") + "---\n" + &binding("Role", "gatepost", ", namespace: gatepost")),
-    )?;
+    give_rights(&cluster, "limited")?;
     route(&cluster, "a", "a.example.org")?;
     let words = ["--policy", "sync"];
     let pre =

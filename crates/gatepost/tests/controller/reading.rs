@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use gatepost_core::model::Kind;
 use gatepost_testkit::program::{Program, words};
@@ -13,13 +14,30 @@ use gatepost_testkit::servers::kube::{ADMIN, Channel, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial, tree};
 use serde_json::{Map, Value, json};
 
-use super::bed::trial;
+use super::bed::{cluster, route, trial};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("all golden cases: the same JSON from files and from the live API", same_answers),
+        trial("kubectl gatepost: the same answer as by its own name", by_kubectl),
         trial("a cluster that cannot be reached or is not named is a failure with a way out", no_cluster),
     ]
+}
+
+fn by_kubectl() -> Result<(), Failed> {
+    let cluster = cluster(&Setup::default())?;
+    route(&cluster, "web", "www.example.org")?;
+    let program = env!("CARGO_BIN_EXE_gatepost");
+    std::os::unix::fs::symlink(program, cluster.folder().join("kubectl-gatepost"))?;
+    let mut kubectl = Command::new(cluster.command(ADMIN).get_program());
+    kubectl.env("PATH", cluster.folder()).env("HOME", cluster.folder()).env("KUBECONFIG", cluster.kubeconfig(ADMIN));
+    let told = kubectl.args(["gatepost", "explain", "www.example.org"]).output()?;
+    let kubeconfig = cluster.kubeconfig(ADMIN).display().to_string();
+    let expected =
+        Program::at(program).run(&words(&format!("explain www.example.org --kubeconfig {kubeconfig}")), "")?;
+    assert!(expected.output.contains("www.example.org"), "{}", expected.output);
+    assert_eq!((told.status.code(), String::from_utf8(told.stdout)?), (Some(expected.exit), expected.output));
+    Ok(())
 }
 
 /// How an API server says that a schema or a rule of it refuses an object.

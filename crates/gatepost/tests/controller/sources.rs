@@ -72,13 +72,21 @@ fn filtered() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Does something of which a controller sees nothing before it is all over.
+fn at_once(controller: &Controller, work: impl FnOnce() -> Result<(), Failed>) -> Result<(), Failed> {
+    controller.signal("STOP");
+    let done = work();
+    controller.signal("CONT");
+    done
+}
+
 fn many_deletes() -> Result<(), Failed> {
     let names: Vec<String> = (0..30).map(|i| format!("n{i:02}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let (cluster, zone, controller) = published(&names, &[])?;
     let mut gone = vec!["delete", "httproute", "-n", "shop", "--wait=false"];
     gone.extend(&names[..12]);
-    cluster.kubectl(&gone)?;
+    at_once(&controller, || Ok(cluster.kubectl(&gone).map(drop)?))?;
     controller.says("too-many-deletes");
     let before: Vec<String> = names.iter().map(|name| format!("{name}.example.org 192.0.2.1")).collect();
     zone_stays(&zone, &before.iter().map(String::as_str).collect::<Vec<_>>(), PASSES);
@@ -113,8 +121,8 @@ fn confirmed_deletes() -> Result<(), Failed> {
     let delete = |numbers: std::ops::Range<usize>| -> Result<(), Failed> {
         let names: Vec<String> = numbers.map(|number| format!("n{number:02}")).collect();
         let words = ["delete", "httproute", "-n", "shop", "--wait=false"];
-        cluster.kubectl(&[&words[..], &names.iter().map(String::as_str).collect::<Vec<_>>()].concat())?;
-        Ok(())
+        let words = [&words[..], &names.iter().map(String::as_str).collect::<Vec<_>>()].concat();
+        at_once(&controller, || Ok(cluster.kubectl(&words).map(drop)?))
     };
     let state = || controller.get("/readyz") + &controller.log();
     let unconfirmed = || controller.number("gatepost_unconfirmed_deletes");

@@ -1,5 +1,6 @@
 //! A CustomResourceDefinition around a schema.
 
+use gatepost_core::model::OWN_GROUP;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
@@ -69,11 +70,11 @@ impl Definition {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
             "metadata": {
-                "name": format!("{}.gatepost.dev", self.plural),
+                "name": format!("{}.{OWN_GROUP}", self.plural),
                 "labels": {"gateway.networking.k8s.io/policy": "Inherited"},
             },
             "spec": {
-                "group": "gatepost.dev",
+                "group": OWN_GROUP,
                 "scope": "Namespaced",
                 "names": {
                     "kind": self.kind, "listKind": format!("{}List", self.kind),

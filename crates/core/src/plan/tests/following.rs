@@ -8,7 +8,7 @@ use super::model::*;
 use crate::desired::Record;
 use crate::model::{Kind, Str};
 use crate::plan::follow::{Follower, Part};
-use crate::plan::{Registry, Settings};
+use crate::plan::{Held, Instance, RecordSet, Registry, Settings, TxtRegistry, ZoneChange, ZoneContent};
 
 const NAMES: [&str; 12] = [
     "example.com",
@@ -50,6 +50,48 @@ fn choices() -> impl Strategy<Value = Settings> {
     })
 }
 
+/// How a zone got from one content to another.
+fn change(before: &ZoneContent, after: &ZoneContent) -> ZoneChange {
+    let without = |some: &ZoneContent, others: &ZoneContent| {
+        let stay = |set: &RecordSet, value: &Str| {
+            others
+                .sets()
+                .iter()
+                .any(|other| other.key() == set.key() && other.ttl == set.ttl && other.values.contains(value))
+        };
+        let lacking = some.sets().iter().cloned().map(|mut set| {
+            let values = std::mem::take(&mut set.values);
+            set.values = values.into_iter().filter(|value| !stay(&set, value)).collect();
+            set
+        });
+        lacking.filter(|set| !set.values.is_empty()).collect::<Vec<_>>()
+    };
+    let (gone, come) = (without(before, after), without(after, before));
+    ZoneChange { from: before.epoch.clone(), to: after.epoch.clone(), gone, come }
+}
+
+/// Edits by hand: something goes, becomes somebody else's, or appears.
+fn edit(model: &mut Model, edits: &[(usize, u8)]) {
+    for (at, verb) in edits {
+        let mut keys = model.sets.keys().filter(|(_, kind, _)| ["A", "CNAME", "TXT"].contains(&kind.as_str())).cloned();
+        let Some(key) = keys.nth(*at) else {
+            model.put(NAMES[at % NAMES.len()], "A", &["203.0.113.8"]);
+            continue;
+        };
+        let is_text = key.1.as_str() == "TXT";
+        match verb {
+            0 => _ = model.sets.remove(&key),
+            1 if is_text => model.put(&key.0, "TXT", &["\"heritage=external-dns,external-dns/owner=other\""]),
+            _ if key.1.as_str() == "A" => model.put(&key.0, "A", &["192.0.2.1", "203.0.113.7"]),
+            _ => _ = model.sets.remove(&key),
+        }
+    }
+}
+
+fn named(held: &[Held]) -> Vec<Held> {
+    held.iter().filter(|held| !held.name.is_empty()).cloned().collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
     #[test]
@@ -67,7 +109,7 @@ proptest! {
         model.settle(&old, &settings);
         let new = Wish::of(&records(&after));
         let all = model.plan(&new, &settings);
-        let mut follower = Follower::new(&model.observed(), &settings);
+        let mut follower = Follower::new(model.observed(), &settings);
         let names: Vec<Str> = NAMES.iter().map(|name| Str::from(*name)).collect();
         let differ: BTreeSet<&Str> = all.steps.iter().map(|step| &step.name).chain(all.held.iter().map(|h| &h.name)).collect();
         let asked: Vec<Str> = names.iter().filter(|name| differ.contains(name)).cloned().collect();
@@ -81,16 +123,76 @@ proptest! {
             return Ok(());
         };
         prop_assert_eq!(&found.steps, &all.steps);
-        let named = |held: &[crate::plan::Held]| {
-            held.iter().filter(|held| !held.name.is_empty()).cloned().collect::<Vec<_>>()
-        };
         prop_assert_eq!(named(&found.held), named(&all.held));
         for step in &found.steps {
             model.write(step);
             follower.carry_out(step);
         }
-        let fresh = Follower::new(&model.observed(), &settings);
+        let fresh = Follower::new(model.observed(), &settings);
         prop_assert_eq!(follower.plan(&part).map(|plan| plan.steps), fresh.plan(&part).map(|plan| plan.steps));
         prop_assert_eq!(follower.counts(), fresh.counts());
     }
+
+    /// What changed in the wish, what was changed in the zone and what was open before is all that can differ.
+    #[test]
+    fn a_zone_that_others_change_is_followed(
+        before in wishes(),
+        after in wishes(),
+        edits in prop::collection::vec((0..40usize, 0..3u8), 0..6),
+        settings in choices(),
+    ) {
+        let mut model = Model::of(&[]);
+        let (old, new) = (Wish::of(&records(&before)), Wish::of(&records(&after)));
+        let rest = model.settle(&old, &settings);
+        let read = model.content();
+        let mut follower = Follower::new(model.observed(), &settings);
+        edit(&mut model, &edits);
+        let change = change(&read, &model.content());
+        let mut names = follower.advance(ZONE, vec![change.clone()]).unwrap();
+        let fresh = Follower::new(model.observed(), &settings);
+        prop_assert_eq!(follower.counts(), fresh.counts());
+        prop_assert_eq!(follower.everything(), model.observed());
+        let differs = |name: &&str| (old.records.iter().find(|r| &*r.name == *name)) != (new.records.iter().find(|r| &*r.name == *name));
+        names.extend(NAMES.iter().filter(|name| differs(name)).map(|name| Str::from(*name)));
+        names.extend(rest.held.iter().map(|held| held.name.clone()));
+        let asked: Vec<Str> = names.into_iter().collect();
+        let wanted = |name: &str| new.records.iter().filter(|record| &*record.name == name).cloned().collect();
+        let (kinds, nothing) = (kinds(&new.records), BTreeSet::new());
+        let part =
+            Part { names: &asked, records: &wanted, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+        let all = model.plan(&new, &settings);
+        if let Some(found) = follower.plan(&part) {
+            prop_assert_eq!(&found.steps, &all.steps);
+            prop_assert_eq!(named(&found.held), named(&all.held));
+        }
+        if change != (ZoneChange { from: "1".into(), to: "1".into(), ..ZoneChange::default() }) {
+            prop_assert_eq!(follower.advance(ZONE, vec![change]), None, "what went cannot go again");
+        }
+    }
+}
+
+#[test]
+fn a_twin_that_appears_is_seen_and_what_does_not_fit_is_refused() {
+    let of = |instance: &str| with(TxtRegistry::new("me", Instance::new(instance)));
+    let mut model = Model::of(&[]);
+    model.settle(&Wish::of(&[record("a.example.com", &["192.0.2.1"])]), &of("one"));
+    let mut follower = Follower::new(model.observed(), &of("one"));
+    let mut other = Model::of(&[]);
+    other.settle(&Wish::of(&[record("b.example.com", &["192.0.2.2"])]), &of("two"));
+    let mut come = other.content().into_sets();
+    come.retain(|set| !["SOA", "NS"].contains(&set.kind.as_str()));
+    let arrival = ZoneChange { from: "1".into(), to: "2".into(), come, ..ZoneChange::default() };
+    let part = |follower: &Follower, name: &str| {
+        let (names, nothing) = ([Str::from(name)], BTreeSet::new());
+        let (records, kinds) = (|_: &str| Vec::new(), BTreeSet::new());
+        let part =
+            Part { names: &names, records: &records, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+        follower.plan(&part)
+    };
+    assert!(part(&follower, "f.example.com").is_some());
+    let strange = ZoneChange { from: "7".into(), ..arrival.clone() };
+    assert_eq!(follower.clone().advance(ZONE, vec![strange]), None, "it follows another state");
+    assert!(follower.advance(ZONE, vec![arrival]).unwrap().contains("b.example.com"));
+    assert!(part(&follower, "f.example.com").is_none(), "beside a twin only the whole zone can tell");
+    assert_eq!(follower.epochs().collect::<Vec<_>>(), [(&ZONE.into(), Some(&"2".into()))]);
 }

@@ -31,9 +31,14 @@ const UNDERSTOOD: [Rtype; 6] = [Rtype::A, Rtype::AAAA, Rtype::CNAME, Rtype::TXT,
 
 /// Reads a zone from one server.
 pub(super) async fn read(transport: &Transport, host: &str, zone: &WireName, signer: &Signer) -> Result<ZoneContent> {
+    within_reason(transport, transfer(transport, host, zone, signer)).await
+}
+
+/// A whole transfer, or nothing where it takes too long.
+pub(super) async fn within_reason<T>(transport: &Transport, work: impl Future<Output = Result<T>>) -> Result<T> {
     let whole = transport.patience * MAX_PATIENCE;
     let late = || incomplete(format!("it took longer than {} s", whole.as_secs()));
-    timeout(whole, transfer(transport, host, zone, signer)).await.unwrap_or_else(|_| Err(late()))
+    timeout(whole, work).await.unwrap_or_else(|_| Err(late()))
 }
 
 async fn transfer(transport: &Transport, host: &str, zone: &WireName, signer: &Signer) -> Result<ZoneContent> {
@@ -44,7 +49,7 @@ async fn transfer(transport: &Transport, host: &str, zone: &WireName, signer: &S
     let mut reading = Reading::of(zone);
     while !reading.is_done() {
         let bytes = connection.receive().await.map_err(|cause| reading.broken_off(&cause))?;
-        reading.bytes += bytes.len();
+        reading.arrived(bytes.len())?;
         reading.take(verified(bytes, id, &mut sequence)?)?;
     }
     sequence.done()?;
@@ -62,7 +67,7 @@ fn question<'s>(zone: &WireName, signer: &'s Signer) -> Result<(u16, Vec<u8>, Se
     Ok((id, builder.finish(), sequence))
 }
 
-fn verified(bytes: Vec<u8>, id: u16, sequence: &mut Sequence<'_>) -> Result<Message<Vec<u8>>> {
+pub(super) fn verified(bytes: Vec<u8>, id: u16, sequence: &mut Sequence<'_>) -> Result<Message<Vec<u8>>> {
     let mut message = answer::parse(bytes, id, Opcode::QUERY)?;
     sequence.verify(&mut message)?;
     match answer::transfer_failure(message.header().rcode()) {
@@ -72,34 +77,68 @@ fn verified(bytes: Vec<u8>, id: u16, sequence: &mut Sequence<'_>) -> Result<Mess
 }
 
 /// A transfer under way.
-struct Reading<'a> {
+pub(super) struct Reading<'a> {
     zone: &'a WireName,
     bytes: usize,
     records: usize,
     serial: Option<u32>,
     done: bool,
-    sets: BTreeMap<(String, Rtype), (u32, Vec<String>)>,
+    sets: Sets,
 }
 
-type Parsed<'m> = ParsedRecord<'m, Vec<u8>>;
+/// Record sets as they are gathered from records.
+#[derive(Default)]
+pub(super) struct Sets(BTreeMap<(String, Rtype), (u32, Vec<String>)>);
 
-impl<'a> Reading<'a> {
-    fn of(zone: &'a WireName) -> Reading<'a> {
-        Reading { zone, bytes: 0, records: 0, serial: None, done: false, sets: BTreeMap::new() }
+pub(super) type Parsed<'m> = ParsedRecord<'m, Vec<u8>>;
+
+impl Sets {
+    pub(super) fn store(&mut self, kind: Rtype, record: &Parsed<'_>) -> Result<()> {
+        if SIGNERS_OWN.contains(&kind) {
+            return Ok(());
+        }
+        let name = record.owner().to_string().to_ascii_lowercase();
+        let value = value_of(kind, record).ok_or_else(|| unreadable(&format!("{name} {kind} is damaged")))?;
+        let ttl = record.ttl().as_secs();
+        // Nearly all have one value, and there may be very many.
+        let set = self.0.entry((name, kind)).or_insert_with(|| (ttl, Vec::with_capacity(1)));
+        set.0 = set.0.min(ttl);
+        set.1.push(value);
+        Ok(())
     }
 
-    fn is_done(&self) -> bool {
+    pub(super) fn into_sets(self) -> impl Iterator<Item = RecordSet> {
+        self.0.into_iter().map(|((name, kind), (ttl, mut values))| {
+            values.sort();
+            values.dedup();
+            RecordSet::new(&name, &kind.to_string(), Some(ttl), values)
+        })
+    }
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn of(zone: &'a WireName) -> Reading<'a> {
+        Reading { zone, bytes: 0, records: 0, serial: None, done: false, sets: Sets::default() }
+    }
+
+    pub(super) fn is_done(&self) -> bool {
         self.done
     }
 
-    fn broken_off(&self, cause: &str) -> Error {
+    pub(super) fn broken_off(&self, cause: &str) -> Error {
         incomplete(format!("{cause}, after {} records and before the closing SOA", self.records))
     }
 
-    fn take(&mut self, message: Message<Vec<u8>>) -> Result<()> {
+    /// Counts what came.
+    pub(super) fn arrived(&mut self, bytes: usize) -> Result<()> {
+        self.bytes += bytes;
         if self.bytes > MAX_BYTES {
             return Err(incomplete(format!("it is larger than {MAX_BYTES} bytes")));
         }
+        Ok(())
+    }
+
+    pub(super) fn take(&mut self, message: Message<Vec<u8>>) -> Result<()> {
         let answers = message.answer().map_err(|_| unreadable("a message is damaged"))?;
         let before = self.records;
         for record in answers {
@@ -111,7 +150,7 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn record(&mut self, record: &Parsed<'_>) -> Result<()> {
+    pub(super) fn record(&mut self, record: &Parsed<'_>) -> Result<()> {
         if self.done {
             return Err(unreadable("there are records behind the closing SOA"));
         }
@@ -122,8 +161,7 @@ impl<'a> Reading<'a> {
         match (record.rtype(), self.serial) {
             (Rtype::SOA, _) => self.boundary(record),
             (_, None) => Err(unreadable("it does not begin with the SOA")),
-            (kind, _) if SIGNERS_OWN.contains(&kind) => Ok(()),
-            (kind, _) => self.store(kind, record),
+            (kind, _) => self.sets.store(kind, record),
         }
     }
 
@@ -141,27 +179,12 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    fn store(&mut self, kind: Rtype, record: &Parsed<'_>) -> Result<()> {
-        let name = record.owner().to_string().to_ascii_lowercase();
-        let value = value_of(kind, record).ok_or_else(|| unreadable(&format!("{name} {kind} is damaged")))?;
-        let ttl = record.ttl().as_secs();
-        let set = self.sets.entry((name, kind)).or_insert((ttl, Vec::new()));
-        set.0 = set.0.min(ttl);
-        set.1.push(value);
-        Ok(())
-    }
-
-    fn content(self) -> ZoneContent {
-        let sets = self.sets.into_iter().map(|((name, kind), (ttl, mut values))| {
-            values.sort();
-            values.dedup();
-            RecordSet::new(&name, &kind.to_string(), Some(ttl), values)
-        });
-        ZoneContent::new(self.serial.unwrap_or_default().to_string(), sets)
+    pub(super) fn content(self) -> ZoneContent {
+        ZoneContent::new(self.serial.unwrap_or_default().to_string(), self.sets.into_sets())
     }
 }
 
-fn serial_of(record: &Parsed<'_>) -> Option<u32> {
+pub(super) fn serial_of(record: &Parsed<'_>) -> Option<u32> {
     match record.to_record::<ZoneRecordData<_, ParsedName<_>>>().ok()??.into_data() {
         ZoneRecordData::Soa(soa) => Some(soa.serial().into_int()),
         _ => None,
@@ -180,10 +203,10 @@ fn value_of(kind: Rtype, record: &Parsed<'_>) -> Option<String> {
     Some(data::generic(raw.data().data()))
 }
 
-fn incomplete(cause: impl Into<String>) -> Error {
+pub(super) fn incomplete(cause: impl Into<String>) -> Error {
     Error::new(Problem::Incomplete(cause.into()))
 }
 
-fn unreadable(cause: &str) -> Error {
+pub(super) fn unreadable(cause: &str) -> Error {
     incomplete(cause)
 }

@@ -23,15 +23,13 @@ use gatepost_tls::store::Notebook;
 use gatepost_tls::{Call, Error, Result};
 use serde_json::{Value, json};
 
-use super::super::permit::Permit;
+use super::super::permit::{Permit, TERM};
 use super::{failed, folder, path, words};
 
 /// The type of a Secret with a page.
 const TYPE: &str = "gatepost.dev/notes";
 /// Where in its data the page is, gzipped.
 const FIELD: &str = "page.json.gz";
-/// The annotation with the words of the term in which it was last opened.
-const TERM: &str = "gatepost.dev/term";
 /// A Secret holds at most 1 MiB; the rest is for what stands around the page.
 const MOST_PACKED: usize = 1_000_000;
 /// The most bytes of a page.

@@ -16,7 +16,8 @@ const LARGEST: usize = 1_000_000;
 
 impl Cluster {
     /// Puts objects of a namespaced custom kind into the store, in any number. What the server would add is added here: an
-    /// uid, a time, a generation. Nothing is checked, so they have to be right.
+    /// uid, a time, a generation. Nothing is checked, so they have to be right. Many of them share a revision, which no
+    /// server would do: who watches while it goes on may miss some.
     pub fn store(&self, group: &str, plural: &str, objects: impl IntoIterator<Item = Value>) -> io::Result<()> {
         let (mut puts, mut bytes) = (Vec::new(), 0);
         for (number, object) in objects.into_iter().enumerate() {

@@ -1,0 +1,151 @@
+//! What is kept from pass to pass: zones as they were read, and the names at which they may differ from what is wanted.
+//!
+//! Who follows changes knows three sorts of names that may differ: those whose records are now others, those that somebody
+//! changed in the zone, and those that the last pass left open. Only these are compared, by the same planner. Whatever
+//! only the whole can tell — brakes, twins, wildcards, orders under way, anything unreadable or failed — is asked of the whole,
+//! and so is everything once in an interval, so that nothing rests on what a server says about itself. What could have changed
+//! unnoticed in between meets the preconditions of every write.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use gatepost_core::engine::World;
+use gatepost_core::model::Str;
+use gatepost_core::plan::follow::{Follower, Part};
+use gatepost_core::plan::{Observed, Plan, RecordKey, Settings, Sight, ZoneContent};
+use gatepost_dns::provider::{Provider, Since};
+
+use super::{Beside, Pass, observe};
+
+/// More names than this are compared by comparing everything.
+const MOST: usize = 1000;
+
+/// What is kept from pass to pass.
+#[derive(Debug, Default)]
+pub struct Following {
+    /// After this long everything is read again.
+    every: Duration,
+    zones: Option<Follower>,
+    /// When they were read whole.
+    read_at: Option<Instant>,
+    /// Since when the provider does not say what changed, though it was asked.
+    deaf_since: Option<Instant>,
+    /// The names that may differ.
+    open: BTreeSet<Str>,
+    /// Whether more than names is open.
+    is_whole: bool,
+}
+
+/// Zones that a provider gave as a whole when it was asked for changes.
+pub(super) type Given = BTreeMap<Str, ZoneContent>;
+
+impl Following {
+    /// Nothing is kept yet; everything is to be read again after some time.
+    pub fn new(every: Duration) -> Following {
+        Following { every, ..Following::default() }
+    }
+
+    /// Takes in names whose records are others than before.
+    pub fn note(&mut self, names: impl IntoIterator<Item = Str>) {
+        self.open.extend(names);
+        if self.open.len() > MOST {
+            self.open.clear();
+            self.is_whole = true;
+        }
+    }
+
+    /// Brings what is kept to this moment; says whether it is. What a provider gave as a whole meanwhile need not be read.
+    pub(super) async fn catch_up(&mut self, provider: &dyn Provider) -> Result<(), Given> {
+        let is_recent = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < self.every);
+        if !is_recent(self.read_at) || is_recent(self.deaf_since) {
+            return Err(Given::new());
+        }
+        let Some(zones) = self.known(provider).await else { return Err(Given::new()) };
+        let calls = zones.iter().map(|(zone, epoch)| provider.since(zone, epoch)).collect();
+        let answers = observe::together(calls).await;
+        let (mut given, mut is_known) = (Given::new(), true);
+        for ((zone, _), answer) in zones.iter().zip(answers) {
+            match answer {
+                Ok(Since::Same) => {}
+                Ok(Since::Changed(changes)) => is_known &= self.advance(zone, changes),
+                Ok(Since::Whole(content)) => _ = given.insert(zone.clone(), content),
+                Ok(Since::Unknown) => is_known = false,
+                Err(_) => (is_known, self.deaf_since) = (false, Some(Instant::now())),
+            }
+        }
+        if is_known && given.is_empty() { Ok(()) } else { Err(given) }
+    }
+
+    /// The zones and the states in which they are known; nothing where there are others, or one could not be read.
+    async fn known(&self, provider: &dyn Provider) -> Option<Vec<(Str, Str)>> {
+        let epochs = self.zones.as_ref()?.epochs();
+        let known: Option<Vec<(Str, Str)>> = epochs.map(|(zone, epoch)| Some((zone.clone(), epoch?.clone()))).collect();
+        let mut zones = provider.zones().await.ok()?;
+        zones.sort();
+        known.filter(|known| known.iter().map(|(zone, _)| zone).eq(&zones))
+    }
+
+    fn advance(&mut self, zone: &str, changes: Vec<gatepost_core::plan::ZoneChange>) -> bool {
+        let names = self.zones.as_mut().and_then(|zones| zones.advance(zone, changes));
+        let is_fitting = names.is_some();
+        self.note(names.unwrap_or_default());
+        is_fitting
+    }
+
+    /// The plan of the names that are open; nothing where everything is to be compared.
+    pub(super) fn plan(
+        &mut self,
+        world: &World,
+        sight: &Sight,
+        remembered: &BTreeSet<RecordKey>,
+        settings: &Settings,
+    ) -> Option<Plan> {
+        let zones = self.zones.as_mut().filter(|_| !self.is_whole)?;
+        zones.go_by(settings);
+        let (names, kinds): (Vec<Str>, _) = (self.open.iter().cloned().collect(), world.kinds());
+        let part = Part {
+            names: &names,
+            records: &|name| world.records(name),
+            kinds: &kinds,
+            holds: &sight.holds,
+            unseen: &sight.unseen,
+            remembered,
+        };
+        zones.plan(&part).filter(is_at_ease)
+    }
+
+    /// Everything that is kept, as it would be read now.
+    pub(super) fn everything(&self) -> Observed {
+        self.zones.as_ref().map(Follower::everything).unwrap_or_default()
+    }
+
+    /// Keeps what was read; nothing where some of it was not.
+    pub(super) fn keep(&mut self, observed: Observed, settings: &Settings) {
+        let is_read = observe::unread(&observed).is_empty();
+        self.zones = (is_read && !self.every.is_zero()).then(|| Follower::new(observed, settings));
+        self.read_at = self.zones.is_some().then(Instant::now);
+    }
+
+    /// Notes how a pass ended: what it left open is compared again.
+    pub fn settle(&mut self, pass: &Pass, beside: &Beside) {
+        let is_unwritten = |(i, _): &(usize, _)| !pass.outcome.written.contains(i);
+        let unwritten = pass.plan.steps.iter().enumerate().filter(is_unwritten).map(|(_, step)| &step.name);
+        let open: BTreeSet<Str> = pass.plan.held.iter().map(|held| &held.name).chain(unwritten).cloned().collect();
+        self.is_whole = !is_at_ease(&pass.plan) || !is_empty(beside);
+        self.open.clear();
+        self.note(open);
+        if !pass.outcome.failed.is_empty() || !pass.unread.is_empty() {
+            self.read_at = None;
+        }
+    }
+}
+
+/// Whether nothing waits for orders.
+pub(super) fn is_empty(beside: &Beside) -> bool {
+    beside.challenges.is_empty() && beside.retired.is_empty()
+}
+
+/// Whether no brake holds anything, and nothing is held that is not about a name.
+fn is_at_ease(plan: &Plan) -> bool {
+    !plan.is_braked() && plan.unconfirmed().next().is_none() && plan.held.iter().all(|held| !held.name.is_empty())
+}
