@@ -1,8 +1,9 @@
 //! Zones on a server that takes dynamic updates (RFC 2136): BIND, Knot, PowerDNS, Windows.
 //!
-//! A zone is read by a complete transfer, every message of it verified, and followed by the differences that the server keeps. Every change carries its precondition, so that a
-//! hand edit between read and write is never overwritten. Record and marker travel in one message, which a server carries
-//! out whole or not at all. Several servers are tried in order; every attempt is signed anew.
+//! A zone is read by a complete transfer, every message of it verified, and followed by the differences that the server
+//! keeps. Every change carries its precondition, so that a hand edit between read and write is never overwritten. Record and
+//! marker travel in one message, which a server carries out whole or not at all. Several servers are tried in order; every
+//! attempt is signed anew.
 //!
 //! Nothing here decides what to write, and nothing here reads from one server's half of a zone.
 
