@@ -169,9 +169,15 @@ impl Line {
         match following.catch_up(place.provider).await {
             Ok(()) => match self.part(world, place, &desired, following) {
                 Some(plan) => Decision::of(desired, plan),
-                None => self.compare(place, desired, following.everything()).await,
+                None => {
+                    let mut decision = self.compare(place, desired, following.give_away()).await;
+                    following.take_back(std::mem::take(&mut decision.observed), &self.settings(place));
+                    decision
+                }
             },
             Err(given) => {
+                // What was kept is of no use any more, and there may be very much of it.
+                drop(following.give_away());
                 let observed = observe::read(place.provider, given).await;
                 let mut decision = self.compare(place, desired, observed).await;
                 following.keep(std::mem::take(&mut decision.observed), &self.settings(place));

@@ -94,11 +94,11 @@ impl Follower {
         self.zones.iter().map(|(name, zone)| (name, zone.unreadable.is_none().then_some(&zone.epoch)))
     }
 
-    /// Everything that is kept, as if it had just been read.
-    pub fn everything(&self) -> Observed {
+    /// Everything that is kept, as if it had just been read. It is given away, because there may be very much of it.
+    pub fn into_everything(self) -> Observed {
         let mut observed = Observed::default();
-        for (name, zone) in &self.zones {
-            observed.insert(name, zone.state(zone.nodes.values().flatten()));
+        for (name, zone) in self.zones {
+            observed.insert(&name, zone.into_state());
         }
         observed
     }
@@ -256,6 +256,14 @@ impl Followed {
         match &self.unreadable {
             Some(why) => ZoneState::Unreadable(why.clone()),
             None => ZoneState::Read(ZoneContent::new(self.epoch.clone(), sets.cloned())),
+        }
+    }
+
+    /// The zone with all its record sets.
+    fn into_state(self) -> ZoneState {
+        match self.unreadable {
+            Some(why) => ZoneState::Unreadable(why),
+            None => ZoneState::Read(ZoneContent::new(self.epoch, self.nodes.into_values().flatten())),
         }
     }
 

@@ -114,9 +114,16 @@ impl Following {
         zones.plan(&part).filter(is_at_ease)
     }
 
-    /// Everything that is kept, as it would be read now.
-    pub(super) fn everything(&self) -> Observed {
-        self.zones.as_ref().map(Follower::everything).unwrap_or_default()
+    /// Everything that is kept, as it would be read now. Nothing is kept from there on.
+    pub(super) fn give_away(&mut self) -> Observed {
+        self.zones.take().map(Follower::into_everything).unwrap_or_default()
+    }
+
+    /// Keeps what was given away, which was not read since.
+    pub(super) fn take_back(&mut self, observed: Observed, settings: &Settings) {
+        let read_at = self.read_at;
+        self.keep(observed, settings);
+        self.read_at = read_at.filter(|_| self.zones.is_some());
     }
 
     /// Keeps what was read; nothing where some of it was not.
