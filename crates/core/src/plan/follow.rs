@@ -350,7 +350,8 @@ impl Followed {
             found.extend(kinds.map(|kind| registry.layout.marker_of(name, kind.as_str()).into()));
         }
         let has_markers = self.nodes.get(name).is_some_and(|s| s.iter().any(|s| s.made() == Some(RecordType::Txt)));
-        if let Some((target, _)) = registry.layout.target_of(name).filter(|_| has_markers) {
+        // A marker that is asked about may just have gone.
+        if let Some((target, _)) = registry.layout.target_of(name).filter(|_| has_markers || is_asked) {
             let wildcard = registry.layout.wildcard_of(&target).map(Str::from);
             found.extend(wildcard.filter(|wildcard| self.nodes.contains_key(wildcard)));
             found.extend(Some(Str::from(target)).filter(|target| self.nodes.contains_key(target)));

@@ -196,3 +196,23 @@ fn a_twin_that_appears_is_seen_and_what_does_not_fit_is_refused() {
     assert!(part(&follower, "f.example.com").is_none(), "beside a twin only the whole zone can tell");
     assert_eq!(follower.epochs().collect::<Vec<_>>(), [(&ZONE.into(), Some(&"2".into()))]);
 }
+
+#[test]
+fn a_marker_that_somebody_removes_concerns_its_record() {
+    let settings = settings();
+    let wish = Wish::of(&[record("f.example.com", &["192.0.2.1"])]);
+    let mut model = Model::of(&[]);
+    model.settle(&wish, &settings);
+    let read = model.content();
+    let mut follower = Follower::new(model.observed(), &settings);
+    model.sets.retain(|(name, _, _), _| &**name != "a-f.example.com");
+    let names = follower.advance(ZONE, vec![change(&read, &model.content())]).unwrap();
+    let asked: Vec<Str> = names.into_iter().collect();
+    assert_eq!(asked, ["a-f.example.com".into()]);
+    let wanted = |name: &str| wish.records.iter().filter(|record| &*record.name == name).cloned().collect();
+    let (kinds, nothing) = (kinds(&wish.records), BTreeSet::new());
+    let part = Part { names: &asked, records: &wanted, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+    let (found, all) = (follower.plan(&part).unwrap(), model.plan(&wish, &settings));
+    assert_eq!((&found.steps, named(&found.held)), (&all.steps, named(&all.held)));
+    assert_eq!(all.held.len(), 1);
+}
