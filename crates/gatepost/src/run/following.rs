@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use gatepost_core::engine::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::follow::{Follower, Part};
-use gatepost_core::plan::{Observed, Plan, RecordKey, Settings, Sight, ZoneContent};
+use gatepost_core::plan::{Observed, Plan, RecordKey, Settings, Sight, ZoneChange, ZoneContent};
 use gatepost_dns::provider::{Provider, Since};
 
 use super::{Beside, Pass, observe};
 
-/// More names than this are compared by comparing everything.
+/// More names or record sets than this are compared by comparing everything.
 const MOST: usize = 1000;
 
 /// What is kept from pass to pass.
@@ -67,6 +67,8 @@ impl Following {
         for ((zone, _), answer) in zones.iter().zip(answers) {
             match answer {
                 Ok(Since::Same) => {}
+                // To take in very many changes takes more room than to read the zone.
+                Ok(Since::Changed(changes)) if sets(&changes) > MOST => is_known = false,
                 Ok(Since::Changed(changes)) => is_known &= self.advance(zone, changes),
                 Ok(Since::Whole(content)) => _ = given.insert(zone.clone(), content),
                 Ok(Since::Unknown) => is_known = false,
@@ -85,7 +87,7 @@ impl Following {
         known.filter(|known| known.iter().map(|(zone, _)| zone).eq(&zones))
     }
 
-    fn advance(&mut self, zone: &str, changes: Vec<gatepost_core::plan::ZoneChange>) -> bool {
+    fn advance(&mut self, zone: &str, changes: Vec<ZoneChange>) -> bool {
         let names = self.zones.as_mut().and_then(|zones| zones.advance(zone, changes));
         let is_fitting = names.is_some();
         self.note(names.unwrap_or_default());
@@ -145,6 +147,11 @@ impl Following {
             self.read_at = None;
         }
     }
+}
+
+/// How many record sets changes are about.
+fn sets(changes: &[ZoneChange]) -> usize {
+    changes.iter().map(|change| change.gone.len() + change.come.len()).sum()
 }
 
 /// Whether nothing waits for orders.
