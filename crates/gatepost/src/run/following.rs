@@ -143,7 +143,9 @@ impl Following {
         self.is_whole = !is_at_ease(&pass.plan) || !is_empty(beside);
         self.open.clear();
         self.note(open);
-        if !pass.outcome.failed.is_empty() || !pass.unread.is_empty() {
+        // After very much was written it takes less room to read the zone than to be told of all that.
+        let is_much = pass.plan.steps.len() > MOST;
+        if is_much || !pass.outcome.failed.is_empty() || !pass.unread.is_empty() {
             self.read_at = None;
         }
     }
