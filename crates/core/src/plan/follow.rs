@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::answers::at_and_above;
 use super::observed::{Observed, RecordSet, ZoneChange, ZoneContent, ZoneState};
 use super::settings::Settings;
-use super::{Hold, Intent, Plan, RecordKey, Step, Unseen, canonical, diff, safety, zone};
+use super::{Hold, Intent, Plan, RecordKey, Unseen, canonical, diff, safety, zone};
 use crate::desired::{Record, RecordType};
 use crate::model::Str;
 
@@ -147,15 +147,6 @@ impl Follower {
             }
         }
         Some(super::decide_within(&intent, &observed, &self.settings, Some(&whole)))
-    }
-
-    /// Notes that a step was written.
-    pub fn carry_out(&mut self, step: &Step) {
-        let names: BTreeSet<Str> = step.all_changes().map(|change| change.name.clone()).collect();
-        let (around, before) = (self.around(&names), self.saved(&step.zone, &names).unwrap_or_default());
-        let Some(zone) = self.zones.get_mut(&step.zone) else { return };
-        step.all_changes().for_each(|change| zone.change(change, &self.settings));
-        self.recount(&step.zone, around, &before);
     }
 
     /// The record sets of names before they change.
@@ -324,20 +315,6 @@ impl Followed {
         self.wildcards += usize::from(is_new && name.starts_with("*."));
         // Nearly all names have one, and there are many names.
         self.nodes.entry(name).or_insert_with(|| Vec::with_capacity(1)).push(set);
-    }
-
-    /// Carries out the change of one record set.
-    fn change(&mut self, change: &super::SetChange, settings: &Settings) {
-        if let Some(sets) = self.nodes.get_mut(&change.name) {
-            sets.retain(|set| set.made() != Some(change.kind) || set.set_identifier != change.set_identifier);
-            self.drop_empty(&change.name);
-        }
-        if let Some(new) = &change.new {
-            let mut set = RecordSet::new(&change.name, change.kind.as_str(), new.ttl, new.values.iter().cloned());
-            set.set_identifier = change.set_identifier.clone();
-            set.properties = new.properties.clone();
-            self.add(set, settings);
-        }
     }
 
     /// The names of a name's markers, and those that the markers at it are about. `is_asked` adds where markers would be.

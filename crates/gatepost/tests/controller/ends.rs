@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gatepost_testkit::servers::kube::proxy::{Fault, Proxy};
-use gatepost_testkit::servers::kube::{ADMIN, Setup};
+use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 
 use super::bed::{
@@ -162,38 +162,77 @@ fn dns_endpoints() -> Result<(), Failed> {
     Ok(())
 }
 
+/// Two DNSEndpoint objects of a leader whose writes can be made to arrive late at the API server.
+struct Slow {
+    cluster: Cluster,
+    _proxy: Proxy,
+    first: Controller,
+    is_held: Arc<AtomicBool>,
+    caught: Arc<AtomicBool>,
+}
+
+const SLOW: [&str; 7] = ["--provider", "dnsendpoint", "--policy", "sync", "--lease-duration", "3s", "--identity"];
+
+impl Slow {
+    /// `is_meant` says which paths are late, once they are held.
+    fn start(is_meant: fn(&str) -> bool) -> Result<Slow, Failed> {
+        let cluster = cluster(&Setup::default())?;
+        cluster.install_text(DNS_ENDPOINT_CRD)?;
+        let proxy = Proxy::start(&cluster)?;
+        let (is_held, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (held, tell) = (is_held.clone(), caught.clone());
+        proxy.judge(move |path| {
+            let is_late = held.load(Ordering::Relaxed) && is_meant(path);
+            tell.fetch_or(is_late, Ordering::Relaxed);
+            if is_late { Fault::Late(Duration::from_secs(15)) } else { Fault::Pass }
+        });
+        let first = Controller::start(&proxy.kubeconfig(), &[&SLOW[..], &["first"]].concat());
+        for name in ["a", "k"] {
+            route(&cluster, name, &format!("{name}.example.org"))?;
+        }
+        let slow = Slow { cluster, _proxy: proxy, first, is_held, caught };
+        until("both are there", || slow.names().lines().count() == 2, || slow.first.log());
+        Ok(slow)
+    }
+
+    /// Holds writes from here on.
+    fn hold(&self) {
+        self.is_held.store(true, Ordering::Relaxed);
+    }
+
+    /// Pauses the leader while a write of it is on its way.
+    fn pause(&self) {
+        until("the write is on its way", || self.caught.load(Ordering::Relaxed), || self.first.log());
+        self.first.signal("STOP");
+    }
+
+    /// The leader after it, whose writes are not late.
+    fn next(&self) -> Controller {
+        let second = Controller::start(&self.cluster.kubeconfig(ADMIN), &[&SLOW[..], &["second"]].concat());
+        second.says("\"message\":\"leading\"");
+        second
+    }
+
+    fn names(&self) -> String {
+        self.cluster.kubectl(&["get", "dnsendpoints", "-n", "gatepost", "-o", "name"]).unwrap_or_default()
+    }
+}
+
 /// A delete that is on its way when leadership changes arrives late at the API server.
 fn late_endpoint() -> Result<(), Failed> {
-    let cluster = cluster(&Setup::default())?;
-    cluster.install_text(DNS_ENDPOINT_CRD)?;
-    let words = ["--provider", "dnsendpoint", "--policy", "sync", "--lease-duration", "3s", "--identity"];
-    let proxy = Proxy::start(&cluster)?;
-    let (is_held, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (held, tell) = (is_held.clone(), caught.clone());
-    proxy.judge(move |path| {
-        let is_write = held.load(Ordering::Relaxed) && path.contains("/dnsendpoints/");
-        tell.fetch_or(is_write, Ordering::Relaxed);
-        if is_write { Fault::Late(Duration::from_secs(15)) } else { Fault::Pass }
-    });
-    let first = Controller::start(&proxy.kubeconfig(), &[&words[..], &["first"]].concat());
-    for name in ["a", "k"] {
-        route(&cluster, name, &format!("{name}.example.org"))?;
-    }
-    let names = || cluster.kubectl(&["get", "dnsendpoints", "-n", "gatepost", "-o", "name"]).unwrap_or_default();
-    until("both are there", || names().lines().count() == 2, || first.log());
-    is_held.store(true, Ordering::Relaxed);
+    let slow = Slow::start(|path| path.contains("/dnsendpoints/"))?;
+    let cluster = &slow.cluster;
+    slow.hold();
     cluster.delete("httproute/a", "shop")?;
-    until("the delete is on its way", || caught.load(Ordering::Relaxed), || first.log());
-    first.signal("STOP");
-    route(&cluster, "a", "a.example.org")?;
-    let second = Controller::start(&cluster.kubeconfig(ADMIN), &[&words[..], &["second"]].concat());
-    second.says("\"message\":\"leading\"");
+    slow.pause();
+    route(cluster, "a", "a.example.org")?;
+    let second = slow.next();
     let is_delete = |(verb, _, path): &(String, String, String)| verb == "delete" && path.contains("/dnsendpoints/");
-    let before = names();
+    let before = slow.names();
     assert_eq!(before.lines().count(), 2, "{before}");
     until("the delete has arrived", || cluster.writes().iter().any(is_delete), || second.log());
     let writes = cluster.writes();
-    assert_eq!(names(), before, "{writes:?}");
+    assert_eq!(slow.names(), before, "{writes:?}");
     let is_create = |(verb, ..): &&(String, String, String)| verb == "create";
     let made = writes.iter().filter(is_create).filter(|(_, _, path)| path.contains("/dnsendpoints")).count();
     assert_eq!(made, 2, "none had to be made again: {writes:?}");
@@ -202,42 +241,28 @@ fn late_endpoint() -> Result<(), Failed> {
 
 /// The API server cannot refuse an object that nobody has made yet: it takes it, and the new leader takes it back.
 fn late_creation() -> Result<(), Failed> {
-    let cluster = cluster(&Setup::default())?;
-    cluster.install_text(DNS_ENDPOINT_CRD)?;
-    let words = ["--provider", "dnsendpoint", "--policy", "sync", "--lease-duration", "3s", "--identity"];
-    let proxy = Proxy::start(&cluster)?;
-    let (is_held, caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let (held, tell) = (is_held.clone(), caught.clone());
-    proxy.judge(move |path| {
-        let is_create = held.load(Ordering::Relaxed) && path.ends_with("/dnsendpoints");
-        tell.fetch_or(is_create, Ordering::Relaxed);
-        if is_create { Fault::Late(Duration::from_secs(15)) } else { Fault::Pass }
-    });
-    let first = Controller::start(&proxy.kubeconfig(), &[&words[..], &["first"]].concat());
-    for name in ["a", "k"] {
-        route(&cluster, name, &format!("{name}.example.org"))?;
-    }
-    let names = || cluster.kubectl(&["get", "dnsendpoints", "-n", "gatepost", "-o", "name"]).unwrap_or_default();
-    until("both are there", || names().lines().count() == 2, || first.log());
-    let before = names();
-    is_held.store(true, Ordering::Relaxed);
-    route(&cluster, "late", "late.example.org")?;
-    until("the object is on its way", || caught.load(Ordering::Relaxed), || first.log());
-    first.signal("STOP");
+    let slow = Slow::start(|path| path.ends_with("/dnsendpoints"))?;
+    let (cluster, before) = (&slow.cluster, slow.names());
+    slow.hold();
+    route(cluster, "late", "late.example.org")?;
+    slow.pause();
     cluster.delete("httproute/late", "shop")?;
-    let second = Controller::start(&cluster.kubeconfig(ADMIN), &[&words[..], &["second"]].concat());
-    second.says("\"message\":\"leading\"");
-    assert_eq!(names(), before, "it has not arrived yet");
+    let second = slow.next();
+    assert_eq!(slow.names(), before, "it has not arrived yet");
     let count = |wanted: &str| {
         let writes = cluster.writes();
         writes.iter().filter(|(verb, _, path)| verb == wanted && path.contains("/dnsendpoints")).count()
     };
     until("the object has arrived", || count("create") == 3, || second.log());
-    until("it is taken back", || count("delete") == 1 && names() == before, || format!("{} {}", names(), second.log()));
-    first.signal("CONT");
-    first.says("not leading");
+    until(
+        "it is taken back",
+        || count("delete") == 1 && slow.names() == before,
+        || format!("{} {}", slow.names(), second.log()),
+    );
+    slow.first.signal("CONT");
+    slow.first.says("not leading");
     second.is_ready();
-    assert_eq!((names(), count("create"), count("delete")), (before, 3, 1), "who woke up writes nothing any more");
+    assert_eq!((slow.names(), count("create"), count("delete")), (before, 3, 1), "who woke up writes nothing any more");
     Ok(())
 }
 
