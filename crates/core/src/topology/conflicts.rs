@@ -12,8 +12,7 @@ use super::*;
 /// Marks conflicts and overlaps among the listeners of one Gateway, which come in order of precedence. Those of which nothing
 /// else is to be said than before stay as they are.
 pub(super) fn resolve(listeners: &mut [Arc<ListenerState>], resources: &[Range<usize>]) {
-    let conflicts = conflicts(listeners, resources);
-    let overlaps = overlaps(listeners, &conflicts);
+    let (conflicts, overlaps) = judged(listeners, resources);
     for ((listener, conflict), overlaps) in listeners.iter_mut().zip(conflicts).zip(overlaps) {
         if listener.conflict != conflict || listener.overlaps != overlaps {
             let listener = Arc::make_mut(listener);
@@ -22,8 +21,12 @@ pub(super) fn resolve(listeners: &mut [Arc<ListenerState>], resources: &[Range<u
     }
 }
 
-/// With whom each listener conflicts.
-fn conflicts(listeners: &[Arc<ListenerState>], resources: &[Range<usize>]) -> Vec<Option<Conflict>> {
+/// With whom each listener conflicts, and with whom each TLS listener overlaps.
+#[allow(clippy::type_complexity)]
+fn judged(
+    listeners: &[Arc<ListenerState>],
+    resources: &[Range<usize>],
+) -> (Vec<Option<Conflict>>, Vec<Option<ListenerId>>) {
     let mut clashes: Vec<Clash> = Vec::new();
     let mut claims = Claims::new(listeners);
     for resource in resources {
@@ -31,40 +34,8 @@ fn conflicts(listeners: &[Arc<ListenerState>], resources: &[Range<usize>]) -> Ve
     }
     let mut conflicts = vec![None; listeners.len()];
     clashes.into_iter().for_each(|(place, conflict)| conflicts[place] = Some(conflict));
-    conflicts
-}
-
-/// For each TLS listener, another one on its port whose hostname overlaps.
-fn overlaps(listeners: &[Arc<ListenerState>], conflicts: &[Option<Conflict>]) -> Vec<Option<ListenerId>> {
-    let is_tls = |place: &usize| {
-        let listener = &listeners[*place];
-        let is_accepted = listener.refused.is_none() && conflicts[*place].is_none();
-        is_accepted && matches!(listener.spec().protocol, Protocol::Https | Protocol::Tls)
-    };
-    let tls: Vec<usize> = (0..listeners.len()).filter(is_tls).collect();
-    let mut named: HashMap<(u16, &str), Few<usize>> = HashMap::with_capacity(tls.len());
-    let mut depths = 0;
-    for place in &tls {
-        let listener = &listeners[*place];
-        let name = short(&listener.hostname);
-        if !listener.hostname.is_precise() {
-            depths |= depth(name);
-        }
-        named.entry((listener.spec().port, name)).or_default().push(*place);
-    }
-    let other = |place: &usize| {
-        let (port, hostname) = (listeners[*place].spec().port, &listeners[*place].hostname);
-        let own = std::iter::once(short(hostname));
-        let around = own.chain(containers(hostname).filter(|name| depths & depth(name) != 0));
-        let around = around.filter_map(|name| named.get(&(port, name))).flatten();
-        around.copied().find(|other| other != place).map(|other| (*place, other))
-    };
-    let mut overlaps = vec![None; listeners.len()];
-    for (place, other) in tls.iter().filter_map(other) {
-        overlaps[place] = Some(listeners[other].id);
-        overlaps[other].get_or_insert(listeners[place].id);
-    }
-    overlaps
+    let overlaps = claims.overlaps(&conflicts);
+    (conflicts, overlaps)
 }
 
 /// How many labels a wildcard has, as a bit; the last one stands for all from there on.
@@ -92,7 +63,7 @@ struct Claims<'a> {
     listeners: &'a [Arc<ListenerState>],
     /// Holders of earlier resources, by port.
     ports: BTreeMap<u16, PortClaims>,
-    /// Holders by port, protocol and hostname, in order.
+    /// Holders by port, protocol and hostname without the `*` of a wildcard, in order.
     named: HashMap<(u16, Named, &'a str), Few<usize>>,
 }
 
@@ -150,7 +121,7 @@ impl<'a> Claims<'a> {
 
     fn key(&self, place: usize) -> Option<(u16, Named, &'a str)> {
         let listener = &self.listeners[place];
-        Some((listener.spec().port, Named::of(&listener.spec().protocol)?, listener.hostname.as_str()))
+        Some((listener.spec().port, Named::of(&listener.spec().protocol)?, short(&listener.hostname)))
     }
 
     /// With whom of earlier resources a listener cannot stand. Where it can it is a holder from now on, perhaps beside another
@@ -183,6 +154,45 @@ impl<'a> Claims<'a> {
         let holders = self.named.get(&self.key(place)?)?;
         let with = holders.iter().copied().find(|other| *other != place)?;
         Some(self.conflict(reason::LISTENER_HOSTNAME_CONFLICT, with))
+    }
+
+    /// For each TLS listener, another one on its port whose hostname overlaps.
+    fn overlaps(&self, conflicts: &[Option<Conflict>]) -> Vec<Option<ListenerId>> {
+        let listeners = self.listeners;
+        let is_tls = |place: &usize| {
+            let is_accepted = listeners[*place].refused.is_none() && conflicts[*place].is_none();
+            is_accepted && matches!(listeners[*place].spec().protocol, Protocol::Https | Protocol::Tls)
+        };
+        let tls: Vec<usize> = (0..listeners.len()).filter(is_tls).collect();
+        let wild = tls.iter().map(|place| &listeners[*place].hostname).filter(|hostname| !hostname.is_precise());
+        let depths = wild.fold(0, |depths, hostname| depths | depth(short(hostname)));
+        let are_some = |protocol| tls.iter().any(|place| listeners[*place].spec().protocol == protocol);
+        let protocols: Vec<Named> = [(Protocol::Https, Named::Https), (Protocol::Tls, Named::Tls)]
+            .into_iter()
+            .filter_map(|(protocol, named)| are_some(protocol).then_some(named))
+            .collect();
+        let other = |place: &usize| {
+            let (port, hostname) = (listeners[*place].spec().port, &listeners[*place].hostname);
+            // Two of one protocol do not hold the same hostname.
+            let own = (protocols.len() > 1).then(|| short(hostname));
+            let around = own.into_iter().chain(containers(hostname).filter(|name| depths & depth(name) != 0));
+            around
+                .filter_map(|name| self.other_holder(&protocols, port, name, *place))
+                .next()
+                .map(|other| (*place, other))
+        };
+        let mut overlaps = vec![None; listeners.len()];
+        for (place, other) in tls.iter().filter_map(other) {
+            overlaps[place] = Some(listeners[other].id);
+            overlaps[other].get_or_insert(listeners[place].id);
+        }
+        overlaps
+    }
+
+    /// The first other TLS listener that holds a hostname on a port.
+    fn other_holder(&self, protocols: &[Named], port: u16, name: &str, place: usize) -> Option<usize> {
+        let holders = protocols.iter().filter_map(|protocol| self.named.get(&(port, *protocol, name)));
+        holders.flatten().copied().filter(|other| *other != place).min()
     }
 
     fn conflict(&self, reason: Reason, with: usize) -> Conflict {
