@@ -42,9 +42,23 @@ pub enum Told {
 /// A pass of more steps is not kept.
 const MOST_STEPS: usize = 1000;
 
+impl Board {
+    /// Tells what a pass came to. What was told before goes first, because there may be very much of it.
+    pub fn tell(&mut self, pass: Pass) {
+        self.plan = Told::default();
+        self.plan = Told::of(pass);
+    }
+}
+
+impl Default for Told {
+    /// Nothing is known yet.
+    fn default() -> Self {
+        Told::Text(Bytes::from_static(b"{}\n"))
+    }
+}
+
 impl Told {
-    /// What a pass came to.
-    pub fn of(mut pass: Pass) -> Told {
+    fn of(mut pass: Pass) -> Told {
         match (pass.plan.steps.len() > MOST_STEPS, pass.outcome.is_complete()) {
             (false, _) => Told::Pass(Arc::new(pass)),
             // Nothing is left to do, and the log has what was done.
@@ -68,12 +82,7 @@ impl Default for Board {
     /// What is told before anything is known: nobody is ready who has not looked yet.
     fn default() -> Self {
         let unready = Some("the first pass has not ended yet".to_owned());
-        Board {
-            unready,
-            notes: Vec::new(),
-            plan: Told::Text(Bytes::from_static(b"{}\n")),
-            metrics: "# EOF\n".to_owned(),
-        }
+        Board { unready, notes: Vec::new(), plan: Told::default(), metrics: "# EOF\n".to_owned() }
     }
 }
 

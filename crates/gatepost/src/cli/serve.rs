@@ -231,9 +231,9 @@ async fn due(session: &Session, comparing: Option<Duration>) {
 fn post(board: &web::Shared, pass: Pass) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
-    let (metrics, plan) = (metrics(&pass), web::Told::of(pass));
-    *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) =
-        web::Board { unready, plan, metrics, ..web::Board::default() };
+    let mut board = board.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+    (board.unready, board.metrics) = (unready, metrics(&pass));
+    board.tell(pass);
 }
 
 /// How many names wait for a certificate.
