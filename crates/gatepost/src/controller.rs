@@ -160,7 +160,7 @@ impl Controller {
             log.reported(&troubles);
         }
         let ending = PassEnd::of(&pass);
-        self.board.write().unwrap_or_else(std::sync::PoisonError::into_inner).tell(pass);
+        crate::web::tell(&self.board, pass).await;
         Ok(ending)
     }
 
