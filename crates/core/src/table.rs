@@ -184,7 +184,8 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     }
 
     /// A table of entries that come in order, each key once.
-    fn of_sorted(entries: Vec<(K, V)>) -> Self {
+    pub(crate) fn of_sorted(entries: Vec<(K, V)>) -> Self {
+        debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
         let len = entries.len();
         let mut entries = entries.into_iter();
         let mut level: Vec<(K, Arc<Node<K, V>>)> = Vec::with_capacity(len.div_ceil(MOST));

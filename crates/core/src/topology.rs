@@ -238,6 +238,13 @@ impl Topology {
         topology
     }
 
+    /// The same without routes: as much as [`crate::desired::build`] looks at.
+    pub fn without_routes(snapshot: &Snapshot, scope: &Scope) -> Topology {
+        let mut topology = Topology::default();
+        listeners::build(&mut topology, snapshot, &Grants::of(snapshot), scope);
+        topology
+    }
+
     /// A listener.
     pub fn listener(&self, id: ListenerId) -> &ListenerState {
         // Ids are only given out for listeners that are there, and are used with the topology that they are of.

@@ -4,6 +4,9 @@ use std::fmt;
 
 use super::{List, Str};
 
+/// So many labels are looked at in turn.
+const FEW: usize = 16;
+
 /// Labels or annotations, ordered by key, each key once. A copy shares them.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Labels(List<(Str, Str)>);
@@ -16,12 +19,21 @@ impl Labels {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Str> {
-        self.place(key).ok().map(|place| &self.0[place].1)
+        // Texts of other lengths are told apart without a look at them, so that few are compared in turn.
+        match self.len() <= FEW {
+            true => self.0.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
+            false => self.place(key).ok().map(|place| &self.0[place].1),
+        }
     }
 
     /// Whether there is such a key.
     pub fn contains_key(&self, key: &str) -> bool {
         self.place(key).is_ok()
+    }
+
+    /// Whether both are one block of memory, and so the same; two that are not may be equal all the same.
+    pub(crate) fn are_one_with(&self, other: &Self) -> bool {
+        self.0.is_one_with(&other.0)
     }
 
     /// Keys and values, by key.

@@ -14,8 +14,29 @@ pub struct Overlap {
     hosts: Vec<Host>,
     /// Numbers of hosts, found by their hashes: from the place that a hash says up to the next free one. A power of two.
     slots: Vec<u32>,
+    /// How many labels precise hostnames have, and how many stand behind the `*` of wildcards.
+    precise: Depths,
+    wild: Depths,
     /// All hostnames, read backwards and sorted, so that those below a name stand together.
     backwards: Vec<(Box<[u8]>, u32)>,
+}
+
+/// Numbers of labels, as bits; the last one stands for all from there on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Depths(u64);
+
+impl Depths {
+    fn bit(labels: usize) -> u64 {
+        1 << labels.min(63)
+    }
+
+    fn add(&mut self, name: &str) {
+        self.0 |= Depths::bit(1 + name.bytes().filter(|byte| *byte == b'.').count());
+    }
+
+    fn has(self, labels: usize) -> bool {
+        self.0 & Depths::bit(labels) != 0
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,12 +88,12 @@ impl Overlap {
         if front > 0 {
             self.below(&host[front..], &mut visit);
         }
-        for Suffix { hash, start } in suffixes {
+        for (Suffix { hash, start }, labels) in suffixes.zip(1..) {
             match start {
-                start if start > front => {
+                start if start > front && self.wild.has(labels) => {
                     self.find(hash ^ WILD, |text| text.strip_prefix("*.") == Some(&host[start..]), &mut visit);
                 }
-                0 => self.find(hash, |text| text == host, &mut visit),
+                0 if self.precise.has(labels) => self.find(hash, |text| text == host, &mut visit),
                 _ => {}
             }
         }
@@ -84,16 +105,25 @@ impl Overlap {
         }
         self.backwards.push((text.bytes().rev().collect(), place));
         let hash = match text.strip_prefix("*.") {
-            Some(base) => hash(base) ^ WILD,
-            None => hash(&text),
+            Some(base) => {
+                self.wild.add(base);
+                hash(base) ^ WILD
+            }
+            None => {
+                self.precise.add(&text);
+                hash(&text)
+            }
         };
         self.hosts.push(Host { hash, place, text });
     }
 
     /// Places of the hosts with a hash that also have the right text.
     fn find(&self, hash: u64, is_right: impl Fn(&str) -> bool, visit: &mut impl FnMut(u32)) {
-        for slot in course(hash, self.slots.len()) {
-            let Some(host) = self.hosts.get(self.slots[slot] as usize) else { return };
+        let Some(mask) = self.slots.len().checked_sub(1) else { return };
+        let mut slot = first_slot(hash);
+        // Some slot is free.
+        while let Some(host) = self.hosts.get(self.slots[slot & mask] as usize) {
+            slot += 1;
             if host.hash == hash && is_right(&host.text) {
                 visit(host.place);
             }
@@ -112,14 +142,18 @@ impl Overlap {
 /// The slots in which a hash is looked for, one after the other.
 fn course(hash: u64, slots: usize) -> impl Iterator<Item = usize> {
     let mask = slots.saturating_sub(1);
-    let first = (hash ^ (hash >> 32)) as usize;
-    (0..slots).map(move |step| first.wrapping_add(step) & mask)
+    let first = first_slot(hash);
+    (0..slots).map(move |step| (first + step) & mask)
+}
+
+fn first_slot(hash: u64) -> usize {
+    ((hash ^ (hash >> 32)) & 0xffff_ffff) as usize
 }
 
 /// A hostname with the hashes of what is left of it when labels are taken off its front; kept to be asked again.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Suffixes {
-    name: String,
+    name: Arc<str>,
     suffixes: Vec<Suffix>,
 }
 
@@ -132,10 +166,9 @@ struct Suffix {
 
 impl Suffixes {
     /// Those of this name, whatever was asked before.
-    pub(crate) fn of(&mut self, name: &str) -> &Self {
-        if self.name != name || self.suffixes.is_empty() {
-            self.name.clear();
-            self.name.push_str(name);
+    pub(crate) fn of(&mut self, name: &Arc<str>) -> &Self {
+        if !Arc::ptr_eq(&self.name, name) || self.suffixes.is_empty() {
+            self.name = name.clone();
             self.suffixes.clear();
             self.suffixes.extend(suffixes(name));
         }
@@ -146,33 +179,32 @@ impl Suffixes {
 /// What is left of a name when labels are taken off its front, shortest first; the whole name is the last.
 fn suffixes(name: &str) -> impl Iterator<Item = Suffix> {
     let mut hash = START;
-    let mut left = name.as_bytes();
-    let mut is_over = false;
+    let mut left = Some(name.as_bytes());
     std::iter::from_fn(move || {
-        while let Some((byte, rest)) = left.split_last() {
-            let suffix = Suffix { hash, start: left.len() };
-            hash = stirred(hash, *byte);
-            left = rest;
-            if *byte == b'.' {
-                return Some(suffix);
-            }
-        }
-        let whole = (!is_over).then_some(Suffix { hash, start: 0 });
-        is_over = true;
-        whole
+        let rest = left?;
+        let dot = rest.iter().rposition(|byte| *byte == b'.');
+        let start = dot.map_or(0, |dot| dot + 1);
+        hash = stirred(hash, &rest[start..]);
+        left = dot.map(|dot| &rest[..dot]);
+        Some(Suffix { hash, start })
     })
 }
 
-/// What the hash of nothing is. Hashes are read from the end of a name, so that those of its suffixes come by the way; an
-/// owner has few listeners, so that it is no use to make them collide.
+/// What the hash of nothing is. Labels are taken from the end of a name, so that the hashes of its suffixes come by the way;
+/// an owner has few listeners, so that it is no use to make them collide.
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 
-fn stirred(hash: u64, byte: u8) -> u64 {
-    (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+/// The hash with one more label.
+fn stirred(hash: u64, label: &[u8]) -> u64 {
+    let (words, rest) = label.as_chunks::<8>();
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));
+    let last = rest.iter().fold(label.len() as u64, |last, byte| last << 8 | u64::from(*byte));
+    mix(hash, last)
 }
 
 fn hash(text: &str) -> u64 {
-    text.bytes().rev().fold(START, stirred)
+    suffixes(text).last().map_or(START, |whole| whole.hash)
 }
 
 #[cfg(test)]
@@ -206,7 +238,7 @@ mod tests {
             let mut suffixes = Suffixes::default();
             for name in asked {
                 let mut found = Vec::new();
-                index.overlapping_known(suffixes.of(&name), |place| found.push(place as usize));
+                index.overlapping_known(suffixes.of(&Arc::from(&*name)), |place| found.push(place as usize));
                 let mut again = Vec::new();
                 index.overlapping(&name, |place| again.push(place as usize));
                 prop_assert_eq!(&found, &again);

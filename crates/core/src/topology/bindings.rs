@@ -30,11 +30,30 @@ pub(crate) fn bind(
     route: &Arc<Route>,
     memo: &mut Memo,
 ) -> RouteState {
+    let state = bind_parents(snapshot, topology, route, memo);
+    RouteState { backends: backends::problems(snapshot, grants, route, &mut memo.backends), ..state }
+}
+
+/// The same without a look at its backends.
+pub(crate) fn bind_parents(
+    snapshot: &Snapshot,
+    topology: &Topology,
+    route: &Arc<Route>,
+    memo: &mut Memo,
+) -> RouteState {
     let aims = memo.aims.answer(&route.parents, &route.meta.key.namespace, || aims(topology, route));
     let mut binder = Binder { snapshot, topology, route, memo: &mut memo.listeners };
     let parents = route.parents.iter().zip(aims).map(|(parent, aim)| binder.parent(parent, aim)).collect();
-    let backends = backends::problems(snapshot, grants, route, &mut memo.backends);
-    RouteState { route: route.clone(), parents, backends }
+    RouteState { route: route.clone(), parents, backends: Vec::new() }
+}
+
+/// The listeners behind a parentRef of a route, where its target is there and in scope.
+pub(crate) fn doors_of<'a>(topology: &'a Topology, route: &Route, parent: &ParentRef) -> Option<&'a Doors> {
+    match target(topology, &route.meta.key.namespace, &parent.target) {
+        ParentTarget::Gateway(key) => topology.gateways.get(&key).map(|state| &state.doors),
+        ParentTarget::Set(set, _) => topology.sets.get(&set).map(|state| &state.doors),
+        ParentTarget::Missing | ParentTarget::OutOfScope | ParentTarget::OtherKind => None,
+    }
 }
 
 /// Every listener that a parentRef could mean, with the verdict on each.
@@ -243,7 +262,8 @@ impl Binder<'_, '_> {
     }
 }
 
-fn is_meant(listener: &Listener, parent: &ParentRef) -> bool {
+/// Whether a parentRef that leads to a listener's owner also means the listener.
+pub(crate) fn is_meant(listener: &Listener, parent: &ParentRef) -> bool {
     parent.section.as_ref().is_none_or(|section| *section == listener.name)
         && parent.port.is_none_or(|port| port == listener.port)
 }

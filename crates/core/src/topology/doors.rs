@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::{ListenerId, ListenerState};
 use crate::few::Few;
 use crate::model::{Route, Str};
-use crate::names::{Overlap, Suffixes};
+use crate::names::{Hostname, Overlap, Suffixes};
 
 /// From so many listeners on an index is quicker than a look at each.
 const MANY: usize = 8;
@@ -14,6 +14,8 @@ const MANY: usize = 8;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Doors {
     ids: Vec<ListenerId>,
+    /// Whether some hostname is without a wildcard.
+    has_precise: bool,
     index: Option<Box<Index>>,
 }
 
@@ -27,12 +29,18 @@ impl Doors {
     /// Files the listeners of an owner; they come in its order.
     pub(super) fn of(listeners: &[ListenerState]) -> Self {
         let ids = listeners.iter().map(|listener| listener.id).collect();
-        Doors { ids, index: (listeners.len() >= MANY).then(|| Box::new(Index::of(listeners))) }
+        let has_precise = listeners.iter().any(|listener| listener.hostname.is_precise());
+        Doors { ids, has_precise, index: (listeners.len() >= MANY).then(|| Box::new(Index::of(listeners))) }
     }
 
     /// All of them, in order.
     pub fn all(&self) -> &[ListenerId] {
         &self.ids
+    }
+
+    /// Whether some hostname is without a wildcard.
+    pub(crate) fn has_precise(&self) -> bool {
+        self.has_precise
     }
 
     /// At least those that a route may attach to, in order: those of the name if one is given, else those that have a
@@ -61,8 +69,27 @@ impl Doors {
         }
     }
 
+    /// The same for one hostname.
+    pub(crate) fn promising_for(
+        &self,
+        name: &Hostname,
+        section: Option<&Str>,
+        suffixes: &mut Suffixes,
+        found: &mut Vec<u32>,
+    ) {
+        found.clear();
+        let Some(index) = &self.index else { return found.extend(0..self.ids.len() as u32) };
+        if let Some(section) = section {
+            return found.extend(index.sections.get(section).into_iter().flatten());
+        }
+        index.hosts.overlapping_known(suffixes.of(name.text()), |door| found.push(door));
+        if found.len() > 1 {
+            found.sort_unstable();
+        }
+    }
+
     /// One of them.
-    pub(super) fn id(&self, door: u32) -> ListenerId {
+    pub(crate) fn id(&self, door: u32) -> ListenerId {
         self.ids[door as usize]
     }
 }

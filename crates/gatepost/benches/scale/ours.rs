@@ -8,7 +8,7 @@ use gatepost_core::topology::{Scope, Topology};
 
 /// Everything that ought to exist, certificates included.
 pub(super) fn strict(snapshot: &Snapshot) -> Desired {
-    let topology = Topology::build(snapshot, &Scope::default());
+    let topology = Topology::without_routes(snapshot, &Scope::default());
     desired::build(snapshot, &topology, &Settings::default())
 }
 

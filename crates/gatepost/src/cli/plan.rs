@@ -9,6 +9,7 @@ use gatepost_core::desired::change::Change;
 use gatepost_core::desired::{self, Desired};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::reason::Severity;
+use gatepost_core::topology::Topology;
 use gatepost_tls::budget::Forecast;
 
 use super::flags::Publishing;
@@ -154,7 +155,7 @@ impl Plan {
     }
 
     fn desired(&self, objects: &Objects, settings: &desired::Settings) -> Desired {
-        let topology = objects.topology(&self.publishing.scope());
+        let topology = Topology::without_routes(objects.snapshot(), &self.publishing.scope());
         desired::build(objects.snapshot(), &topology, settings)
     }
 

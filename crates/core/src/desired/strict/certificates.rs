@@ -15,7 +15,7 @@ use crate::desired::settings::Publish;
 use crate::desired::{Certificate, KeptName, is_unknown};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::few::Few;
-use crate::lint::{SHOWN, listed, listed_of, listener_field, listener_name};
+use crate::lint::{SHOWN, listed, listed_of, listener_name};
 use crate::model::{Key, Kind, ObjectRef, Reference, Route, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
@@ -35,8 +35,8 @@ pub(crate) struct Terms {
     policy: Option<Arc<TlsPolicy>>,
     /// Why nothing is made at this listener, if so.
     obstacle: Option<(Reason, String)>,
-    /// The Secrets that the listener names and that are ours to fill, sorted, with their fields; or why there are none.
-    secrets: Result<Vec<(Key, FieldPath)>, Option<Reason>>,
+    /// The Secrets that the listener names and that are ours to fill, sorted, with their places; or why there are none.
+    secrets: Result<Few<(Key, usize)>, Option<Reason>>,
     /// What is odd about the others.
     diagnostics: Arc<Vec<Diagnostic>>,
     /// The listener's wildcard, where a policy allows it.
@@ -52,14 +52,23 @@ pub(crate) struct Wish {
     pub(super) added: Few<Hostname>,
 }
 
+/// The rank of a name that has none.
+const NO_RANK: u32 = u32::MAX;
+
 /// A route wants a name in the certificates of a listener.
 #[derive(Clone, Copy)]
 pub(crate) struct Ask<'a> {
     /// Where the route stands among all.
-    place: u32,
+    pub(super) place: u32,
     /// Whether only an annotation or the template names it, so that it is told of and not put in.
-    is_added: bool,
-    route: &'a Route,
+    pub(super) is_added: bool,
+    /// Whether the name is a wildcard.
+    pub(super) is_wildcard: bool,
+    /// Where the name stands among all, or [`NO_RANK`]: a name is told from others by it without being looked at.
+    pub(super) rank: u32,
+    /// When the route was created.
+    pub(super) created: i64,
+    pub(super) route: &'a Route,
     pub(super) outlet: &'a Outlet,
     /// The name.
     pub(crate) name: &'a Hostname,
@@ -89,6 +98,20 @@ pub(crate) struct SecretDecision {
 }
 
 impl Terms {
+    /// Whether nobody is told what becomes of names, and nothing is odd.
+    pub(super) fn are_plain(&self) -> bool {
+        let is_quiet = match &self.obstacle {
+            Some((reason, _)) => *reason == reason::NO_POLICY,
+            None => self.diagnostics.is_empty(),
+        };
+        self.policy.is_none() && is_quiet
+    }
+
+    /// Whether there are Secrets to be filled, and nothing is in the way.
+    pub(super) fn certify(&self) -> bool {
+        self.obstacle.is_none() && self.secrets.is_ok()
+    }
+
     /// The Secrets that are to be filled.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
         self.secrets.iter().flatten().map(|(key, _)| key)
@@ -105,7 +128,21 @@ impl Wish {
 
 impl<'a> Ask<'a> {
     pub(super) fn new(place: u32, route: &'a Route, outlet: &'a Outlet, name: &'a Hostname) -> Self {
-        Ask { place, is_added: false, route, outlet, name }
+        let (created, _) = route.meta.seniority();
+        let is_wildcard = name.is_wildcard();
+        Ask { place, is_added: false, is_wildcard, rank: NO_RANK, created, route, outlet, name }
+    }
+
+    /// Whether another is for the same name.
+    fn is_same_name(&self, other: &Self) -> bool {
+        match self.rank == NO_RANK || other.rank == NO_RANK {
+            true => self.name == other.name,
+            false => self.rank == other.rank,
+        }
+    }
+
+    fn age(&self) -> Age<'a> {
+        (self.created, &self.route.meta.key)
     }
 
     /// Whether it is about a Secret.
@@ -141,7 +178,8 @@ impl<'a> Ask<'a> {
     fn place(&self, secret: &Key) -> (ObjectRef, FieldPath) {
         let terms = self.outlet.terms.as_ref();
         let named = terms.and_then(|terms| terms.secrets.iter().flatten().find(|(key, _)| key == secret));
-        (self.outlet.seat.key.owner.clone(), named.map(|(_, field)| field.clone()).unwrap_or_default())
+        let field = named.map(|(_, place)| reference_field(self.outlet.seat.index, *place));
+        (self.outlet.seat.key.owner.clone(), field.unwrap_or_default())
     }
 }
 
@@ -176,17 +214,13 @@ fn obstacle(context: Context<'_>, listener: &ListenerState, is_governed: bool) -
     Some((if invalid { reason::POLICY_INVALID } else { reason::NO_POLICY }, String::new()))
 }
 
-/// The Secrets that a listener names and that are ours to fill, with their fields; or why there are none.
-fn secrets(
-    listener: &ListenerState,
-    diagnostics: &mut Vec<Diagnostic>,
-) -> Result<Vec<(Key, FieldPath)>, Option<Reason>> {
+/// The Secrets that a listener names and that are ours to fill, with their places; or why there are none.
+fn secrets(listener: &ListenerState, diagnostics: &mut Vec<Diagnostic>) -> Result<Few<(Key, usize)>, Option<Reason>> {
     let namespace = &listener.owner.meta().key.namespace;
-    let mut secrets = BTreeMap::new();
+    let mut secrets: Few<(Key, usize)> = Few::None;
     let mut refused = None;
     let references = listener.spec().tls.iter().flat_map(|tls| &tls.certificates);
     for (i, reference) in references.enumerate().filter(|(_, reference)| is_secret(reference)) {
-        let field = listener_field(listener, "tls.certificateRefs").index(i);
         let place = CertificateUse::Own(i);
         let problem = listener.certificates.iter().find(|problem| problem.place == place);
         let key = Key::new(reference.namespace_or(namespace).clone(), reference.name.clone());
@@ -194,12 +228,21 @@ fn secrets(
             refused = Some(reason::REFERENCE_NOT_PERMITTED);
         } else if key.namespace != *namespace {
             refused = Some(reason::CERTIFICATE_SECRET_ELSEWHERE);
-            diagnostics.push(elsewhere(listener, &key, field));
+            diagnostics.push(elsewhere(listener, &key, reference_field(listener.index, i)));
         } else {
-            secrets.insert(key, field);
+            match secrets.iter_mut().find(|(known, _)| *known == key) {
+                Some((_, place)) => *place = i,
+                None => secrets.push((key, i)),
+            }
         }
     }
-    if secrets.is_empty() { Err(refused) } else { Ok(secrets.into_iter().collect()) }
+    secrets.sort();
+    if secrets.is_empty() { Err(refused) } else { Ok(secrets) }
+}
+
+/// The way to a certificateRef of a listener, both by their places.
+fn reference_field(listener: usize, place: usize) -> FieldPath {
+    FieldPath::of("spec.listeners").index(listener).key("tls").key("certificateRefs").index(place)
 }
 
 /// What a route at a listener that ends TLS wants in certificates, and what is told of that.
@@ -230,7 +273,7 @@ pub(super) fn pair<'a>(pair: &Pair<'a>, judgement: &Judgement, rest: &mut Option
 
 impl<'a> Pair<'a> {
     /// Names that are not known to be gone stay in their certificates.
-    fn keep(&self, secrets: &[(Key, FieldPath)], reason: Reason, message: &str, rest: &mut Rest) {
+    fn keep(&self, secrets: &[(Key, usize)], reason: Reason, message: &str, rest: &mut Rest) {
         if !is_unknown(reason) {
             return self.tell_all(HostnameState::Skipped(reason), message, rest);
         }
@@ -312,6 +355,8 @@ type Age<'a> = (i64, &'a Key);
 struct Draft<'a> {
     /// Names, sorted, each once.
     names: Vec<(&'a Hostname, Age<'a>)>,
+    /// The wildcards among them.
+    wildcards: BTreeSet<&'a Hostname>,
     /// Listeners that ask for any, each with its oldest route.
     outlets: BTreeMap<ListenerId, (&'a Outlet, Age<'a>)>,
     policies: BTreeMap<Age<'a>, &'a Arc<TlsPolicy>>,
@@ -327,10 +372,10 @@ struct Chosen<'a> {
     dropped: usize,
 }
 
-/// Decides about a Secret. The asks come by name, and all are about it.
-pub(crate) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>]) -> SecretDecision {
+/// Decides about a Secret. The asks come by name, and all are about it; `routes` are those behind them, in order.
+pub(super) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>], routes: Vec<(ObjectRef, ())>) -> SecretDecision {
     let draft = Draft::of(asks);
-    let Chosen { names, first_dropped, dropped } = Chosen::of(&draft.names, limit);
+    let Chosen { names, first_dropped, dropped } = Chosen::of(&draft.names, &draft.wildcards, limit);
     let mut diagnostics = Vec::new();
     if dropped > 0 {
         // The listener that goes first among those of the first route says where the Secret is named.
@@ -346,7 +391,7 @@ pub(crate) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>]) -> SecretDeci
         secret: secret.clone(),
         dns_names: names.iter().map(|name| name.text().clone()).collect(),
         listeners: draft.listeners(),
-        routes: routes(asks),
+        routes: Table::of_sorted(routes),
         issuer,
         policy,
     };
@@ -359,32 +404,26 @@ fn first_of<'b, 'a: 'b>(asks: impl Iterator<Item = &'b Ask<'a>>) -> Option<&'b A
     asks.min_by(|a, b| a.place.cmp(&b.place).then_with(|| a.outlet.seat.by_gateway(&b.outlet.seat)))
 }
 
-/// The routes behind asks, sorted.
-fn routes(asks: &[Ask<'_>]) -> Table<ObjectRef, ()> {
-    let mut routes: Vec<(u32, &Route)> =
-        asks.iter().filter(|ask| !ask.is_added).map(|ask| (ask.place, ask.route)).collect();
-    routes.sort_unstable_by_key(|(place, _)| *place);
-    routes.dedup_by_key(|(place, _)| *place);
-    routes.into_iter().map(|(_, route)| (route.object(), ())).collect()
-}
-
 impl<'a> Draft<'a> {
     fn of(asks: &[Ask<'a>]) -> Self {
-        let mut draft = Draft::default();
+        let mut draft = Draft { names: Vec::with_capacity(asks.len()), ..Draft::default() };
         let mut last: Option<(&Outlet, Age<'_>)> = None;
+        let mut before: Option<&Ask<'_>> = None;
         for ask in asks.iter().filter(|ask| !ask.is_added) {
-            let age = ask.route.meta.seniority();
+            let age = ask.age();
             match draft.names.last_mut() {
-                Some((name, known)) if *name == ask.name => *known = age.min(*known),
+                Some((_, known)) if before.is_some_and(|before| before.is_same_name(ask)) => *known = age.min(*known),
                 _ => draft.names.push((ask.name, age)),
             }
+            before = Some(ask);
             match &mut last {
                 Some((outlet, known)) if std::ptr::eq(*outlet, ask.outlet) => *known = age.min(*known),
                 _ => {
                     draft.add_outlet(last.replace((ask.outlet, age)));
                 }
             }
-            if ask.name.is_wildcard() {
+            if ask.is_wildcard {
+                draft.wildcards.insert(ask.name);
                 draft.add_unsaid(ask.outlet, ask.name);
             }
         }
@@ -409,6 +448,7 @@ impl<'a> Draft<'a> {
             }
             if let Some(wildcard) = &terms.wildcard {
                 self.add_unsaid(outlet, wildcard);
+                self.wildcards.insert(wildcard);
                 match self.names.binary_search_by(|(name, _)| (*name).cmp(wildcard)) {
                     Ok(place) => self.names[place].1 = age.min(self.names[place].1),
                     Err(place) => self.names.insert(place, (wildcard, age)),
@@ -443,9 +483,13 @@ impl<'a> Draft<'a> {
 
 impl<'a> Chosen<'a> {
     /// Takes the names that no wildcard among them covers, and where there are too many, those that are asked for longest.
-    fn of(names: &[(&'a Hostname, Age<'a>)], limit: usize) -> Self {
-        let wildcards: Vec<&Hostname> = names.iter().map(|(name, _)| *name).filter(|name| name.is_wildcard()).collect();
+    fn of(names: &[(&'a Hostname, Age<'a>)], wildcards: &BTreeSet<&Hostname>, limit: usize) -> Self {
+        let wildcards: Vec<&Hostname> = wildcards.iter().copied().collect();
         let is_needed = |name: &Hostname| !is_covered(&wildcards, name);
+        if names.len() <= limit {
+            let names = names.iter().map(|(name, _)| *name).filter(|name| is_needed(name)).collect();
+            return Chosen { names, first_dropped: Vec::new(), dropped: 0 };
+        }
         let mut oldest: BinaryHeap<(Age<'a>, usize)> = BinaryHeap::new();
         let mut needed = 0;
         for (place, (name, age)) in names.iter().enumerate() {

@@ -101,7 +101,7 @@ impl Contribution {
     }
 
     /// The names that it wants in certificates. `place` is where the route stands among all.
-    fn asks(&self, place: u32) -> impl Iterator<Item = Ask<'_>> {
+    pub(super) fn asks(&self, place: u32) -> impl Iterator<Item = Ask<'_>> {
         let claimed = self.names.iter().flat_map(move |wanted| self.certified(wanted, place));
         claimed.chain(self.wished(place))
     }

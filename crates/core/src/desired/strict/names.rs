@@ -34,10 +34,9 @@ pub(super) fn of_route<'a>(
     settings: &Settings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Few<Asked<'a>> {
-    // Most routes have hostnames and no annotations, and no template is added to them.
+    // Most routes have hostnames and no annotations.
     let is_plain = told.hostnames.is_none() && told.hostname_source == HostnameSource::All;
-    let is_told = settings.combine_fqdn_annotation && settings.fqdn_template.is_some();
-    if is_plain && !is_told && route.kind.has_hostnames() && !route.hostnames.is_empty() {
+    if is_plain && are_all_its_own(route, settings) {
         return route.hostnames.iter().enumerate().map(|(index, written)| Asked::Own(index, written)).collect();
     }
     let mut wanted = Vec::new();
@@ -55,6 +54,12 @@ pub(super) fn of_route<'a>(
         wanted.push(Wanted { text: "".into(), origin: Origin::Listener });
     }
     wanted.into_iter().map(|wanted| read(route, wanted)).collect()
+}
+
+/// Whether a route without annotations asks for its own hostnames and no others: it has some, and no template is added.
+pub(super) fn are_all_its_own(route: &Route, settings: &Settings) -> bool {
+    let is_told = settings.combine_fqdn_annotation && settings.fqdn_template.is_some();
+    !is_told && route.kind.has_hostnames() && !route.hostnames.is_empty()
 }
 
 /// What the names have in common with a listener's hostname, each once; the first that asks for one says where it is from.

@@ -74,7 +74,7 @@ pub(crate) struct Seat {
     /// Age and name of its ListenerSet.
     set: Option<(i64, Key, Kind)>,
     /// Which of its owner's listeners.
-    index: usize,
+    pub(super) index: usize,
     /// The TTL of the policy.
     pub(super) policy_ttl: Option<u32>,
     /// The listener's wildcard, where it is one that the policy and the settings let be published.
@@ -85,6 +85,22 @@ impl Outlet {
     /// What a route without targets of its own is answered with, where it can be.
     pub(super) fn usual_targets(&self) -> Option<&Arc<Targets>> {
         self.usual.as_ref()?.targets.as_ref().ok()
+    }
+
+    /// Whether a route that is accepted here gets its names without a word: no policy governs, and nothing is in the way.
+    pub(super) fn is_plain(&self) -> bool {
+        let is_governed = self.policy.is_some() || self.ungoverned.is_some() || self.seat.wildcard.is_some();
+        let is_answered =
+            self.usual.as_ref().is_some_and(|usual| usual.targets.is_ok() && usual.diagnostics.is_empty());
+        self.left_out.is_none()
+            && !is_governed
+            && is_answered
+            && self.terms.as_ref().is_none_or(|terms| terms.are_plain())
+    }
+
+    /// Whether the names of plain routes are to be in certificates.
+    pub(super) fn certifies(&self) -> bool {
+        self.terms.as_ref().is_some_and(|terms| terms.certify())
     }
 
     /// The Secrets whose certificates are to have the names of routes at this listener, sorted.
@@ -178,7 +194,7 @@ impl HallOutlets {
         let common = Common::of(context.base, hall);
         let before = before.filter(|before| common.is_some() && before.common == common);
         let known = |slot: u32| before?.known(hall, slot);
-        let mut maker = Maker { context, gateway: None, set: None, addresses: Vec::new() };
+        let mut maker = Maker::of(context, hall);
         let outlet = |(slot, listener): (usize, Option<&ListenerState>)| {
             let listener = listener?;
             Some(known(slot as u32).unwrap_or_else(|| Arc::new(maker.outlet(listener))))
@@ -234,21 +250,66 @@ fn controller(state: &GatewayState) -> Option<Str> {
 /// Makes the outlets of one hall, and remembers what its listeners share.
 struct Maker<'a> {
     context: Context<'a>,
-    gateway: Option<Selected>,
+    gateway: Option<GatewaySide<'a>>,
     /// The ListenerSet that was asked for last.
-    set: Option<Selected>,
+    set: Option<SetSide>,
     /// Addresses of the Gateway, by policy.
     addresses: Vec<(Option<Key>, Arc<Resolved>)>,
 }
 
-impl Maker<'_> {
+/// What listeners take from their Gateway.
+struct GatewaySide<'a> {
+    state: &'a GatewayState,
+    selected: Selected,
+    opinion: Opinion,
+    computed: Option<Obstacle>,
+}
+
+/// What listeners take from their ListenerSet.
+struct SetSide {
+    selected: Selected,
+    opinion: Opinion,
+    computed: Option<Obstacle>,
+}
+
+impl<'a> GatewaySide<'a> {
+    fn of(base: Base<'_>, state: &'a GatewayState) -> Self {
+        GatewaySide {
+            state,
+            selected: Selected::gateway(&state.gateway, base.settings),
+            opinion: verdicts::of_gateway(&state.gateway),
+            computed: verdicts::computed_gateway(base, state),
+        }
+    }
+}
+
+impl SetSide {
+    fn of(base: Base<'_>, set: &ListenerSet) -> Self {
+        SetSide {
+            selected: Selected::set(set, base.settings),
+            opinion: verdicts::of_set(set),
+            computed: verdicts::computed_set(base, set),
+        }
+    }
+}
+
+impl<'a> Maker<'a> {
+    fn of(context: Context<'a>, hall: &Hall) -> Self {
+        // All listeners of a hall have the same Gateway, or none.
+        let first = hall.slots().flatten().next();
+        let gateway = first.and_then(|listener| verdicts::gateway_of(context.base.topology, listener));
+        let gateway = gateway.map(|state| GatewaySide::of(context.base, state));
+        Maker { context, gateway, set: None, addresses: Vec::new() }
+    }
+
     fn outlet(&mut self, listener: &ListenerState) -> Outlet {
         let Context { base, policies } = self.context;
-        let gateway = verdicts::gateway_of(base.topology, listener);
+        let gateway = self.gateway.as_ref().map(|side| side.state);
         let spoken = verdicts::status_index(listener);
         let policy = policies.dns.governing(listener.id);
         let addresses = gateway.map(|gateway| self.addresses(&gateway.gateway, policy.map(|policy| &**policy)));
-        let (teller, target_key, targets) = self.told(listener, gateway);
+        self.enter(listener);
+        let (teller, target_key, targets) = self.told(listener);
         let usual = match targets.is_empty() {
             true => addresses.clone(),
             false => {
@@ -259,9 +320,9 @@ impl Maker<'_> {
         Outlet {
             id: listener.id,
             seat: seat(base, listener, gateway, policy.map(|policy| &**policy)),
-            left_out: self.left_out(listener, gateway),
-            computed: verdicts::computed(base, listener),
-            opinion: verdicts::of_listener_side(listener, spoken, gateway),
+            left_out: self.left_out(listener),
+            computed: self.computed(listener),
+            opinion: self.opinion(listener, spoken),
             speaks: gateway.is_some_and(|state| !state.gateway.status.conditions.is_empty()),
             controller: gateway.and_then(controller),
             waits_for_secret: verdicts::waits_for_secret(listener, spoken),
@@ -276,35 +337,59 @@ impl Maker<'_> {
         }
     }
 
-    fn gateway(&mut self, gateway: &Gateway) -> &Selected {
-        let settings = self.context.base.settings;
-        self.gateway.get_or_insert_with(|| Selected::gateway(gateway, settings))
-    }
-
-    fn set(&mut self, set: &ListenerSet) -> &Selected {
+    /// Looks at the listener's ListenerSet, where it is not the one that was looked at last.
+    fn enter(&mut self, listener: &ListenerState) {
+        let Owner::Set(set) = &listener.owner else { return };
         let is_same =
-            self.set.as_ref().is_some_and(|known| known.object.key == set.meta.key && known.object.kind == set.kind);
-        if !is_same {
-            self.set = Some(Selected::set(set, self.context.base.settings));
+            |known: &SetSide| known.selected.object.key == set.meta.key && known.selected.object.kind == set.kind;
+        if !self.set.as_ref().is_some_and(is_same) {
+            self.set = Some(SetSide::of(self.context.base, set));
         }
-        self.set.get_or_insert_with(|| Selected::set(set, self.context.base.settings))
     }
 
-    fn left_out(&mut self, listener: &ListenerState, gateway: Option<&GatewayState>) -> Option<(ObjectRef, String)> {
+    /// What is known of the listener's ListenerSet, where it has one.
+    fn set_of(&self, listener: &ListenerState) -> Option<&SetSide> {
+        self.set.as_ref().filter(|_| matches!(listener.owner, Owner::Set(_)))
+    }
+
+    fn left_out(&self, listener: &ListenerState) -> Option<(ObjectRef, String)> {
         let told = |selected: &Selected| Some((selected.object.clone(), selected.left_out.clone()?));
-        let above = gateway.and_then(|state| told(self.gateway(&state.gateway)));
-        above.or_else(|| match &listener.owner {
-            Owner::Gateway(gateway) => told(self.gateway(gateway)),
-            Owner::Set(set) => told(self.set(set)),
-        })
+        let above = self.gateway.as_ref().and_then(|side| told(&side.selected));
+        above.or_else(|| told(&self.set_of(listener)?.selected)).or_else(|| told(&self.alone(listener)?))
+    }
+
+    /// Why the listener carries nothing by our own judgement, if so; nothing is said where it is part of no Gateway.
+    fn computed(&self, listener: &ListenerState) -> Option<Obstacle> {
+        let gateway = self.gateway.as_ref()?;
+        let set = || self.set_of(listener)?.computed.clone();
+        gateway.computed.clone().or_else(set).or_else(|| verdicts::computed(self.context.base, listener))
+    }
+
+    fn opinion(&self, listener: &ListenerState, spoken: Option<usize>) -> Option<Opinion> {
+        let gateway = self.gateway.as_ref().map(|side| &side.opinion);
+        let set = self.set_of(listener).map(|side| &side.opinion);
+        verdicts::of_listener_side(listener, spoken, [gateway, set])
+    }
+
+    /// The Gateway of a listener that is part of none, as the settings see it.
+    fn alone(&self, listener: &ListenerState) -> Option<Selected> {
+        match &listener.owner {
+            Owner::Gateway(gateway) if self.gateway.is_none() => {
+                Some(Selected::gateway(gateway, self.context.base.settings))
+            }
+            _ => None,
+        }
     }
 
     /// The targets that a listener's owner names: a ListenerSet's own, else its Gateway's.
-    fn told(&mut self, listener: &ListenerState, gateway: Option<&GatewayState>) -> (ObjectRef, Option<Str>, Vec<Str>) {
-        let selected = match (&listener.owner, gateway) {
-            (Owner::Gateway(gateway), _) => self.gateway(gateway),
-            (Owner::Set(set), Some(gateway)) if self.set(set).targets.is_empty() => self.gateway(&gateway.gateway),
-            (Owner::Set(set), _) => self.set(set),
+    fn told(&self, listener: &ListenerState) -> (ObjectRef, Option<Str>, Vec<Str>) {
+        let gateway = self.gateway.as_ref().map(|side| &side.selected);
+        let set = self.set_of(listener).map(|side| &side.selected);
+        let alone = self.alone(listener);
+        // A listener has a ListenerSet, or it is its Gateway's own.
+        let selected = match set.filter(|set| gateway.is_none() || !set.targets.is_empty()) {
+            Some(set) => set,
+            None => gateway.or(alone.as_ref()).expect("the owner of a listener"),
         };
         let targets = selected.targets.iter().filter(|target| !target.is_empty()).cloned().collect();
         (selected.object.clone(), selected.target_key.clone(), targets)

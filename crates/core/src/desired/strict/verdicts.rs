@@ -120,22 +120,25 @@ fn decided(
     decide(computed, observed(outlet, route, entry()), trust, outlet.speaks)
 }
 
-/// Why a listener carries nothing by our own judgement, if so.
-pub(super) fn computed(base: Base<'_>, listener: &ListenerState) -> Option<Obstacle> {
+/// Why a Gateway carries nothing by our own judgement, if so.
+pub(super) fn computed_gateway(base: Base<'_>, gateway: &GatewayState) -> Option<Obstacle> {
     let world = World { snapshot: base.snapshot, topology: base.topology };
-    let gateway = gateway_of(base.topology, listener)?;
-    if let Some(refused) = gateway.refused {
-        return Some(told(world.gateway(gateway), refused, &gateway_object(&gateway.gateway.meta.key)));
-    }
-    let owner = || listener.owner.object();
-    if let Owner::Set(_) = &listener.owner
-        && let Some(set) = base.topology.sets.get(&owner())
-        && let Some(refused) = set.refused
-    {
-        return Some(told(world.set(set), refused, &owner()));
-    }
+    Some(told(world.gateway(gateway), gateway.refused?, &gateway_object(&gateway.gateway.meta.key)))
+}
+
+/// Why a ListenerSet of a Gateway carries nothing by our own judgement, if so.
+pub(super) fn computed_set(base: Base<'_>, set: &ListenerSet) -> Option<Obstacle> {
+    let world = World { snapshot: base.snapshot, topology: base.topology };
+    let object = set.object();
+    let state = base.topology.sets.get(&object)?;
+    Some(told(world.set(state), state.refused?, &object))
+}
+
+/// Why a listener of a Gateway carries nothing by our own judgement, if so; whatever is said of its owners.
+pub(super) fn computed(base: Base<'_>, listener: &ListenerState) -> Option<Obstacle> {
     let refused = listener.refused.or(listener.conflict.map(|conflict| conflict.reason))?;
-    Some(told(world.listener(listener.id), refused, &owner()))
+    let world = World { snapshot: base.snapshot, topology: base.topology };
+    Some(told(world.listener(listener.id), refused, &listener.owner.object()))
 }
 
 /// The diagnostic with this reason, as an obstacle.
@@ -149,19 +152,26 @@ fn told(diagnostics: Vec<Diagnostic>, reason: Reason, object: &ObjectRef) -> Obs
     }
 }
 
-/// The least favourable opinion among Gateway, ListenerSet and listener; of equal ones the first.
-/// `index` says where the status of its owner speaks of the listener.
+/// The least favourable opinion among those of Gateway and ListenerSet, which are given, and the listener's; of equal ones the
+/// first. `index` says where the status of its owner speaks of the listener.
 pub(super) fn of_listener_side(
     listener: &ListenerState,
     index: Option<usize>,
-    gateway: Option<&GatewayState>,
+    owners: [Option<&Opinion>; 2],
 ) -> Option<Opinion> {
-    let gateway = gateway.map(|state| of_gateway(&state.gateway));
-    let set = match &listener.owner {
-        Owner::Set(set) => Some(opinion(set.object(), &set.conditions, set.meta.generation)),
-        Owner::Gateway(_) => None,
-    };
-    [gateway, set, of_listener(listener, index)].into_iter().flatten().reduce(worse)
+    let own = of_listener(listener, index);
+    let worst =
+        owners.into_iter().flatten().reduce(|a, b| if severity(b.observed) > severity(a.observed) { b } else { a });
+    match (worst, own) {
+        (Some(theirs), Some(own)) if severity(own.observed) > severity(theirs.observed) => Some(own),
+        (None, own) => own,
+        (theirs, _) => theirs.cloned(),
+    }
+}
+
+/// What the status of a ListenerSet says of it.
+pub(super) fn of_set(set: &ListenerSet) -> Opinion {
+    opinion(set.object(), &set.conditions, set.meta.generation)
 }
 
 /// What the status of a Gateway says of it.

@@ -1,0 +1,490 @@
+//! Everything at once, from nothing.
+//!
+//! Routes are taken one after the other, as they lie in memory. The records of a plain route, which are most, are made
+//! right there and only put into order afterwards; routes that have more to tell, and those that share a name, are walked
+//! and decided about as the engine does it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::certificates::{self, Ask};
+use super::claims;
+use super::lanes::Lanes;
+use super::outlets::Outlet;
+use super::records;
+use super::servings::Servings;
+use super::{
+    Assembly, Base, Bid, Context, Contribution, Decision, Ledger, Outlets, SecretDecision, Selected, names_of,
+};
+use crate::desired::wildcards::{self, Tree};
+use crate::desired::{Desired, Record, Settings};
+use crate::few::Few;
+use crate::model::{Key, ObjectRef, Route, Str};
+use crate::names::Hostname;
+use crate::policy::Policies;
+use crate::snapshot::Snapshot;
+use crate::topology::Topology;
+use crate::topology::bindings::{self, bind_parents};
+
+/// Everything that ought to exist. `others` are names that exist for other reasons.
+pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, others: &[Str]) -> Desired {
+    let policies = Policies::build(snapshot, topology);
+    let base = Base { snapshot, topology, settings };
+    let outlets = Outlets::of(Context { base, policies: &policies });
+    let mut walk = Walk { base, outlets: &outlets, bound: Default::default(), memo: Default::default() };
+    let (crowd, Goods { made, behind }) = Crowd::of(&mut walk);
+    let settled = crowd.settle(&mut walk);
+    let covered = settled.covered(others);
+    let secrets = crowd.secrets(settings, &settled, behind);
+    let mut ledger = Ledger::default();
+    crowd.walked.iter().for_each(|(_, contribution)| ledger.add_route(contribution));
+    settled.decided.iter().for_each(|(_, decision)| ledger.add_name(decision));
+    secrets.iter().for_each(|secret| ledger.add_secret(secret));
+    let mut desired = Desired { diagnostics: policies.diagnostics(), ..Desired::default() };
+    desired.policies = ledger.reports(&policies, |name| settled.has(name) && !covered.contains(name));
+    let mut assembly = Assembly { desired, told: BTreeSet::new() };
+    for gateway in snapshot.gateways.values() {
+        assembly.selected(&Selected::gateway(gateway, settings));
+    }
+    for set in snapshot.listener_sets.values() {
+        assembly.selected(&Selected::set(set, settings));
+    }
+    crowd.walked.iter().for_each(|(_, contribution)| assembly.route(contribution));
+    settled.assemble(&crowd.lines, made, &covered, &mut assembly);
+    secrets.into_iter().for_each(|secret| assembly.secret(secret));
+    assembly.finish()
+}
+
+/// Walks routes that have more to tell.
+struct Walk<'a> {
+    base: Base<'a>,
+    outlets: &'a Outlets,
+    bound: bindings::Memo,
+    memo: claims::Memo,
+}
+
+impl Walk<'_> {
+    fn route(&mut self, route: &Arc<Route>) -> Contribution {
+        let Base { snapshot, topology, .. } = self.base;
+        let state = bind_parents(snapshot, topology, route, &mut self.bound);
+        claims::of_next_route(self.base, self.outlets, &state, &mut self.memo)
+    }
+}
+
+/// All routes, with what each of them wants.
+struct Crowd<'a> {
+    /// The names of plain routes, in the order of routes.
+    lines: Vec<Line<'a>>,
+    /// Where they are served.
+    servings: Servings<'a>,
+    /// The other routes, each with its place among all.
+    walked: Vec<(u32, Contribution)>,
+}
+
+/// The routes behind a Secret, in order.
+type Routes = Vec<(ObjectRef, ())>;
+
+/// What is made on the way.
+struct Goods {
+    /// The records that plain routes get if nobody else wants their names.
+    made: Vec<Option<Record>>,
+    /// By number of the Secret.
+    behind: Vec<Routes>,
+}
+
+/// A name of a plain route.
+struct Line<'a> {
+    name: &'a Hostname,
+    route: &'a Arc<Route>,
+    created: i64,
+    /// Where the route stands among all.
+    place: u32,
+    serving: u32,
+    /// Where its records begin.
+    record: u32,
+}
+
+/// A route wants a name, for itself or as a wildcard that is to stand for others.
+#[derive(Clone, Copy)]
+struct Want {
+    front: u128,
+    /// Which line; those of walked routes are counted on behind them.
+    line: u32,
+}
+
+/// A name that a walked route wants.
+struct Wanted<'c> {
+    name: &'c Hostname,
+    contribution: &'c Contribution,
+    place: u32,
+}
+
+/// So many routes are looked at together.
+const NEAR: usize = 16;
+
+/// Reads a little of everything that is looked at of some routes: what is far away in memory comes for all of them at once, and
+/// not one piece after the other.
+fn look_at(routes: &[(usize, &Arc<Route>)]) {
+    let some = routes.iter().map(|(_, route)| {
+        let hostname = route.hostnames.first().map_or(0, |written| written.text.len());
+        let label = route.meta.labels.iter().next().map_or(0, |(key, _)| key.len());
+        let name = route.meta.key.name.as_bytes().first().copied().unwrap_or_default();
+        hostname + label + usize::from(name)
+    });
+    std::hint::black_box(some.sum::<usize>());
+}
+
+/// What has come so far.
+#[derive(Default)]
+struct Gathered<'a> {
+    lines: Vec<Line<'a>>,
+    walked: Vec<(u32, Contribution)>,
+}
+
+impl<'a> Gathered<'a> {
+    /// Adds a plain route; `false` where it is none.
+    fn passes(&mut self, lanes: &mut Lanes<'a>, place: u32, route: &'a Arc<Route>, goods: &mut Goods) -> bool {
+        let first = self.lines.len();
+        let created = route.meta.created.unwrap_or(i64::MAX);
+        let is_plain = lanes
+            .pass(route, |name, serving| self.lines.push(Line { name, route, created, place, serving, record: 0 }));
+        if !is_plain {
+            self.lines.truncate(first);
+            return false;
+        }
+        for line in &mut self.lines[first..] {
+            let serving = lanes.servings().at(line.serving);
+            line.record = goods.made.len() as u32;
+            goods.made.extend(serving.records(line.name, route).map(Some));
+            serving.secrets.iter().for_each(|(secret, _)| add_behind(&mut goods.behind[*secret as usize], route));
+        }
+        true
+    }
+
+    fn add_walked(&mut self, servings: &Servings<'_>, place: u32, contribution: Contribution, goods: &mut Goods) {
+        for ask in contribution.asks(place).filter(|ask| !ask.is_added) {
+            for secret in servings.secrets().of(ask.outlet) {
+                add_behind(&mut goods.behind[*secret as usize], &contribution.route);
+            }
+        }
+        self.walked.push((place, contribution));
+    }
+}
+
+impl<'a> Crowd<'a> {
+    fn of(walk: &mut Walk<'a>) -> (Self, Goods) {
+        let routes = &walk.base.snapshot.routes;
+        let secrets = Secrets::of_all(walk.outlets);
+        // As many as there are if every Secret has as many.
+        let many = routes.len() / secrets.keys.len().max(1) + 4;
+        let behind = secrets.keys.iter().map(|_| Vec::with_capacity(many)).collect();
+        let mut goods = Goods { made: Vec::with_capacity(routes.len()), behind };
+        let (mut lanes, mut gathered) = (Lanes::new(walk.base, walk.outlets, secrets), Gathered::default());
+        gathered.lines.reserve(routes.len());
+        let (mut routes, mut near) = (routes.values().enumerate(), Vec::with_capacity(NEAR));
+        loop {
+            near.clear();
+            near.extend(routes.by_ref().take(NEAR));
+            if near.is_empty() {
+                break;
+            }
+            look_at(&near);
+            for (place, route) in near.drain(..) {
+                if !gathered.passes(&mut lanes, place as u32, route, &mut goods) {
+                    gathered.add_walked(lanes.servings(), place as u32, walk.route(route), &mut goods);
+                }
+            }
+        }
+        let Gathered { lines, walked } = gathered;
+        (Crowd { lines, walked, servings: lanes.into_servings() }, goods)
+    }
+    /// Everything that routes want, by name and then by route.
+    fn order(&self, wanted: &[Wanted<'_>]) -> Vec<Want> {
+        let lines = self.lines.iter().map(|line| line.name).chain(wanted.iter().map(|wanted| wanted.name));
+        let mut order: Vec<Want> = Vec::with_capacity(self.lines.len() + wanted.len());
+        order.extend(lines.enumerate().map(|(line, name)| Want { front: front(name), line: line as u32 }));
+        order.sort_unstable_by_key(|want| want.front);
+        for same in order.chunk_by_mut(|a, b| a.front == b.front).filter(|same| same.len() > 1) {
+            same.sort_unstable_by_key(|want| self.name_and_place(wanted, *want));
+        }
+        order
+    }
+
+    fn name_and_place<'c>(&'c self, wanted: &[Wanted<'c>], want: Want) -> (&'c Hostname, u32) {
+        match self.lines.get(want.line as usize) {
+            Some(line) => (line.name, line.place),
+            None => {
+                let wanted = &wanted[want.line as usize - self.lines.len()];
+                (wanted.name, wanted.place)
+            }
+        }
+    }
+
+    /// Decides about every name.
+    fn settle<'c>(&'c self, walk: &mut Walk<'a>) -> Settled<'c> {
+        let walked = self.walked.iter().flat_map(|(place, contribution)| {
+            names_of(contribution).map(move |name| Wanted { name, contribution, place: *place })
+        });
+        let wanted: Vec<Wanted<'c>> = walked.collect();
+        let order = self.order(&wanted);
+        let mut outcomes = Vec::with_capacity(order.len());
+        let mut decided = Vec::new();
+        let mut memo = records::Memo::default();
+        let is_same = |a: &Want, b: &Want| {
+            a.front == b.front && self.name_and_place(&wanted, *a).0 == self.name_and_place(&wanted, *b).0
+        };
+        for same in order.chunk_by(is_same) {
+            let (name, wants) = (self.name_and_place(&wanted, same[0]).0, same.len() as u32);
+            if self.is_plain(same) {
+                outcomes.push(Outcome { name, from: Source::Lines, wants });
+                continue;
+            }
+            outcomes.push(Outcome { name, from: Source::Decision, wants });
+            decided.push((name, self.decide(walk, name, same, &wanted, &mut memo)));
+        }
+        Settled { outcomes, decided, order, wanted }
+    }
+
+    /// Whether plain routes, and only those, want a name at the same listeners.
+    fn is_plain(&self, same: &[Want]) -> bool {
+        let serving = |want: &Want| self.lines.get(want.line as usize).map(|line| line.serving);
+        let first = serving(&same[0]);
+        first.is_some() && same[1..].iter().all(|want| serving(want) == first)
+    }
+
+    /// Decides about a name that is wanted at different listeners, or by a route that has more to tell.
+    fn decide(
+        &self,
+        walk: &mut Walk<'a>,
+        name: &Hostname,
+        same: &[Want],
+        wanted: &[Wanted<'_>],
+        memo: &mut records::Memo,
+    ) -> Decision {
+        let lines = same.iter().filter_map(|want| self.lines.get(want.line as usize));
+        let lines: Vec<Contribution> = lines.map(|line| walk.route(line.route)).collect();
+        let walked = same.iter().filter_map(|want| (want.line as usize).checked_sub(self.lines.len()));
+        let mut walked: Vec<&Wanted<'_>> = walked.map(|number| &wanted[number]).collect();
+        walked.dedup_by_key(|wanted| wanted.place);
+        let mut bids = Vec::new();
+        for contribution in lines.iter().chain(walked.into_iter().map(|wanted| wanted.contribution)) {
+            Bid::all(contribution, name, &mut bids);
+        }
+        records::decide_next(name, &mut bids, memo)
+    }
+
+    /// Decides about every Secret, in order. `behind` are the routes of each.
+    fn secrets(&self, settings: &Settings, settled: &Settled<'_>, behind: Vec<Routes>) -> Vec<SecretDecision> {
+        let secrets = self.servings.secrets();
+        let mut drawers = self.drawers(settled, &behind);
+        let mut mixed: BTreeSet<u32> = BTreeSet::new();
+        for (place, contribution) in self.walked.iter().filter(|(_, one)| one.has_wishes()) {
+            for ask in contribution.wished(*place) {
+                secrets.of(ask.outlet).iter().for_each(|secret| drawers[*secret as usize].push(ask));
+                mixed.extend(secrets.of(ask.outlet));
+            }
+        }
+        for secret in mixed {
+            drawers[secret as usize].sort_by(|a, b| a.name.cmp(b.name));
+        }
+        let limit = settings.certificate_names;
+        let asked = secrets.keys.iter().zip(drawers).zip(behind).filter(|((_, asks), _)| !asks.is_empty());
+        asked.map(|((secret, asks), routes)| certificates::decide(limit, secret, &asks, routes)).collect()
+    }
+
+    /// What is wanted in each Secret by claims on names; those come in order, and so stay in order here.
+    fn drawers<'c>(&'c self, settled: &Settled<'c>, behind: &[Routes]) -> Vec<Vec<Ask<'c>>> {
+        let mut drawers: Vec<Vec<Ask<'c>>> = behind.iter().map(|routes| Vec::with_capacity(routes.len())).collect();
+        let (mut wants, secrets) = (settled.order.iter(), self.servings.secrets());
+        for (rank, outcome) in settled.outcomes.iter().enumerate() {
+            for want in wants.by_ref().take(outcome.wants as usize) {
+                match self.lines.get(want.line as usize) {
+                    Some(line) => {
+                        for (secret, outlet) in &self.servings.at(line.serving).secrets {
+                            let Line { name, route, created, place, .. } = *line;
+                            let (rank, is_added, is_wildcard) = (rank as u32, false, false);
+                            drawers[*secret as usize].push(Ask {
+                                place,
+                                is_added,
+                                is_wildcard,
+                                rank,
+                                created,
+                                route,
+                                outlet,
+                                name,
+                            });
+                        }
+                    }
+                    None => {
+                        let wanted = &settled.wanted[want.line as usize - self.lines.len()];
+                        for ask in wanted.asks() {
+                            let ask = Ask { rank: rank as u32, ..ask };
+                            secrets.of(ask.outlet).iter().for_each(|secret| drawers[*secret as usize].push(ask));
+                        }
+                    }
+                }
+            }
+        }
+        drawers
+    }
+}
+
+impl<'c> Wanted<'c> {
+    /// The name in certificates, where it is not wanted only to stand for others.
+    fn asks(&self) -> impl Iterator<Item = Ask<'c>> + use<'c> {
+        let Wanted { name, contribution, place } = *self;
+        let own = contribution.names.iter().find(|known| std::ptr::eq(&known.name, name));
+        own.into_iter().flat_map(move |own| contribution.certified(own, place))
+    }
+}
+
+fn add_behind(behind: &mut Routes, route: &Route) {
+    let is_known = |(last, ()): &(ObjectRef, ())| {
+        Arc::ptr_eq(&last.key.name, &route.meta.key.name)
+            && last.kind == route.kind.kind()
+            && last.key.namespace == route.meta.key.namespace
+    };
+    if !behind.last().is_some_and(is_known) {
+        behind.push((route.object(), ()));
+    }
+}
+
+/// What became of all names.
+struct Settled<'c> {
+    /// In order.
+    outcomes: Vec<Outcome<'c>>,
+    /// What was decided, in order.
+    decided: Vec<(&'c Hostname, Decision)>,
+    /// The wants behind all of them, in the same order.
+    order: Vec<Want>,
+    wanted: Vec<Wanted<'c>>,
+}
+
+/// What became of one name.
+struct Outcome<'c> {
+    name: &'c Hostname,
+    from: Source,
+    /// How many want it.
+    wants: u32,
+}
+
+/// Where the records of a name come from.
+enum Source {
+    /// They were made for plain routes.
+    Lines,
+    /// They follow from a decision.
+    Decision,
+}
+
+impl<'c> Settled<'c> {
+    fn decision(&self, name: &str) -> Option<&Decision> {
+        let place = self.decided.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
+        Some(&self.decided[place].1)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.outcomes.binary_search_by(|outcome| outcome.name.as_str().cmp(name)).is_ok()
+    }
+
+    /// The names that need no records of their own, because a wildcard answers for them.
+    fn covered(&self, others: &[Str]) -> BTreeSet<Str> {
+        let coverable = || self.decided.iter().filter(|(_, decision)| decision.is_coverable).map(|(name, _)| *name);
+        if coverable().next().is_none() {
+            return BTreeSet::new();
+        }
+        let is_coverable = |name: &str| self.decision(name).is_some_and(|decision| decision.is_coverable);
+        let names = self.outcomes.iter().map(|outcome| outcome.name.as_str());
+        let mut tree = Tree::of(names.filter(|name| !is_coverable(name)));
+        others.iter().for_each(|name| tree.insert_existing(name));
+        // The names of plain routes are no wildcards, so that whatever covers a name was decided about.
+        let suits = |name: &str, owner: &str| match (self.decision(name), self.decision(owner)) {
+            (Some(wanted), Some(given)) => wanted.is_same_answer(given),
+            _ => false,
+        };
+        let explicit = wildcards::explicit(&mut tree, coverable().map(Hostname::as_str), suits);
+        let covered = coverable().filter(|name| !explicit.contains(name.as_str()));
+        covered.map(|name| name.text().clone()).collect()
+    }
+
+    /// Puts all records together.
+    fn assemble(self, lines: &[Line<'_>], made: Vec<Option<Record>>, covered: &BTreeSet<Str>, into: &mut Assembly) {
+        let Settled { outcomes, decided, order, .. } = self;
+        into.desired.records.reserve(outcomes.len());
+        let mut shelf = Shelf { lines, made };
+        let (mut decided, mut order) = (decided.into_iter(), &order[..]);
+        for Outcome { name, from, wants } in outcomes {
+            let (wants, others) = order.split_at(wants as usize);
+            order = others;
+            match from {
+                Source::Lines => shelf.take(wants, &mut into.desired.records),
+                Source::Decision => {
+                    // One for each, in the same order.
+                    let (_, decision) = decided.next().expect("the decision about a name");
+                    into.take_name(name, decision, covered.is_empty() || !covered.contains(name.as_str()));
+                }
+            }
+        }
+    }
+}
+
+/// The records that were made for plain routes.
+struct Shelf<'s, 'a> {
+    lines: &'s [Line<'a>],
+    made: Vec<Option<Record>>,
+}
+
+impl Shelf<'_, '_> {
+    /// Takes the records of a name; where several routes want it, those of the first are for all.
+    fn take(&mut self, wants: &[Want], into: &mut Vec<Record>) {
+        let first = into.len();
+        into.extend(self.of(wants[0]).iter_mut().filter_map(Option::take));
+        if wants.len() > 1 {
+            let routes = wants.iter().map(|want| self.lines[want.line as usize].route.object()).collect::<Few<_>>();
+            into[first..].iter_mut().for_each(|record| record.routes = routes.clone());
+        }
+    }
+
+    fn of(&mut self, want: Want) -> &mut [Option<Record>] {
+        let line = want.line as usize;
+        let to = self.lines.get(line + 1).map_or(self.made.len(), |next| next.record as usize);
+        &mut self.made[self.lines[line].record as usize..to]
+    }
+}
+
+/// The first bytes of a name as a number: names that differ there are ordered by it.
+fn front(name: &Hostname) -> u128 {
+    let bytes = name.as_str().as_bytes();
+    let mut front = [0; 16];
+    let shown = bytes.len().min(16);
+    front[..shown].copy_from_slice(&bytes[..shown]);
+    u128::from_be_bytes(front)
+}
+
+/// The Secrets that listeners name, by number.
+pub(super) struct Secrets<'a> {
+    /// Sorted.
+    keys: Vec<&'a Key>,
+    /// The numbers of each listener's, by hall and slot.
+    numbers: Vec<Vec<Few<u32>>>,
+}
+
+impl<'a> Secrets<'a> {
+    fn of_all(outlets: &'a Outlets) -> Self {
+        let keys: BTreeSet<&Key> = outlets.all().flat_map(|outlet| outlet.secrets()).collect();
+        let keys: Vec<&Key> = keys.into_iter().collect();
+        let mut numbers: Vec<Vec<Few<u32>>> = Vec::new();
+        for outlet in outlets.all() {
+            let (hall, slot) = (outlet.id.hall as usize, outlet.id.slot as usize);
+            numbers.resize_with(numbers.len().max(hall + 1), Vec::new);
+            let slots = &mut numbers[hall];
+            slots.resize_with(slots.len().max(slot + 1), Few::default);
+            slots[slot] = outlet.secrets().filter_map(|key| Some(keys.binary_search(&key).ok()? as u32)).collect();
+        }
+        Secrets { keys, numbers }
+    }
+
+    /// Those of a listener.
+    pub(super) fn of(&self, outlet: &Outlet) -> &[u32] {
+        &self.numbers[outlet.id.hall as usize][outlet.id.slot as usize]
+    }
+}
