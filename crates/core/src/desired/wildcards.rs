@@ -4,16 +4,16 @@
 //! owner of records exists, and so does everything above it. The tree here knows no zones; a cut would only hide names
 //! that are somebody else's.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The owners of records, and everything that exists because of them.
+/// The owners of records, and everything that exists because of them. Only asked, never walked.
 #[derive(Clone, Debug, Default)]
 pub struct Tree<'a> {
-    owners: BTreeSet<&'a str>,
+    owners: HashSet<&'a str>,
     /// Owners and the names above them.
-    existing: BTreeSet<&'a str>,
+    existing: HashSet<&'a str>,
     /// Wildcard owners by what stands behind `*.`.
-    wildcards: BTreeMap<&'a str, &'a str>,
+    wildcards: HashMap<&'a str, &'a str>,
 }
 
 impl<'a> Tree<'a> {
@@ -35,9 +35,8 @@ impl<'a> Tree<'a> {
 
     /// Adds a name that exists without answering, such as that of a challenge.
     pub fn insert_existing(&mut self, name: &'a str) {
-        let fresh = std::iter::once(name).chain(above(name)).take_while(|name| !self.existing.contains(name));
-        let fresh: Vec<_> = fresh.collect();
-        self.existing.extend(fresh);
+        // Where a name exists, everything above it does.
+        std::iter::once(name).chain(above(name)).all(|name| self.existing.insert(name));
     }
 
     /// The owner whose records answer a query for a name: itself, or the wildcard at its closest encloser.

@@ -18,7 +18,7 @@ pub(super) fn unreachable(world: World<'_>) -> Vec<Diagnostic> {
 
 /// Serving listeners by what they own: for each Gateway, port and protocol the hostnames.
 struct Owners {
-    doors: Vec<HostIndex<ListenerId>>,
+    doors: Vec<HostIndex<Option<ListenerId>>>,
     /// The door of each listener, where it serves and has a hostname.
     door: BTreeMap<ListenerId, usize>,
 }
@@ -37,7 +37,7 @@ impl Owners {
                 })
             });
             if let Some(index) = door.and_then(|door| owners.doors.get_mut(door)) {
-                index.insert(listener.hostname.clone(), id);
+                index.insert(listener.hostname.clone(), Some(id));
             }
             owners.door.extend(door.map(|door| (id, door)));
         }
@@ -51,7 +51,7 @@ impl Owners {
             let inner = name.wildcard_base().unwrap_or(name.as_str());
             index.lookup(inner).find(|(other, _)| !other.is_precise()).map(|(_, id)| id)
         };
-        index.get(name).or_else(wider).copied()
+        index.get(name).or_else(wider).copied().flatten()
     }
 }
 

@@ -30,6 +30,12 @@ enum Crowd {
     Many(Table<ObjectRef, Arc<RouteState>>),
 }
 
+impl Default for Crowd {
+    fn default() -> Self {
+        Crowd::Many(Table::new())
+    }
+}
+
 impl Directory {
     /// Whether nothing is in it.
     pub(crate) fn is_empty(&self) -> bool {

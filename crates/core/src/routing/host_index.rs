@@ -75,7 +75,7 @@ impl<T> HostIndex<T> {
     }
 }
 
-impl<T: Clone> HostIndex<T> {
+impl<T: Clone + Default> HostIndex<T> {
     /// Adds a value; gives back the one it replaces.
     pub fn insert(&mut self, hostname: Hostname, value: T) -> Option<T> {
         if hostname.is_any() {
@@ -115,7 +115,7 @@ impl<T> Default for HostIndex<T> {
     }
 }
 
-impl<T: Clone> FromIterator<(Hostname, T)> for HostIndex<T> {
+impl<T: Clone + Default> FromIterator<(Hostname, T)> for HostIndex<T> {
     /// Later values replace earlier ones of the same hostname.
     fn from_iter<I: IntoIterator<Item = (Hostname, T)>>(entries: I) -> Self {
         let mut slots: Vec<Slot<T>> = entries.into_iter().map(|(hostname, value)| Slot { hostname, value }).collect();

@@ -1,6 +1,7 @@
 //! The listeners of one Gateway or ListenerSet, found by name and by hostname, so that a route never looks at all of them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::{ListenerId, ListenerState};
 use crate::few::Few;
@@ -27,7 +28,7 @@ struct Index {
 
 impl Doors {
     /// Files the listeners of an owner; they come in its order.
-    pub(super) fn of(listeners: &[ListenerState]) -> Self {
+    pub(super) fn of(listeners: &[Arc<ListenerState>]) -> Self {
         let ids = listeners.iter().map(|listener| listener.id).collect();
         let has_precise = listeners.iter().any(|listener| listener.hostname.is_precise());
         Doors { ids, has_precise, index: (listeners.len() >= MANY).then(|| Box::new(Index::of(listeners))) }
@@ -95,13 +96,13 @@ impl Doors {
 }
 
 impl Index {
-    fn of(listeners: &[ListenerState]) -> Self {
+    fn of(listeners: &[Arc<ListenerState>]) -> Self {
         let mut index = Index::default();
         for (door, listener) in listeners.iter().enumerate() {
             index.sections.entry(listener.spec().name.clone()).or_default().push(door as u32);
         }
         // A listener that is not valid takes no route, whatever its hostname is.
-        let host = |listener: &ListenerState| match listener.hostname.is_any() {
+        let host = |listener: &Arc<ListenerState>| match listener.hostname.is_any() {
             _ if listener.refused.is_some() => None,
             true => Some(Str::default()),
             false => Some(listener.hostname.text().clone()),

@@ -52,14 +52,15 @@ impl Hall {
     }
 
     /// The hall of listeners that come in order of precedence.
-    fn of(listeners: Vec<ListenerState>, before: Option<&Hall>) -> Self {
+    fn of(listeners: Vec<Arc<ListenerState>>, before: Option<&Hall>) -> Self {
         let is_in_order = listeners.is_sorted_by_key(|listener| listener.id.slot);
         let width = listeners.iter().map(|listener| listener.id.slot as usize + 1).max().unwrap_or_default();
         let mut slots: Vec<Option<Arc<ListenerState>>> = vec![None; width];
         for listener in listeners {
             let slot = listener.id.slot;
-            let known = before.and_then(|before| before.shared(slot)).filter(|known| ***known == listener);
-            slots[slot as usize] = Some(known.cloned().unwrap_or_else(|| Arc::new(listener)));
+            let is_same = |known: &&Arc<ListenerState>| Arc::ptr_eq(known, &listener) || **known == listener;
+            let known = before.and_then(|before| before.shared(slot)).filter(is_same).cloned();
+            slots[slot as usize] = Some(known.unwrap_or(listener));
         }
         Hall { slots, is_in_order }
     }
@@ -77,10 +78,9 @@ pub(crate) struct Before<'a> {
 }
 
 impl Before<'_> {
-    /// Listeners as they were judged for themselves.
-    fn alone(&self, ids: &[ListenerId]) -> impl Iterator<Item = ListenerState> {
-        let known = ids.iter().filter_map(|id| self.hall.listener(id.slot));
-        known.map(|listener| ListenerState { conflict: None, overlaps: None, ..listener.clone() })
+    /// Listeners as they were; what others do to them is judged again.
+    fn listeners(&self, ids: &[ListenerId]) -> impl Iterator<Item = Arc<ListenerState>> {
+        ids.iter().filter_map(|id| self.hall.shared(id.slot)).cloned()
     }
 }
 
@@ -219,20 +219,19 @@ impl Judge<'_> {
         let mut slots = Slots::of(hall, before.map(|before| before.hall), ids);
         let mut listeners = Vec::new();
         match own {
-            Some((before, known)) => listeners.extend(before.alone(known.doors.all())),
+            Some((before, known)) => listeners.extend(before.listeners(known.doors.all())),
             None => self.listeners(&mut listeners, &mut slots, Owner::Gateway(gateway.clone()), home),
         }
         let mut resources = Vec::from_iter(std::iter::once(0..listeners.len()));
         for (set, known) in members.iter().zip(&kept) {
             let first = listeners.len();
             match before.zip(known.as_ref()) {
-                Some((before, known)) => listeners.extend(before.alone(&known.listeners)),
+                Some((before, known)) => listeners.extend(before.listeners(&known.listeners)),
                 None => self.listeners(&mut listeners, &mut slots, Owner::Set(set.clone()), home),
             }
             resources.push(first..listeners.len());
         }
         conflicts::resolve(&mut listeners, &resources);
-        conflicts::find_overlaps(&mut listeners);
         let own = &listeners[resources[0].clone()];
         state.refused = gateway_refusal(&state, own);
         state.doors = Doors::of(own);
@@ -262,10 +261,10 @@ impl Judge<'_> {
         (set_state(set, None, Some(refused), &listeners), Hall::of(listeners, before))
     }
 
-    fn listeners(&self, into: &mut Vec<ListenerState>, slots: &mut Slots, owner: Owner, gateway: Option<&Key>) {
+    fn listeners(&self, into: &mut Vec<Arc<ListenerState>>, slots: &mut Slots, owner: Owner, gateway: Option<&Key>) {
         for (index, spec) in owner.listeners().iter().enumerate() {
             let id = slots.give(&owner, &spec.name);
-            into.push(self.listener(id, &owner, index, gateway.cloned()));
+            into.push(Arc::new(self.listener(id, &owner, index, gateway.cloned())));
         }
     }
 
@@ -301,7 +300,7 @@ fn set_state(
     set: Arc<ListenerSet>,
     gateway: Option<Key>,
     refused: Option<Reason>,
-    listeners: &[ListenerState],
+    listeners: &[Arc<ListenerState>],
 ) -> SetState {
     let ids = listeners.iter().map(|listener| listener.id).collect();
     SetState { set, gateway, refused, listeners: ids, doors: Doors::of(listeners) }
@@ -351,10 +350,10 @@ fn kinds(listener: &Listener) -> (Vec<RouteKind>, Vec<(Str, Str)>) {
 }
 
 /// Why a Gateway is not accepted.
-fn gateway_refusal(state: &GatewayState, own: &[ListenerState]) -> Option<Reason> {
+fn gateway_refusal(state: &GatewayState, own: &[Arc<ListenerState>]) -> Option<Reason> {
     if state.gateway.parameters.is_some() && *state.controller() == *OWN_CONTROLLER && state.is_in_scope() {
         return Some(reason::INVALID_PARAMETERS);
     }
-    let any = own.iter().any(ListenerState::is_accepted);
+    let any = own.iter().any(|listener| listener.is_accepted());
     (!any && !own.is_empty()).then_some(reason::GATEWAY_NOT_ACCEPTED)
 }

@@ -48,10 +48,10 @@ pub fn admits(snapshot: &Snapshot, admission: &Admission, own: &Str, namespace: 
 }
 
 /// Why a set that its Gateway admits is not accepted, if so.
-pub(super) fn refusal(listeners: &[ListenerState], gateway_refused: Option<Reason>) -> Option<Reason> {
+pub(super) fn refusal(listeners: &[Arc<ListenerState>], gateway_refused: Option<Reason>) -> Option<Reason> {
     match gateway_refused {
         Some(_) => Some(reason::GATEWAY_NOT_ACCEPTED),
-        None if listeners.iter().any(is_valid_entry) => None,
+        None if listeners.iter().any(|listener| is_valid_entry(listener)) => None,
         None => Some(reason::LISTENER_SET_NO_LISTENERS),
     }
 }

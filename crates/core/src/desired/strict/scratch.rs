@@ -386,15 +386,23 @@ impl<'c> Settled<'c> {
         self.outcomes.binary_search_by(|outcome| outcome.name.as_str().cmp(name)).is_ok()
     }
 
+    /// The names that have records of their own in any case.
+    fn owners(&self) -> impl Iterator<Item = &'c str> {
+        let mut decided = self.decided.iter();
+        let is_owner = move |outcome: &&Outcome<'_>| match outcome.from {
+            Source::Lines => true,
+            Source::Decision => decided.next().is_some_and(|(_, decision)| !decision.is_coverable),
+        };
+        self.outcomes.iter().filter(is_owner).map(|outcome| outcome.name.as_str())
+    }
+
     /// The names that need no records of their own, because a wildcard answers for them.
     fn covered(&self, others: &[Str]) -> BTreeSet<Str> {
         let coverable = || self.decided.iter().filter(|(_, decision)| decision.is_coverable).map(|(name, _)| *name);
         if coverable().next().is_none() {
             return BTreeSet::new();
         }
-        let is_coverable = |name: &str| self.decision(name).is_some_and(|decision| decision.is_coverable);
-        let names = self.outcomes.iter().map(|outcome| outcome.name.as_str());
-        let mut tree = Tree::of(names.filter(|name| !is_coverable(name)));
+        let mut tree = Tree::of(self.owners());
         others.iter().for_each(|name| tree.insert_existing(name));
         // The names of plain routes are no wildcards, so that whatever covers a name was decided about.
         let suits = |name: &str, owner: &str| match (self.decision(name), self.decision(owner)) {

@@ -86,7 +86,7 @@ impl<T> Buckets<T> {
     }
 }
 
-impl<T: Clone> Buckets<T> {
+impl<T: Clone + Default> Buckets<T> {
     /// Sets a value; gives back the one it replaces.
     pub(super) fn insert(&mut self, slot: Slot<T>) -> Option<T> {
         if self.buckets.is_empty() {
@@ -112,16 +112,12 @@ impl<T: Clone> Buckets<T> {
         let number = self.seed.of(name.as_bytes());
         let place = bucket_of(number, self.buckets.len().max(1));
         let at = self.buckets.get(place)?.find(number, name.as_bytes())?;
-        let bucket = self.buckets.get_mut(place)?;
-        let (front, rest) = bucket.slots.split_at(at);
-        let (old, back) = rest.split_first()?;
-        let old = old.value.clone();
-        *bucket = Bucket::of(self.seed, front.iter().chain(back).cloned().collect());
+        let old = self.buckets.get_mut(place)?.take(self.seed, at);
         self.len -= 1;
         if self.buckets.len() > 1 && self.len < self.buckets.len() * FULL / 4 {
             self.join();
         }
-        Some(old)
+        Some(old.value)
     }
 
     /// Values of names that differ from each other.
@@ -173,42 +169,80 @@ impl<T> Bucket<T> {
     }
 
     fn of(seed: Seed, slots: Vec<Slot<T>>) -> Self {
-        let prints = slots.iter().map(|slot| print_of(seed.of(slot.name()))).collect();
-        Bucket::arranged(prints, slots)
+        let cards = slots.iter().map(|slot| Cell::new(print_of(seed.of(slot.name())), slot.name())).collect();
+        Bucket::arranged(cards, slots)
     }
 
-    fn arranged(prints: Vec<u32>, slots: Vec<Slot<T>>) -> Self {
+    /// The bucket of some slots. `cards` are what their cells are to say, whatever their places.
+    fn arranged(cards: Vec<Cell>, slots: Vec<Slot<T>>) -> Self {
+        let prints: Vec<u32> = cards.iter().map(|card| card.print).collect();
         let Some((shifts, places)) = arrange::arrange(&prints) else {
             return Bucket { cells: Arc::default(), shifts: Shifts::default(), slots: slots.into() };
         };
         let cell = |place: &u32| match (*place as usize).checked_sub(1) {
-            Some(at) => Cell::new(*place, prints[at], slots[at].name()),
-            None => Cell::new(0, 0, &[]),
+            Some(at) => Cell { place: *place, ..cards[at] },
+            None => Cell::new(0, &[]),
         };
         Bucket { cells: places.iter().map(cell).collect(), shifts, slots: slots.into() }
     }
-}
 
-impl<T: Clone> Bucket<T> {
-    fn add(&mut self, seed: Seed, slot: Slot<T>) {
-        let is_arranged = self.cells.iter().any(|cell| cell.place > 0);
-        let number = seed.of(slot.name());
-        let slots: Vec<Slot<T>> = self.slots.iter().cloned().chain([slot]).collect();
-        if !is_arranged {
-            *self = Bucket::of(seed, slots);
-            return;
-        }
-        let mut prints = vec![print_of(number); slots.len()];
+    /// What the cells say, by place, without a look at the names; nothing where they could not be arranged.
+    fn cards(&self) -> Option<Vec<Cell>> {
+        let mut cards = vec![Cell::new(0, &[]); self.slots.len()];
         for cell in self.cells.iter().filter(|cell| cell.place > 0) {
-            prints[cell.place as usize - 1] = cell.print;
+            cards[cell.place as usize - 1] = *cell;
         }
-        *self = Bucket::arranged(prints, slots);
+        (!self.cells.is_empty()).then_some(cards)
     }
 }
 
+impl<T: Clone + Default> Bucket<T> {
+    fn add(&mut self, seed: Seed, slot: Slot<T>) {
+        let cards = self.cards();
+        let card = Cell::new(print_of(seed.of(slot.name())), slot.name());
+        let mut slots = taken(&mut self.slots);
+        slots.push(slot);
+        *self = match cards {
+            Some(mut cards) => {
+                cards.push(card);
+                Bucket::arranged(cards, slots)
+            }
+            None => Bucket::of(seed, slots),
+        };
+    }
+
+    /// Takes out what is at a place.
+    fn take(&mut self, seed: Seed, at: usize) -> Slot<T> {
+        let cards = self.cards();
+        let mut slots = taken(&mut self.slots);
+        let old = slots.remove(at);
+        *self = match cards {
+            Some(mut cards) => {
+                cards.remove(at);
+                Bucket::arranged(cards, slots)
+            }
+            None => Bucket::of(seed, slots),
+        };
+        old
+    }
+}
+
+/// The slots, to be put elsewhere; what others hold of them is copied.
+fn taken<T: Clone + Default>(slots: &mut Arc<[Slot<T>]>) -> Vec<Slot<T>> {
+    let mut all = Vec::with_capacity(slots.len() + 1);
+    match Arc::get_mut(slots) {
+        Some(own) => all.extend(own.iter_mut().map(|slot| Slot {
+            hostname: std::mem::replace(&mut slot.hostname, Hostname::any()),
+            value: std::mem::take(&mut slot.value),
+        })),
+        None => all.extend(slots.iter().cloned()),
+    }
+    all
+}
+
 impl Cell {
-    fn new(place: u32, print: u32, name: &[u8]) -> Self {
-        let mut cell = Cell { place, print, length: name.len() as u8, front: [0; SHOWN] };
+    fn new(print: u32, name: &[u8]) -> Self {
+        let mut cell = Cell { place: 0, print, length: name.len() as u8, front: [0; SHOWN] };
         let shown = name.len().min(SHOWN);
         cell.front[..shown].copy_from_slice(&name[..shown]);
         cell

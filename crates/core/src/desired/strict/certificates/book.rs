@@ -25,7 +25,8 @@ pub(crate) struct Book {
     /// The names that there is room for, and those that there is none for, without those that a wildcard stands for.
     chosen: BTreeSet<Ranked>,
     dropped: BTreeSet<Ranked>,
-    /// The latter by name.
+    /// Both by name.
+    made: BTreeSet<Hostname>,
     left_out: BTreeSet<Hostname>,
     listeners: BTreeMap<ListenerKey, usize>,
     policies: BTreeMap<(i64, Key), (Arc<TlsPolicy>, usize)>,
@@ -40,11 +41,18 @@ pub(crate) type Wishes<'a> = (&'a Arc<Route>, Vec<Ask<'a>>);
 
 /// A name; those of one parent stand together, its wildcard first.
 #[derive(Clone, PartialEq, Eq)]
-struct Placed(Hostname);
+struct Placed {
+    name: Hostname,
+    /// Where its parent begins, where it has one.
+    parent: Option<u8>,
+}
 
 /// Who asks for a name; the oldest comes first.
 #[derive(Clone)]
-struct Claimant(Arc<Route>);
+struct Claimant {
+    created: i64,
+    route: Arc<Route>,
+}
 
 /// By age, then by name: the youngest have to go first where there is no room.
 type Ranked = (Claimant, Hostname);
@@ -90,8 +98,7 @@ impl Book {
         secret: &Key,
         wishes: impl Fn(&ObjectRef) -> Option<Wishes<'a>>,
     ) -> SecretDecision {
-        let mut names: Vec<&Hostname> = self.chosen.iter().map(|(_, name)| name).collect();
-        names.sort();
+        let names: Vec<&Hostname> = self.made.iter().collect();
         let mut diagnostics = Vec::new();
         if !self.left_out.is_empty() {
             let place = self.routes.keys().find_map(|route| Some(first_of(wishes(route)?.1.iter())?.place(secret)));
@@ -124,7 +131,7 @@ impl Book {
     }
 
     fn add(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
-        ask.wanted().for_each(|name| self.claim(limit, name, Claimant(route.clone())));
+        ask.wanted().for_each(|name| self.claim(limit, name, Claimant::of(route)));
         *self.listeners.entry(ask.outlet.seat.key.clone()).or_default() += 1;
         self.spoken += usize::from(ask.is_spoken_of());
         let Some(policy) = ask.policy() else { return };
@@ -139,7 +146,7 @@ impl Book {
     }
 
     fn take(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
-        ask.wanted().for_each(|name| self.release(limit, name, &Claimant(route.clone())));
+        ask.wanted().for_each(|name| self.release(limit, name, &Claimant::of(route)));
         discount(&mut self.listeners, &ask.outlet.seat.key, |count| count);
         self.spoken -= usize::from(ask.is_spoken_of());
         let Some(policy) = ask.policy() else { return };
@@ -156,8 +163,9 @@ impl Book {
 
     /// One claim more on a name.
     fn claim(&mut self, limit: usize, name: &Hostname, claimant: Claimant) {
-        let Some(known) = self.names.get_mut(&Placed(name.clone())) else {
-            self.names.insert(Placed(name.clone()), Claimants::One(claimant.clone(), 1));
+        let place = Placed::of(name);
+        let Some(known) = self.names.get_mut(&place) else {
+            self.names.insert(place, Claimants::One(claimant.clone(), 1));
             if let Some(base) = name.wildcard_base() {
                 self.cover(limit, name, base, true);
             }
@@ -171,7 +179,7 @@ impl Book {
 
     /// One claim less on a name.
     fn release(&mut self, limit: usize, name: &Hostname, claimant: &Claimant) {
-        let place = Placed(name.clone());
+        let place = Placed::of(name);
         let Some(known) = self.names.get_mut(&place) else { return };
         let before = known.first().clone();
         if known.take(claimant) {
@@ -187,10 +195,10 @@ impl Book {
 
     /// A wildcard is there now, or no longer: the names that it stands for need no room, or do.
     fn cover(&mut self, limit: usize, wildcard: &Hostname, base: &str, is_there: bool) {
-        let below = self.names.range(Placed(wildcard.clone())..).take_while(|(place, _)| place.parent() == Some(base));
+        let below = self.names.range(Placed::of(wildcard)..).take_while(|(place, _)| place.parent() == Some(base));
         let below: Vec<Ranked> = below
-            .filter(|(place, _)| place.0.is_precise())
-            .map(|(place, claimants)| (claimants.first().clone(), place.0.clone()))
+            .filter(|(place, _)| place.name.is_precise())
+            .map(|(place, claimants)| (claimants.first().clone(), place.name.clone()))
             .collect();
         if is_there {
             below.iter().for_each(|(claimant, name)| self.rank_out(limit, name, claimant));
@@ -217,10 +225,18 @@ impl Book {
         if self.is_covered(name) {
             return;
         }
-        self.chosen.insert((claimant, name.clone()));
+        let rank = (claimant, name.clone());
+        if self.chosen.len() >= limit && self.chosen.last().is_none_or(|last| *last < rank) {
+            self.left_out.insert(name.clone());
+            self.dropped.insert(rank);
+            return;
+        }
+        self.made.insert(name.clone());
+        self.chosen.insert(rank);
         if self.chosen.len() > limit
             && let Some(last) = self.chosen.pop_last()
         {
+            self.made.remove(&last.1);
             self.left_out.insert(last.1.clone());
             self.dropped.insert(last);
         }
@@ -228,14 +244,17 @@ impl Book {
 
     fn rank_out(&mut self, limit: usize, name: &Hostname, claimant: &Claimant) {
         let rank = (claimant.clone(), name.clone());
-        if self.dropped.remove(&rank) {
+        if self.chosen.remove(&rank) {
+            self.made.remove(name);
+            if limit > 0
+                && let Some(first) = self.dropped.pop_first()
+            {
+                self.left_out.remove(&first.1);
+                self.made.insert(first.1.clone());
+                self.chosen.insert(first);
+            }
+        } else if self.dropped.remove(&rank) {
             self.left_out.remove(name);
-        } else if self.chosen.remove(&rank)
-            && limit > 0
-            && let Some(first) = self.dropped.pop_first()
-        {
-            self.left_out.remove(&first.1);
-            self.chosen.insert(first);
         }
     }
 }
@@ -291,14 +310,20 @@ fn discount<K: Ord, V>(counts: &mut BTreeMap<K, V>, key: &K, count: impl Fn(&mut
 }
 
 impl Placed {
+    fn of(name: &Hostname) -> Self {
+        // A label has 63 letters at most.
+        let dot = name.as_str().bytes().position(|byte| byte == b'.');
+        Placed { name: name.clone(), parent: dot.and_then(|dot| u8::try_from(dot + 1).ok()) }
+    }
+
     fn parent(&self) -> Option<&str> {
-        self.0.as_str().split_once('.').map(|(_, parent)| parent)
+        self.parent.map(|start| &self.name.as_str()[usize::from(start)..])
     }
 }
 
 impl Ord for Placed {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.parent().cmp(&other.parent()).then_with(|| self.0.cmp(&other.0))
+        self.parent().cmp(&other.parent()).then_with(|| self.name.cmp(&other.name))
     }
 }
 
@@ -308,9 +333,16 @@ impl PartialOrd for Placed {
     }
 }
 
+impl Claimant {
+    fn of(route: &Arc<Route>) -> Self {
+        let (created, _) = route.meta.seniority();
+        Claimant { created, route: route.clone() }
+    }
+}
+
 impl Ord for Claimant {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.0.meta.seniority().cmp(&other.0.meta.seniority())
+        self.created.cmp(&other.created).then_with(|| self.route.meta.key.cmp(&other.route.meta.key))
     }
 }
 
