@@ -243,14 +243,17 @@ fn fill(plan: &mut Plan, question: Question<'_>, zones: &[zone::Zone<'_>], wishe
         book.kinds = Some(whole.kinds.clone());
     }
     let drafts = safety::judge(drafts, &table, &chosen, &mut book);
-    let built = drafts.iter().filter_map(|draft| {
-        let after = draft.after.iter().cloned().collect();
-        steps::build(draft, settings).map(|step| (step, after))
-    });
-    let (built, in_vain): (Vec<_>, Vec<_>) = built.partition(|(step, _)| !settings.was_in_vain(step));
+    let mut built = Vec::with_capacity(drafts.len());
+    // There may be very many, so each draft is let go when its step is there.
+    for draft in drafts {
+        match steps::build(&draft, settings) {
+            Some(step) if settings.was_in_vain(&step) => book.held.push(step.in_vain()),
+            Some(step) => built.push((step, draft.after.into_iter().collect())),
+            None => {}
+        }
+    }
     plan.steps = order::arrange(built, zones);
     plan.held = book.held;
-    plan.held.extend(in_vain.iter().map(|(step, _)| step.in_vain()));
     plan.ours = book.ours;
 }
 

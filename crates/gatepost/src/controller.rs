@@ -160,8 +160,7 @@ impl Controller {
             log.reported(&troubles);
         }
         let ending = PassEnd::of(&pass);
-        let plan = crate::web::Told::of(pass);
-        self.board.write().unwrap_or_else(std::sync::PoisonError::into_inner).plan = plan;
+        crate::web::tell(&self.board, pass).await;
         Ok(ending)
     }
 

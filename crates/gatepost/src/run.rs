@@ -171,7 +171,7 @@ impl Line {
                 Some(plan) => Decision::of(desired, plan),
                 None => {
                     let mut decision = self.compare(place, desired, following.give_away()).await;
-                    following.take_back(std::mem::take(&mut decision.observed), &self.settings(place));
+                    following.take_back(&mut decision, &self.settings(place));
                     decision
                 }
             },
@@ -180,7 +180,7 @@ impl Line {
                 drop(following.give_away());
                 let observed = observe::read(place.provider, given).await;
                 let mut decision = self.compare(place, desired, observed).await;
-                following.keep(std::mem::take(&mut decision.observed), &self.settings(place));
+                following.keep(&mut decision, &self.settings(place));
                 decision
             }
         }

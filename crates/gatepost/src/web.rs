@@ -12,7 +12,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{self, Semaphore};
 
 use crate::run::Pass;
 use crate::view::plan::PlanView;
@@ -24,17 +24,17 @@ pub struct Board {
     pub unready: Option<String>,
     /// What is to be known though names are answered.
     pub notes: Vec<String>,
-    /// The plan.
-    pub plan: Told,
+    /// The plan; who asks for it waits while another one is written out.
+    plan: Arc<sync::RwLock<Told>>,
     /// Metrics in OpenMetrics text.
     pub metrics: String,
 }
 
 /// A plan to be told as JSON.
-#[derive(Clone, Debug)]
-pub enum Told {
+#[derive(Debug)]
+enum Told {
     /// It is written out for who asks: nearly nobody does.
-    Pass(Arc<Pass>),
+    Pass(Box<Pass>),
     /// It was written out, because that takes less room.
     Text(Bytes),
 }
@@ -42,15 +42,29 @@ pub enum Told {
 /// A pass of more steps is not kept.
 const MOST_STEPS: usize = 1000;
 
+/// Tells what a pass came to. What was told before goes first, because there may be very much of it.
+pub async fn tell(board: &Shared, pass: Pass) {
+    let plan = board.read().unwrap_or_else(std::sync::PoisonError::into_inner).plan.clone();
+    let mut plan = plan.write().await;
+    *plan = Told::default();
+    *plan = Told::of(pass);
+}
+
+impl Default for Told {
+    /// Nothing is known yet.
+    fn default() -> Self {
+        Told::Text(Bytes::from_static(b"{}\n"))
+    }
+}
+
 impl Told {
-    /// What a pass came to.
-    pub fn of(mut pass: Pass) -> Told {
+    fn of(mut pass: Pass) -> Told {
         match (pass.plan.steps.len() > MOST_STEPS, pass.outcome.is_complete()) {
-            (false, _) => Told::Pass(Arc::new(pass)),
+            (false, _) => Told::Pass(Box::new(pass)),
             // Nothing is left to do, and the log has what was done.
             (true, true) => {
                 (pass.plan.steps, pass.outcome) = Default::default();
-                Told::Pass(Arc::new(pass))
+                Told::Pass(Box::new(pass))
             }
             (true, false) => Told::Text(json(&pass)),
         }
@@ -68,12 +82,7 @@ impl Default for Board {
     /// What is told before anything is known: nobody is ready who has not looked yet.
     fn default() -> Self {
         let unready = Some("the first pass has not ended yet".to_owned());
-        Board {
-            unready,
-            notes: Vec::new(),
-            plan: Told::Text(Bytes::from_static(b"{}\n")),
-            metrics: "# EOF\n".to_owned(),
-        }
+        Board { unready, notes: Vec::new(), plan: Arc::default(), metrics: "# EOF\n".to_owned() }
     }
 }
 
@@ -98,8 +107,8 @@ pub async fn serve(listener: TcpListener, board: Shared) {
         tokio::spawn(async move {
             let _place = place;
             let answer = service_fn(move |request: Request<Incoming>| {
-                let response = answer(&request, &board);
-                async move { Ok::<_, std::convert::Infallible>(response) }
+                let board = board.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+                async move { Ok::<_, std::convert::Infallible>(answer(&request, board).await) }
             });
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(SLOWEST).keep_alive(false);
@@ -109,20 +118,19 @@ pub async fn serve(listener: TcpListener, board: Shared) {
     }
 }
 
-fn answer(request: &Request<Incoming>, board: &Shared) -> Response<Full<Bytes>> {
+async fn answer(request: &Request<Incoming>, board: Board) -> Response<Full<Bytes>> {
     if !is_local(request.headers().get("host").and_then(|host| host.to_str().ok())) {
         return text(StatusCode::FORBIDDEN, "this Host is not served here\n".to_owned(), "text/plain");
     }
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
     }
-    let board = board.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
     let notes: String = board.notes.iter().map(|note| format!("{note}\n")).collect();
     match (request.uri().path(), board.unready) {
         ("/healthz", _) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
         ("/readyz", None) => text(StatusCode::OK, format!("ok\n{notes}"), "text/plain"),
         ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n{notes}"), "text/plain"),
-        ("/plan.json", _) => text(StatusCode::OK, board.plan.json(), "application/json"),
+        ("/plan.json", _) => text(StatusCode::OK, board.plan.read().await.json(), "application/json"),
         ("/metrics", _) => text(StatusCode::OK, board.metrics, "application/openmetrics-text; version=1.0.0"),
         _ => text(StatusCode::NOT_FOUND, "/healthz /readyz /plan.json /metrics\n".to_owned(), "text/plain"),
     }

@@ -141,12 +141,12 @@ struct Runner {
 impl Runner {
     async fn run(mut self, tell: watch::Sender<Standing>, mut stopped: oneshot::Receiver<()>) {
         loop {
-            let before = tell.borrow().clone();
-            let standing = self.look(&before).await;
+            let (before, asked) = (tell.borrow().clone(), Instant::now());
+            let standing = self.look(&before, asked).await;
             tell.send_replace(standing);
             tokio::select! {
                 _ = &mut stopped => break,
-                () = sleep(self.candidacy.every) => {}
+                () = sleep(self.pause(asked)) => {}
             }
         }
         let leads = tell.borrow().leads();
@@ -156,9 +156,14 @@ impl Runner {
         }
     }
 
+    /// How long to wait for the next look. A server that answers late is asked the sooner, so that the answer comes within the term.
+    fn pause(&self, asked: Instant) -> Duration {
+        let every = self.candidacy.every;
+        every.saturating_sub(asked.elapsed()).max(every / 4)
+    }
+
     /// Looks at the Lease, renews or takes it.
-    async fn look(&mut self, before: &Standing) -> Standing {
-        let asked = Instant::now();
+    async fn look(&mut self, before: &Standing, asked: Instant) -> Standing {
         match self.round(asked).await {
             Ok(standing) => standing,
             // Somebody else wrote in between; the next look tells who.

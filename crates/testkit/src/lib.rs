@@ -4,6 +4,7 @@
 //! here knows the rules of the Gateway API: the program is run as people run it, and only what it says is judged.
 
 pub mod case;
+pub mod clock;
 pub mod fault;
 pub mod handshake;
 pub mod page;

@@ -171,6 +171,14 @@ impl Server {
         dump(self.address, zone)
     }
 
+    /// The serial of a zone; each update makes it one more.
+    pub fn serial(&self, zone: &str) -> io::Result<u32> {
+        let (server, port) = (format!("@{}", self.address.ip()), self.address.port().to_string());
+        let text = output(Command::new("dig").args(["-p", &port, &server, "+tcp", "+short", "soa", zone]))?;
+        let serial = text.split_whitespace().nth(2).and_then(|word| word.parse().ok());
+        serial.ok_or_else(|| other(format!("the SOA of {zone} is {text}")))
+    }
+
     /// Changes the zone behind everybody's back, in the language of `nsupdate`.
     pub fn edit(&self, zone: &str, lines: &[&str]) -> io::Result<()> {
         let key = format!("{KEY_ALGORITHM}:{KEY_NAME}:{KEY_SECRET}");

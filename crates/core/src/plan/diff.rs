@@ -187,8 +187,9 @@ impl<'a, 't> Node<'a, 't> {
             let is_wanted = wanted.iter().any(|w| w.kind == kind && w.set_identifier == set.set_identifier);
             found.push(Found { set, kind, ownership: ownership::of(zone, set, table.settings, is_wanted) });
         }
-        let name = name.into();
-        Node { table, zone, name, wanted, all, found, upserts: Vec::new(), blocked: None }
+        // Nearly always it is one or none, and there may be very many names.
+        let (name, upserts) = (name.into(), Vec::with_capacity(wanted.len()));
+        Node { table, zone, name, wanted, all, found, upserts, blocked: None }
     }
 
     /// Counts what is ours.

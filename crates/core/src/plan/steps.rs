@@ -3,7 +3,7 @@
 //! Record and marker are always in the same step. A marker is taken away by the value that was read; other values at its
 //! place are written back as they were.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::diff::{Draft, Edit};
 use super::labels::Labels;
@@ -24,10 +24,10 @@ struct Place<'a> {
     new: Content,
 }
 
-/// The step of a draft; nothing where it changes nothing.
+/// The step of a draft; nothing where it changes nothing. There may be very many, so none has room to spare.
 pub(super) fn build(draft: &Draft<'_>, settings: &Settings) -> Option<Step> {
     let edits = || draft.upserts.iter().chain(&draft.removals);
-    let changes: Vec<SetChange> = edits().filter_map(|edit| change(draft, edit)).collect();
+    let changes = exactly(edits().filter_map(|edit| change(draft, edit)));
     let mut places = Places::new();
     let mut guards = guards(draft);
     if let Some(registry) = settings.txt() {
@@ -35,13 +35,12 @@ pub(super) fn build(draft: &Draft<'_>, settings: &Settings) -> Option<Step> {
             guards.extend(mark(draft, edit, registry, &mut places));
         }
     }
-    let markers: Vec<SetChange> = places.into_iter().filter_map(|(key, place)| place.change(key)).collect();
+    let markers = exactly(places.into_iter().filter_map(|(key, place)| place.change(key)));
+    guards.shrink_to_fit();
     let mut because: Vec<&str> = edits().map(|edit| edit.because.as_str()).collect();
     because.dedup();
     let routes = edits().filter_map(|edit| edit.wanted).flat_map(|wanted| wanted.routes.iter().cloned());
-    let mut routes: Vec<_> = routes.collect();
-    routes.sort();
-    routes.dedup();
+    let routes: BTreeSet<_> = routes.collect();
     (!changes.is_empty() || !markers.is_empty()).then(|| Step {
         zone: draft.zone.name.clone(),
         name: draft.name.clone(),
@@ -50,10 +49,17 @@ pub(super) fn build(draft: &Draft<'_>, settings: &Settings) -> Option<Step> {
         markers,
         guards,
         because: because.join("; "),
-        routes,
+        routes: routes.into_iter().collect(),
         group: 0,
         after: Vec::new(),
     })
+}
+
+/// All of it, in no more room than it takes.
+fn exactly<T>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut all: Vec<T> = items.collect();
+    all.shrink_to_fit();
+    all
 }
 
 fn verb(draft: &Draft<'_>) -> Verb {
@@ -159,7 +165,7 @@ fn write<'a>(
         Some(set) => Place::of(places, set),
         None => places.entry((name, edit.set_identifier.clone())).or_insert_with(|| Place {
             old: None,
-            new: Content { ttl: content.ttl, values: Vec::new(), properties: content.properties.clone() },
+            new: Content { ttl: content.ttl, values: Vec::with_capacity(1), properties: content.properties.clone() },
         }),
     };
     place.new.values.retain(|value| present.is_none_or(|present| value != present.value));

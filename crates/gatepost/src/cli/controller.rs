@@ -25,7 +25,7 @@ use super::flags::Publishing;
 use super::flags::issuer::{IssuerFlag, IssuerFlags};
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
-use super::session::{Flags, Session, block_on};
+use super::session::{Flags, Session};
 use super::{Cluster, Ending, Failure};
 use crate::apply::Mode;
 use crate::certificates::{self, now};
@@ -101,7 +101,9 @@ pub(super) struct Controller {
 impl Controller {
     pub(super) fn run(self, _out: &mut dyn Write) -> Result<Ending, Failure> {
         self.log()?;
-        block_on(self.follow())
+        // The Lease is renewed, health is told and watches are read beside a pass, which may think for long.
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(1).enable_all().build()?.block_on(self.follow())
     }
 
     async fn follow(self) -> Result<Ending, Failure> {

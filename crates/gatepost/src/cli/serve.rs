@@ -107,7 +107,7 @@ impl Serve {
         let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
         screen.greet(out, &session.line, &objects, &pass, server.as_deref())?;
         let mut wait = pause(&pass, is_embedded, self.interval);
-        post(&board, pass);
+        post(&board, pass).await;
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
         let mut stop = std::pin::pin!(stopped());
@@ -154,7 +154,7 @@ impl Serve {
             Ok(pass) => {
                 screen.tell(out, &pass, is_new)?;
                 let wait = pause(&pass, session.local.is_some(), self.interval);
-                post(board, pass);
+                post(board, pass).await;
                 Ok(Some(wait))
             }
             Err(Failure::Unheard) => Err(Failure::Unheard),
@@ -228,12 +228,13 @@ async fn due(session: &Session, comparing: Option<Duration>) {
 }
 
 /// Tells over HTTP what a pass came to.
-fn post(board: &web::Shared, pass: Pass) {
+async fn post(board: &web::Shared, pass: Pass) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
-    let (metrics, plan) = (metrics(&pass), web::Told::of(pass));
-    *board.write().unwrap_or_else(std::sync::PoisonError::into_inner) =
-        web::Board { unready, plan, metrics, ..web::Board::default() };
+    let metrics = metrics(&pass);
+    web::tell(board, pass).await;
+    let mut board = board.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+    (board.unready, board.metrics) = (unready, metrics);
 }
 
 /// How many names wait for a certificate.

@@ -15,7 +15,7 @@ use gatepost_core::plan::follow::{Follower, Part};
 use gatepost_core::plan::{Observed, Plan, RecordKey, Settings, Sight, ZoneChange, ZoneContent};
 use gatepost_dns::provider::{Provider, Since};
 
-use super::{Beside, Pass, observe};
+use super::{Beside, Decision, Pass, observe};
 
 /// More names or record sets than this are compared by comparing everything.
 const MOST: usize = 1000;
@@ -25,14 +25,15 @@ const MOST: usize = 1000;
 pub struct Following {
     /// After this long everything is read again.
     every: Duration,
+    /// The zones; where there are none, everything is read.
     zones: Option<Follower>,
-    /// When they were read whole.
+    /// When zones were read whole.
     read_at: Option<Instant>,
     /// Since when the provider does not say what changed, though it was asked.
     deaf_since: Option<Instant>,
     /// The names that may differ.
     open: BTreeSet<Str>,
-    /// Whether more than names is open.
+    /// Whether all that is kept is to be compared, not only names.
     is_whole: bool,
 }
 
@@ -122,17 +123,20 @@ impl Following {
     }
 
     /// Keeps what was given away, which was not read since.
-    pub(super) fn take_back(&mut self, observed: Observed, settings: &Settings) {
+    pub(super) fn take_back(&mut self, decision: &mut Decision, settings: &Settings) {
         let read_at = self.read_at;
-        self.keep(observed, settings);
-        self.read_at = read_at.filter(|_| self.zones.is_some());
+        self.keep(decision, settings);
+        self.read_at = read_at;
     }
 
-    /// Keeps what was read; nothing where some of it was not.
-    pub(super) fn keep(&mut self, observed: Observed, settings: &Settings) {
-        let is_read = observe::unread(&observed).is_empty();
-        self.zones = (is_read && !self.every.is_zero()).then(|| Follower::new(observed, settings));
-        self.read_at = self.zones.is_some().then(Instant::now);
+    /// Keeps what was read; nothing where some of it was not. Where very much is to be written it takes less room to read the
+    /// zone again than to be told of all that.
+    pub(super) fn keep(&mut self, decision: &mut Decision, settings: &Settings) {
+        let observed = std::mem::take(&mut decision.observed);
+        let is_much = decision.plan.steps.len() > MOST;
+        let is_of_use = decision.unread.is_empty() && !is_much && !self.every.is_zero();
+        self.zones = is_of_use.then(|| Follower::new(observed, settings));
+        self.read_at = Some(Instant::now());
     }
 
     /// Notes how a pass ended: what it left open is compared again.
@@ -143,10 +147,8 @@ impl Following {
         self.is_whole = !is_at_ease(&pass.plan) || !is_empty(beside);
         self.open.clear();
         self.note(open);
-        // After very much was written it takes less room to read the zone than to be told of all that.
-        let is_much = pass.plan.steps.len() > MOST;
-        if is_much || !pass.outcome.failed.is_empty() || !pass.unread.is_empty() {
-            self.read_at = None;
+        if !pass.outcome.failed.is_empty() || !pass.unread.is_empty() {
+            self.zones = None;
         }
     }
 }

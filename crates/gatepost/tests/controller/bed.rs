@@ -241,16 +241,7 @@ impl Controller {
 
     /// A controller that writes a zone on the name server at an address.
     pub(crate) fn at(kubeconfig: &Path, server: SocketAddr, zone: &str, words: &[&str]) -> Controller {
-        let (host, port) = (server.ip().to_string(), server.port().to_string());
-        let provider = [
-            ["--provider", "rfc2136"],
-            ["--rfc2136-host", &host],
-            ["--rfc2136-port", &port],
-            ["--rfc2136-zone", zone],
-            ["--rfc2136-tsig-keyname", KEY_NAME],
-            ["--rfc2136-tsig-secret", KEY_SECRET],
-        ];
-        Controller::start(kubeconfig, &[provider.as_flattened(), words].concat())
+        Controller::start(kubeconfig, &[&provider(server, zone).each_ref().map(|word| &**word), words].concat())
     }
 
     /// A controller that writes to BIND.
@@ -258,10 +249,26 @@ impl Controller {
         Controller::on_bind_as(&cluster.kubeconfig(ADMIN), zone, words)
     }
 
+    /// A controller that writes to BIND, with these variables in its environment.
+    pub(crate) fn on_bind_in(
+        variables: &[(&str, String)],
+        cluster: &Cluster,
+        zone: &Server,
+        words: &[&str],
+    ) -> Controller {
+        let provider = provider(zone.address, ZONE);
+        let words = [&provider.each_ref().map(|word| &**word), words].concat();
+        Controller::start_in(variables, &cluster.kubeconfig(ADMIN), &words)
+    }
+
     pub(crate) fn start(kubeconfig: &Path, words: &[&str]) -> Controller {
+        Controller::start_in(&[], kubeconfig, words)
+    }
+
+    fn start_in(variables: &[(&str, String)], kubeconfig: &Path, words: &[&str]) -> Controller {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gatepost"));
         command.args(["controller", "--http-addr", "127.0.0.1:0", "--dns-addr", "127.0.0.1:0", "--kubeconfig"]);
-        command.arg(kubeconfig).args(words).env_clear();
+        command.arg(kubeconfig).args(words).env_clear().envs(variables.iter().cloned());
         if !words.contains(&"--interval") {
             command.args(["--interval", "5s"]);
         }
@@ -349,6 +356,18 @@ impl Controller {
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|value| value.trim().parse().ok()).unwrap_or(-1.0)
     }
+}
+
+/// The words for a zone on a name server.
+fn provider(server: SocketAddr, zone: &str) -> [String; 6] {
+    [
+        "--provider=rfc2136".to_owned(),
+        format!("--rfc2136-host={}", server.ip()),
+        format!("--rfc2136-port={}", server.port()),
+        format!("--rfc2136-zone={zone}"),
+        format!("--rfc2136-tsig-keyname={KEY_NAME}"),
+        format!("--rfc2136-tsig-secret={KEY_SECRET}"),
+    ]
 }
 
 impl Drop for Controller {

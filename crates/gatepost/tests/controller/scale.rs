@@ -14,7 +14,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     vec![
         trial("scenario 9: a namespace that goes takes its records and no others", namespace_deleted),
         trial("scenario 51: 5,000 routes with 16 hostnames each, and one of 1.4 MiB, fit into 512 MiB", many_and_large),
-        trial("scenario 51: the same take less than 600 MiB when all their names are written", many_written),
+        trial("scenario 51: the same fit into 512 MiB when all their names are written", many_written),
     ]
 }
 
@@ -85,14 +85,19 @@ fn many_written() -> Result<(), Failed> {
     }
     let count = |end: &str| addresses(&zone).iter().filter(|line| line.ends_with(end)).count();
     assert_eq!((written(), count(" 192.0.2.1")), (80_001, 80_001), "{}", controller.get("/readyz"));
+    // However long it thinks, it keeps its Lease meanwhile.
+    assert!(controller.number("gatepost_step_failures_total").abs() < 0.5);
     store_routes(&cluster, [stored_route("shop", "m0000", &["changed.example.org".to_owned()])])?;
     // Of the sixteen names of the route none is left, and there is another one.
     until("a change is followed", || count(" 192.0.2.1") == 79_986, || controller.log());
     controller.is_ready();
-    let peak = controller.peak_memory();
-    // Mostly it is 475 MiB; with passes that follow one another closely it was 545, more than the 512 of who only looks.
-    assert!(peak < 600 * 1024, "it had {peak} KiB");
+    fits(&controller);
     Ok(())
+}
+
+fn fits(controller: &Controller) {
+    let peak = controller.peak_memory();
+    assert!(peak < 512 * 1024, "it had {peak} KiB");
 }
 
 fn many_and_large() -> Result<(), Failed> {
@@ -105,8 +110,7 @@ fn many_and_large() -> Result<(), Failed> {
     for name in ["m0000-00.example.org", "m4999-15.example.org", "large.example.org"] {
         assert!(plan.contains(name), "{name} is in the plan");
     }
-    let peak = controller.peak_memory();
-    assert!(peak < 512 * 1024, "it had {peak} KiB");
+    fits(&controller);
     Ok(())
 }
 

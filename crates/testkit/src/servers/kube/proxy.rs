@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -32,6 +32,8 @@ pub enum Fault {
     Say(String),
     /// It goes through after a while.
     Late(Duration),
+    /// It goes through after a while, and the answer comes at so many bytes a second; all answers share those.
+    Slow(Duration, u32),
     /// Nothing comes, and the connection stays.
     Hang,
 }
@@ -42,6 +44,8 @@ pub type Judge = Box<dyn FnMut(&str) -> Fault + Send>;
 /// A proxy that runs. It ends when it is dropped.
 pub struct Proxy {
     address: SocketAddr,
+    /// Where `kubectl proxy` answers.
+    upstream: SocketAddr,
     kubeconfig: PathBuf,
     judge: Arc<Mutex<Judge>>,
     asked: Arc<Mutex<Vec<String>>>,
@@ -71,9 +75,10 @@ impl Proxy {
         std::fs::write(&kubeconfig, config.to_string())?;
         let judge: Arc<Mutex<Judge>> = Arc::new(Mutex::new(Box::new(|_: &str| Fault::Pass)));
         let (asked, ended) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-        let shared = (judge.clone(), asked.clone(), ended.clone());
-        thread::spawn(move || accept(&listener, upstream, &shared.0, &shared.1, &shared.2));
-        Ok(Proxy { address, kubeconfig, judge, asked, ended, kubectl })
+        let line = Line { upstream, judge: judge.clone(), asked: asked.clone(), free: Mutex::new(Instant::now()) };
+        let is_over = ended.clone();
+        thread::spawn(move || accept(&listener, &Arc::new(line), &is_over));
+        Ok(Proxy { address, upstream, kubeconfig, judge, asked, ended, kubectl })
     }
 
     /// A kubeconfig that leads through it.
@@ -84,6 +89,18 @@ impl Proxy {
     /// From now on this decides.
     pub fn judge(&self, judge: impl FnMut(&str) -> Fault + Send + 'static) {
         *self.judge.lock().unwrap_or_else(PoisonError::into_inner) = Box::new(judge);
+    }
+
+    /// Changes fields of an object, as a client does who is faster than a start of `kubectl`. Nothing stands in its way.
+    pub fn patch(&self, path: &str, body: &Value) -> io::Result<()> {
+        let mut server = TcpStream::connect(self.upstream)?;
+        let (kind, body) = ("application/merge-patch+json", body.to_string());
+        let length = body.len();
+        write!(server, "PATCH {path} HTTP/1.0\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}")?;
+        let mut answer = String::new();
+        server.read_to_string(&mut answer)?;
+        let is_done = answer.split(' ').nth(1) == Some("200");
+        is_done.then_some(()).ok_or_else(|| other(format!("PATCH {path}: {answer}")))
     }
 
     /// The paths that were asked for so far.
@@ -102,35 +119,33 @@ impl Drop for Proxy {
     }
 }
 
-fn accept(
-    listener: &TcpListener,
+/// The way that requests take.
+struct Line {
     upstream: SocketAddr,
-    judge: &Arc<Mutex<Judge>>,
-    asked: &Arc<Mutex<Vec<String>>>,
-    ended: &Arc<AtomicBool>,
-) {
+    judge: Arc<Mutex<Judge>>,
+    asked: Arc<Mutex<Vec<String>>>,
+    /// When the next byte may come over it, where it is slow.
+    free: Mutex<Instant>,
+}
+
+fn accept(listener: &TcpListener, line: &Arc<Line>, ended: &AtomicBool) {
     for client in listener.incoming().flatten() {
         if ended.load(Ordering::Relaxed) {
             return;
         }
-        let (judge, asked) = (judge.clone(), asked.clone());
+        let line = line.clone();
         thread::spawn(move || {
             // A connection that breaks is what tests of faults are about.
-            let _ = serve(client, upstream, &judge, &asked);
+            let _ = serve(client, &line);
         });
     }
 }
 
-fn serve(
-    mut client: TcpStream,
-    upstream: SocketAddr,
-    judge: &Mutex<Judge>,
-    asked: &Mutex<Vec<String>>,
-) -> io::Result<()> {
+fn serve(mut client: TcpStream, line: &Line) -> io::Result<()> {
     let (head, body) = request(&mut client)?;
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
-    let fault = judge.lock().unwrap_or_else(PoisonError::into_inner)(&path);
+    line.asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+    let fault = line.judge.lock().unwrap_or_else(PoisonError::into_inner)(&path);
     let ok = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n";
     match fault {
         Fault::Hang => {
@@ -143,10 +158,10 @@ fn serve(
             return write!(client, "HTTP/1.0 {code} Refused\r\n{pause}Content-Type: application/json\r\n\r\n{body}");
         }
         Fault::Say(text) => return write!(client, "{ok}{text}"),
-        Fault::Late(time) => thread::sleep(time),
+        Fault::Late(time) | Fault::Slow(time, _) => thread::sleep(time),
         Fault::Pass | Fault::Empty | Fault::Cut(_) => {}
     }
-    let mut server = TcpStream::connect(upstream)?;
+    let mut server = TcpStream::connect(line.upstream)?;
     server.write_all(forwarded(&head).as_bytes())?;
     server.write_all(&body)?;
     match fault {
@@ -159,7 +174,31 @@ fn serve(
             write!(client, "{ok}{list}")
         }
         Fault::Cut(bytes) => io::copy(&mut server.take(bytes as u64), &mut client).map(drop),
+        Fault::Slow(_, speed) => line.trickle(&mut server, &mut client, speed),
         _ => io::copy(&mut server, &mut client).map(drop),
+    }
+}
+
+impl Line {
+    /// Copies piece by piece, each when the line has had the time for it.
+    fn trickle(&self, from: &mut TcpStream, to: &mut TcpStream, speed: u32) -> io::Result<()> {
+        let mut piece = [0; 1000];
+        loop {
+            let length = from.read(&mut piece)?;
+            if length == 0 {
+                return Ok(());
+            }
+            thread::sleep(self.takes(length, speed));
+            to.write_all(&piece[..length])?;
+        }
+    }
+
+    /// How long it is until so many bytes are over, behind all that came before.
+    fn takes(&self, length: usize, speed: u32) -> Duration {
+        let now = Instant::now();
+        let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        *free = now.max(*free) + Duration::from_secs_f64(length as f64 / f64::from(speed));
+        free.duration_since(now)
     }
 }
 
