@@ -3,8 +3,8 @@
 //! [`outlets`] has the listener's side of every question; [`claims`] walks a route through the gates of status, policy and
 //! address; [`records`] gives a name to the claims that can share it; [`certificates`] unites names per Secret; [`why`]
 //! says of every other hostname what stood in its way. Each of them decides about one thing, from values that are given;
-//! this module asks them about everything, the engine only about what has changed. Only intersected hostnames, and
-//! annotated ones inside a listener's, are ever published.
+//! [`scratch`] asks them about everything, the engine only about what has changed. Most routes have nothing to tell, and
+//! [`lanes`] knows what they meet. Only intersected hostnames, and annotated ones inside a listener's, are ever published.
 
 use std::collections::{BTreeMap, BTreeSet};
 
