@@ -157,23 +157,26 @@ impl<'a> Lanes<'a> {
             let Some(name) = written.name.as_ref().ok().filter(is_plain) else { return false };
             let slot = lane.domain(name).map(|domain| (&mut self.domains[spread(domain)], domain));
             let known = slot.as_ref().and_then(|(slot, domain)| slot.filter(|known| known.name == *domain));
-            let is_known = |known: &Domain<'_>| {
-                known.lane == lane.number && known.namespace.is_none_or(|number| number == self.world.namespaces)
+            let known = known.filter(|known| known.is_for(lane.number, self.world.namespaces));
+            let serving = match known {
+                Some(known) => Some(known.serving),
+                None => self.world.serve(lane, route, name, &mut self.servings),
             };
-            let serving = match known.filter(is_known) {
-                Some(known) => known.serving,
-                None => {
-                    let Some(serving) = self.world.serve(lane, route, name, &mut self.servings) else { return false };
-                    if let Some((slot, name)) = slot {
-                        let namespace = Some(self.world.namespaces).filter(|_| !self.world.is_for_all);
-                        *slot = Some(Domain { name, lane: lane.number, namespace, serving });
-                    }
-                    serving
-                }
-            };
+            let Some(serving) = serving else { return false };
+            if let Some((slot, name)) = slot.filter(|_| known.is_none()) {
+                let namespace = Some(self.world.namespaces).filter(|_| !self.world.is_for_all);
+                *slot = Some(Domain { name, lane: lane.number, namespace, serving });
+            }
             tell(name, serving);
         }
         true
+    }
+}
+
+impl Domain<'_> {
+    /// Whether it is good for the routes of a lane and a namespace.
+    fn is_for(&self, lane: u32, namespace: u32) -> bool {
+        self.lane == lane && self.namespace.is_none_or(|number| number == namespace)
     }
 }
 

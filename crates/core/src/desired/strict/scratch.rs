@@ -1,30 +1,30 @@
 //! Everything at once, from nothing.
 //!
-//! Routes are taken one after the other, as they lie in memory. The records of a plain route, which are most, are made
-//! right there and only put into order afterwards; routes that have more to tell, and those that share a name, are walked
-//! and decided about as the engine does it.
+//! Routes are taken one after the other, as they lie in memory. What the records of a plain route need of it is taken right
+//! there, and only put into order afterwards; routes that have more to tell are walked and decided about as the engine does
+//! it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::certificates::{self, Ask};
 use super::claims;
 use super::lanes::Lanes;
-use super::outlets::Outlet;
 use super::records;
 use super::servings::Servings;
-use super::{
-    Assembly, Base, Bid, Context, Contribution, Decision, Ledger, Outlets, SecretDecision, Selected, names_of,
-};
+use super::{Assembly, Base, Bid, Context, Contribution, Decision, Ledger, Outlets, Selected, names_of};
 use crate::desired::wildcards::{self, Tree};
 use crate::desired::{Desired, Record, Settings};
-use crate::few::Few;
-use crate::model::{Key, ObjectRef, Route, Str};
+use crate::model::{ObjectRef, Route, Str};
 use crate::names::Hostname;
 use crate::policy::Policies;
 use crate::snapshot::Snapshot;
 use crate::topology::Topology;
 use crate::topology::bindings::{self, bind_parents};
+
+mod secrets;
+
+pub(super) use secrets::Secrets;
+use secrets::{Routes, add_behind};
 
 /// Everything that ought to exist. `others` are names that exist for other reasons.
 pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, others: &[Str]) -> Desired {
@@ -32,7 +32,7 @@ pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, ot
     let base = Base { snapshot, topology, settings };
     let outlets = Outlets::of(Context { base, policies: &policies });
     let mut walk = Walk { base, outlets: &outlets, bound: Default::default(), memo: Default::default() };
-    let (crowd, Goods { made, behind }) = Crowd::of(&mut walk);
+    let (crowd, Goods { parts, behind }) = Crowd::of(&mut walk);
     let settled = crowd.settle(&mut walk);
     let covered = settled.covered(others);
     let secrets = crowd.secrets(settings, &settled, behind);
@@ -50,7 +50,7 @@ pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, ot
         assembly.selected(&Selected::set(set, settings));
     }
     crowd.walked.iter().for_each(|(_, contribution)| assembly.route(contribution));
-    settled.assemble(&crowd.lines, made, &covered, &mut assembly);
+    settled.assemble(&crowd, parts, &covered, &mut assembly);
     secrets.into_iter().for_each(|secret| assembly.secret(secret));
     assembly.finish()
 }
@@ -81,15 +81,18 @@ struct Crowd<'a> {
     walked: Vec<(u32, Contribution)>,
 }
 
-/// The routes behind a Secret, in order.
-type Routes = Vec<(ObjectRef, ())>;
-
 /// What is made on the way.
 struct Goods {
-    /// The records that plain routes get if nobody else wants their names.
-    made: Vec<Option<Record>>,
+    /// What each line gives its records; taken while its route is near.
+    parts: Vec<Option<Parts>>,
     /// By number of the Secret.
     behind: Vec<Routes>,
+}
+
+/// What the records of a name do not share with others.
+struct Parts {
+    name: Str,
+    route: ObjectRef,
 }
 
 /// A name of a plain route.
@@ -100,8 +103,6 @@ struct Line<'a> {
     /// Where the route stands among all.
     place: u32,
     serving: u32,
-    /// Where its records begin.
-    record: u32,
 }
 
 /// A route wants a name, for itself or as a wildcard that is to stand for others.
@@ -146,16 +147,15 @@ impl<'a> Gathered<'a> {
     fn passes(&mut self, lanes: &mut Lanes<'a>, place: u32, route: &'a Arc<Route>, goods: &mut Goods) -> bool {
         let first = self.lines.len();
         let created = route.meta.created.unwrap_or(i64::MAX);
-        let is_plain = lanes
-            .pass(route, |name, serving| self.lines.push(Line { name, route, created, place, serving, record: 0 }));
+        let is_plain =
+            lanes.pass(route, |name, serving| self.lines.push(Line { name, route, created, place, serving }));
         if !is_plain {
             self.lines.truncate(first);
             return false;
         }
-        for line in &mut self.lines[first..] {
+        for line in &self.lines[first..] {
             let serving = lanes.servings().at(line.serving);
-            line.record = goods.made.len() as u32;
-            goods.made.extend(serving.records(line.name, route).map(Some));
+            goods.parts.push(Some(Parts { name: line.name.text().clone(), route: route.object() }));
             serving.secrets.iter().for_each(|(secret, _)| add_behind(&mut goods.behind[*secret as usize], route));
         }
         true
@@ -178,7 +178,7 @@ impl<'a> Crowd<'a> {
         // As many as there are if every Secret has as many.
         let many = routes.len() / secrets.keys.len().max(1) + 4;
         let behind = secrets.keys.iter().map(|_| Vec::with_capacity(many)).collect();
-        let mut goods = Goods { made: Vec::with_capacity(routes.len()), behind };
+        let mut goods = Goods { parts: Vec::with_capacity(routes.len()), behind };
         let (mut lanes, mut gathered) = (Lanes::new(walk.base, walk.outlets, secrets), Gathered::default());
         gathered.lines.reserve(routes.len());
         let (mut routes, mut near) = (routes.values().enumerate(), Vec::with_capacity(NEAR));
@@ -198,6 +198,7 @@ impl<'a> Crowd<'a> {
         let Gathered { lines, walked } = gathered;
         (Crowd { lines, walked, servings: lanes.into_servings() }, goods)
     }
+
     /// Everything that routes want, by name and then by route.
     fn order(&self, wanted: &[Wanted<'_>]) -> Vec<Want> {
         let lines = self.lines.iter().map(|line| line.name).chain(wanted.iter().map(|wanted| wanted.name));
@@ -272,81 +273,6 @@ impl<'a> Crowd<'a> {
         }
         records::decide_next(name, &mut bids, memo)
     }
-
-    /// Decides about every Secret, in order. `behind` are the routes of each.
-    fn secrets(&self, settings: &Settings, settled: &Settled<'_>, behind: Vec<Routes>) -> Vec<SecretDecision> {
-        let secrets = self.servings.secrets();
-        let mut drawers = self.drawers(settled, &behind);
-        let mut mixed: BTreeSet<u32> = BTreeSet::new();
-        for (place, contribution) in self.walked.iter().filter(|(_, one)| one.has_wishes()) {
-            for ask in contribution.wished(*place) {
-                secrets.of(ask.outlet).iter().for_each(|secret| drawers[*secret as usize].push(ask));
-                mixed.extend(secrets.of(ask.outlet));
-            }
-        }
-        for secret in mixed {
-            drawers[secret as usize].sort_by(|a, b| a.name.cmp(b.name));
-        }
-        let limit = settings.certificate_names;
-        let asked = secrets.keys.iter().zip(drawers).zip(behind).filter(|((_, asks), _)| !asks.is_empty());
-        asked.map(|((secret, asks), routes)| certificates::decide(limit, secret, &asks, routes)).collect()
-    }
-
-    /// What is wanted in each Secret by claims on names; those come in order, and so stay in order here.
-    fn drawers<'c>(&'c self, settled: &Settled<'c>, behind: &[Routes]) -> Vec<Vec<Ask<'c>>> {
-        let mut drawers: Vec<Vec<Ask<'c>>> = behind.iter().map(|routes| Vec::with_capacity(routes.len())).collect();
-        let (mut wants, secrets) = (settled.order.iter(), self.servings.secrets());
-        for (rank, outcome) in settled.outcomes.iter().enumerate() {
-            for want in wants.by_ref().take(outcome.wants as usize) {
-                match self.lines.get(want.line as usize) {
-                    Some(line) => {
-                        for (secret, outlet) in &self.servings.at(line.serving).secrets {
-                            let Line { name, route, created, place, .. } = *line;
-                            let (rank, is_added, is_wildcard) = (rank as u32, false, false);
-                            drawers[*secret as usize].push(Ask {
-                                place,
-                                is_added,
-                                is_wildcard,
-                                rank,
-                                created,
-                                route,
-                                outlet,
-                                name,
-                            });
-                        }
-                    }
-                    None => {
-                        let wanted = &settled.wanted[want.line as usize - self.lines.len()];
-                        for ask in wanted.asks() {
-                            let ask = Ask { rank: rank as u32, ..ask };
-                            secrets.of(ask.outlet).iter().for_each(|secret| drawers[*secret as usize].push(ask));
-                        }
-                    }
-                }
-            }
-        }
-        drawers
-    }
-}
-
-impl<'c> Wanted<'c> {
-    /// The name in certificates, where it is not wanted only to stand for others.
-    fn asks(&self) -> impl Iterator<Item = Ask<'c>> + use<'c> {
-        let Wanted { name, contribution, place } = *self;
-        let own = contribution.names.iter().find(|known| std::ptr::eq(&known.name, name));
-        own.into_iter().flat_map(move |own| contribution.certified(own, place))
-    }
-}
-
-fn add_behind(behind: &mut Routes, route: &Route) {
-    let is_known = |(last, ()): &(ObjectRef, ())| {
-        Arc::ptr_eq(&last.key.name, &route.meta.key.name)
-            && last.kind == route.kind.kind()
-            && last.key.namespace == route.meta.key.namespace
-    };
-    if !behind.last().is_some_and(is_known) {
-        behind.push((route.object(), ()));
-    }
 }
 
 /// What became of all names.
@@ -415,16 +341,15 @@ impl<'c> Settled<'c> {
     }
 
     /// Puts all records together.
-    fn assemble(self, lines: &[Line<'_>], made: Vec<Option<Record>>, covered: &BTreeSet<Str>, into: &mut Assembly) {
+    fn assemble(self, crowd: &Crowd<'_>, mut parts: Vec<Option<Parts>>, covered: &BTreeSet<Str>, into: &mut Assembly) {
         let Settled { outcomes, decided, order, .. } = self;
         into.desired.records.reserve(outcomes.len());
-        let mut shelf = Shelf { lines, made };
         let (mut decided, mut order) = (decided.into_iter(), &order[..]);
         for Outcome { name, from, wants } in outcomes {
             let (wants, others) = order.split_at(wants as usize);
             order = others;
             match from {
-                Source::Lines => shelf.take(wants, &mut into.desired.records),
+                Source::Lines => crowd.publish(wants, &mut parts, &mut into.desired.records),
                 Source::Decision => {
                     // One for each, in the same order.
                     let (_, decision) = decided.next().expect("the decision about a name");
@@ -435,27 +360,14 @@ impl<'c> Settled<'c> {
     }
 }
 
-/// The records that were made for plain routes.
-struct Shelf<'s, 'a> {
-    lines: &'s [Line<'a>],
-    made: Vec<Option<Record>>,
-}
-
-impl Shelf<'_, '_> {
-    /// Takes the records of a name; where several routes want it, those of the first are for all.
-    fn take(&mut self, wants: &[Want], into: &mut Vec<Record>) {
-        let first = into.len();
-        into.extend(self.of(wants[0]).iter_mut().filter_map(Option::take));
-        if wants.len() > 1 {
-            let routes = wants.iter().map(|want| self.lines[want.line as usize].route.object()).collect::<Few<_>>();
-            into[first..].iter_mut().for_each(|record| record.routes = routes.clone());
-        }
-    }
-
-    fn of(&mut self, want: Want) -> &mut [Option<Record>] {
-        let line = want.line as usize;
-        let to = self.lines.get(line + 1).map_or(self.made.len(), |next| next.record as usize);
-        &mut self.made[self.lines[line].record as usize..to]
+impl Crowd<'_> {
+    /// The records of a name that plain routes want at the same listeners.
+    fn publish(&self, wants: &[Want], parts: &mut [Option<Parts>], into: &mut Vec<Record>) {
+        let mut taken = wants.iter().filter_map(|want| parts[want.line as usize].take());
+        let Some(Parts { name, route }) = taken.next() else { return };
+        let routes = std::iter::once(route).chain(taken.map(|other| other.route)).collect();
+        let serving = self.lines[wants[0].line as usize].serving;
+        self.servings.at(serving).publish(name, routes, into);
     }
 }
 
@@ -466,33 +378,4 @@ fn front(name: &Hostname) -> u128 {
     let shown = bytes.len().min(16);
     front[..shown].copy_from_slice(&bytes[..shown]);
     u128::from_be_bytes(front)
-}
-
-/// The Secrets that listeners name, by number.
-pub(super) struct Secrets<'a> {
-    /// Sorted.
-    keys: Vec<&'a Key>,
-    /// The numbers of each listener's, by hall and slot.
-    numbers: Vec<Vec<Few<u32>>>,
-}
-
-impl<'a> Secrets<'a> {
-    fn of_all(outlets: &'a Outlets) -> Self {
-        let keys: BTreeSet<&Key> = outlets.all().flat_map(|outlet| outlet.secrets()).collect();
-        let keys: Vec<&Key> = keys.into_iter().collect();
-        let mut numbers: Vec<Vec<Few<u32>>> = Vec::new();
-        for outlet in outlets.all() {
-            let (hall, slot) = (outlet.id.hall as usize, outlet.id.slot as usize);
-            numbers.resize_with(numbers.len().max(hall + 1), Vec::new);
-            let slots = &mut numbers[hall];
-            slots.resize_with(slots.len().max(slot + 1), Few::default);
-            slots[slot] = outlet.secrets().filter_map(|key| Some(keys.binary_search(&key).ok()? as u32)).collect();
-        }
-        Secrets { keys, numbers }
-    }
-
-    /// Those of a listener.
-    pub(super) fn of(&self, outlet: &Outlet) -> &[u32] {
-        &self.numbers[outlet.id.hall as usize][outlet.id.slot as usize]
-    }
 }

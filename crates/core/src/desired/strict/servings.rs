@@ -10,8 +10,7 @@ use super::outlets::Outlet;
 use super::scratch::Secrets;
 use crate::desired::{NameSource, Record, RecordType};
 use crate::few::Few;
-use crate::model::{List, Route, Str};
-use crate::names::Hostname;
+use crate::model::{List, ObjectRef, Str};
 use crate::topology::{ListenerId, ListenerKey};
 
 /// Sets of listeners, by number.
@@ -112,19 +111,25 @@ impl<'a> Serving<'a> {
         })
     }
 
-    /// The records of a name that one route wants here, in order.
-    pub(super) fn records(&self, name: &Hostname, route: &Route) -> impl Iterator<Item = Record> {
-        self.answers.iter().map(move |(kind, targets)| Record {
-            name: name.text().clone(),
+    /// Adds the records of a name that these routes want here, in order.
+    pub(super) fn publish(&self, name: Str, routes: Few<ObjectRef>, into: &mut Vec<Record>) {
+        let Some((last, others)) = self.answers.split_last() else { return };
+        into.extend(others.iter().map(|answer| self.record(answer, name.clone(), routes.clone())));
+        into.push(self.record(last, name, routes));
+    }
+
+    fn record(&self, (kind, targets): &(RecordType, List<Str>), name: Str, routes: Few<ObjectRef>) -> Record {
+        Record {
+            name,
             kind: *kind,
             targets: targets.clone(),
             ttl: None,
             set_identifier: None,
             provider_specific: Vec::new(),
-            routes: Few::One(route.object()),
+            routes,
             listeners: self.listeners.clone(),
             source: NameSource::Intersected,
-        })
+        }
     }
 }
 
