@@ -194,8 +194,8 @@ fn suffixes(name: &str) -> impl Iterator<Item = Suffix> {
 /// an owner has few listeners, so that it is no use to make them collide.
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The hash with one more label.
-fn stirred(hash: u64, label: &[u8]) -> u64 {
+/// The hash with one more label, or any other short text.
+pub(crate) fn stirred(hash: u64, label: &[u8]) -> u64 {
     let (words, rest) = label.as_chunks::<8>();
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));

@@ -53,27 +53,18 @@ impl Doors {
         suffixes: &mut Suffixes,
         found: &mut Vec<u32>,
     ) {
-        found.clear();
-        let Some(index) = &self.index else { return found.extend(0..self.ids.len() as u32) };
-        if let Some(section) = section {
-            return found.extend(index.sections.get(section).into_iter().flatten());
-        }
-        if !route.kind.has_hostnames() || route.hostnames.is_empty() {
+        if section.is_none() && (!route.kind.has_hostnames() || route.hostnames.is_empty()) {
+            found.clear();
             return found.extend(0..self.ids.len() as u32);
         }
-        for name in route.hostnames.iter().filter_map(|written| written.name.as_ref().ok()) {
-            index.hosts.overlapping_known(suffixes.of(name.text()), |door| found.push(door));
-        }
-        if found.len() > 1 {
-            found.sort_unstable();
-            found.dedup();
-        }
+        let names = route.hostnames.iter().filter_map(|written| written.name.as_ref().ok());
+        self.promising_for(names, section, suffixes, found);
     }
 
-    /// The same for one hostname.
-    pub(crate) fn promising_for(
+    /// The same for some hostnames.
+    pub(crate) fn promising_for<'n>(
         &self,
-        name: &Hostname,
+        names: impl IntoIterator<Item = &'n Hostname>,
         section: Option<&Str>,
         suffixes: &mut Suffixes,
         found: &mut Vec<u32>,
@@ -83,9 +74,12 @@ impl Doors {
         if let Some(section) = section {
             return found.extend(index.sections.get(section).into_iter().flatten());
         }
-        index.hosts.overlapping_known(suffixes.of(name.text()), |door| found.push(door));
+        for name in names {
+            index.hosts.overlapping_known(suffixes.of(name.text()), |door| found.push(door));
+        }
         if found.len() > 1 {
             found.sort_unstable();
+            found.dedup();
         }
     }
 

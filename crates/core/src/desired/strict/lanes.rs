@@ -15,7 +15,7 @@ use super::servings::Servings;
 use super::verdicts::{self, Spoken};
 use crate::desired::annotations::Annotations;
 use crate::model::{Admission, ParentRef, Route, Str};
-use crate::names::{Hostname, Suffixes};
+use crate::names::{Hostname, Suffixes, stirred};
 use crate::recent::Recent;
 use crate::topology::bindings::{doors_of, is_meant};
 use crate::topology::{Doors, ListenerId, ListenerState, sets};
@@ -182,11 +182,7 @@ impl Domain<'_> {
 
 /// Where a domain is kept.
 fn spread(domain: &str) -> usize {
-    let (words, rest) = domain.as_bytes().as_chunks::<8>();
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    let hash = words.iter().fold(0, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    let last = rest.iter().fold(0, |last, byte| last << 8 | u64::from(*byte));
-    (mix(hash, last) >> 20) as usize & (DOMAINS - 1)
+    (stirred(0, domain.as_bytes()) >> 20) as usize & (DOMAINS - 1)
 }
 
 /// Where the lane of a route is kept.
@@ -290,7 +286,7 @@ impl<'a> Surroundings<'a> {
         for way in lane.ways.as_mut()? {
             let asked = &route.parents[way.parent];
             let mut promising = std::mem::take(&mut self.promising);
-            way.doors.promising_for(name, asked.section.as_ref(), &mut self.suffixes, &mut promising);
+            way.doors.promising_for([name], asked.section.as_ref(), &mut self.suffixes, &mut promising);
             let is_told = promising.iter().all(|door| self.enter_gate(way, *door, route, name));
             self.promising = promising;
             if !is_told {
