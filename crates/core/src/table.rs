@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// The most entries of a node; one with more is split in two.
 const MOST: usize = 32;
 
+/// For how many entries more a node is given room.
+const SPARE: usize = 4;
+
 /// A node with fewer entries is joined with its neighbour where both fit into one.
 const LEAST: usize = 8;
 
@@ -164,6 +167,36 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         old
     }
 
+    /// The value of a key, to be changed; what others hold stays as it is. Nothing is copied where there is none.
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        if !self.contains_key(key) {
+            return None;
+        }
+        let mut node = self.root.as_mut()?;
+        loop {
+            match Arc::make_mut(node) {
+                Node::Branch(children) => {
+                    let place = child_of(children, key);
+                    node = &mut children[place].1;
+                }
+                Node::Leaf(entries) => {
+                    let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
+                    return Some(&mut entries[place].1);
+                }
+            }
+        }
+    }
+
+    /// Takes the first entry out.
+    pub fn pop_first(&mut self) -> Option<(K, V)> {
+        let first = self.keys().next()?.clone();
+        let value = self.remove(&first)?;
+        Some((first, value))
+    }
+
     /// Takes a key out; gives back its value. Nothing is copied where there is none.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
@@ -234,11 +267,12 @@ fn insert<K: Ord + Clone, V: Clone>(node: &mut Arc<Node<K, V>>, key: K, value: V
 }
 
 /// Puts an entry into a node; gives the second half of one that has no room left. What grows at its end stays full instead,
-/// so that entries that come in order fill their nodes.
+/// so that entries that come in order fill their nodes. A node has room for few entries more than it holds, because there are
+/// many of them.
 fn put<T>(entries: &mut Vec<T>, place: usize, entry: T) -> Option<Vec<T>> {
     if entries.len() < MOST {
         if entries.len() == entries.capacity() {
-            entries.reserve_exact(entries.len().max(4).min(MOST - entries.len()));
+            entries.reserve_exact(SPARE.min(MOST - entries.len()));
         }
         entries.insert(place, entry);
         return None;
@@ -247,8 +281,9 @@ fn put<T>(entries: &mut Vec<T>, place: usize, entry: T) -> Option<Vec<T>> {
         return Some(vec![entry]);
     }
     let half = entries.len() / 2;
-    let mut right = Vec::with_capacity(MOST);
+    let mut right = Vec::with_capacity(half + SPARE);
     right.extend(entries.drain(half..));
+    entries.shrink_to(half + SPARE);
     match place.checked_sub(half) {
         Some(place) => right.insert(place, entry),
         None => entries.insert(place, entry),
@@ -483,7 +518,14 @@ mod tests {
                 } else {
                     prop_assert_eq!(table.remove(&key), model.remove(&key));
                 }
+                if let (Some(a), Some(b)) = (table.get_mut(&(key / 2)), model.get_mut(&(key / 2))) {
+                    (*a, *b) = (a.wrapping_add(1), b.wrapping_add(1));
+                }
+                prop_assert_eq!(table.get_mut(&key), model.get_mut(&key));
                 prop_assert_eq!(table.get(&key), model.get(&key));
+                if i % 50 == 49 {
+                    prop_assert_eq!(table.pop_first(), model.pop_first());
+                }
             }
             prop_assert!(table.iter().eq(model.iter()));
             prop_assert_eq!(table.len(), model.len());
