@@ -166,9 +166,9 @@ impl Engine {
         }
         for kind in RouteKind::ALL.map(RouteKind::kind) {
             let from = ObjectRef::new(kind, namespace.clone(), "");
-            let here = self.world.snapshot.routes.range(from..).map(|(object, _)| object);
-            let here = here.take_while(|o| o.kind == kind && o.namespace() == namespace);
-            due.routes.extend(here.filter_map(|object| self.links.id(object)));
+            let here = self.world.snapshot.routes.values_from(&from);
+            let here = here.take_while(|o| o.kind.kind() == kind && o.meta.key.namespace == *namespace);
+            due.routes.extend(here.filter_map(|route| self.links.id(&route.object())));
         }
     }
 

@@ -77,7 +77,7 @@ impl Engine {
                 let state = Arc::new(state);
                 self.attach(id, before.as_deref(), Some(&state));
                 self.direct_route(before.as_deref(), Some(&state));
-                self.world.topology.routes.insert(object.clone(), state.clone());
+                self.world.topology.routes.insert(state.clone());
                 due.changed_routes.insert(object.clone());
                 state
             }

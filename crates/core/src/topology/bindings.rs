@@ -13,7 +13,7 @@ use crate::recent::Recent;
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
     let mut memo = Memo::default();
     let mut tally = Tally::of(topology);
-    let judged = snapshot.routes.mapped(|_, route| {
+    let judged = snapshot.routes.mapped(|route| {
         let state = bind(snapshot, topology, grants, route, &mut memo);
         tally.add(&state);
         Arc::new(state)
@@ -31,7 +31,7 @@ pub(crate) fn bind(
     memo: &mut Memo,
 ) -> RouteState {
     let state = bind_parents(snapshot, topology, route, memo);
-    RouteState { backends: backends::problems(snapshot, grants, route, &mut memo.backends), ..state }
+    RouteState { backends: backends::problems(snapshot, grants, route, &mut memo.backends).into(), ..state }
 }
 
 /// The same without a look at its backends.
@@ -44,7 +44,7 @@ pub(crate) fn bind_parents(
     let aims = memo.aims.answer(&route.parents, &route.meta.key.namespace, || aims(topology, route));
     let mut binder = Binder { snapshot, topology, route, memo: &mut memo.listeners };
     let parents = route.parents.iter().zip(aims).map(|(parent, aim)| binder.parent(parent, aim)).collect();
-    RouteState { route: route.clone(), parents, backends: Vec::new() }
+    RouteState { route: route.clone(), parents, backends: Rare::new() }
 }
 
 /// The listeners behind a parentRef of a route, where its target is there and in scope.
@@ -101,7 +101,7 @@ pub fn intersections(route: &Route, listener: &Hostname) -> Few<Intersection> {
     for (i, written) in route.hostnames.iter().enumerate() {
         let hostname = written.name.as_ref().ok().and_then(|name| listener.intersect(name));
         if let Some(hostname) = hostname.filter(|name| common.iter().all(|c| c.hostname != *name)) {
-            common.push(Intersection { hostname, written: Some(i) });
+            common.push(Intersection { hostname, written: Some(i as u32) });
         }
     }
     common
