@@ -12,6 +12,7 @@ use super::outlets::Outlet;
 use super::verdicts::Judgement;
 use super::{Base, Context, Told, told};
 use crate::desired::settings::Publish;
+use crate::desired::wildcards::above;
 use crate::desired::{Certificate, KeptName, is_unknown};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::few::Few;
@@ -592,9 +593,8 @@ fn is_covered(wildcards: &[&Hostname], name: &Hostname) -> bool {
     if wildcards.is_empty() || !name.is_precise() {
         return false;
     }
-    let Some((label, base)) = name.as_str().split_once('.') else { return false };
-    let place = wildcards.binary_search_by(|wildcard| wildcard.wildcard_base().unwrap_or_default().cmp(base));
-    !label.is_empty() && place.is_ok()
+    let Some(base) = above(name.as_str()).next() else { return false };
+    wildcards.binary_search_by(|wildcard| wildcard.wildcard_base().unwrap_or_default().cmp(base)).is_ok()
 }
 
 fn is_secret(reference: &Reference) -> bool {

@@ -17,6 +17,7 @@ use crate::desired::annotations::Annotations;
 use crate::model::{Admission, ParentRef, Route, Str};
 use crate::names::{Hostname, Suffixes, stirred};
 use crate::recent::Recent;
+use crate::snapshot::Labelled;
 use crate::topology::bindings::{doors_of, is_meant};
 use crate::topology::{Doors, ListenerId, ListenerState, sets};
 
@@ -62,7 +63,7 @@ struct Surroundings<'a> {
     /// Whether the settings ask for labels.
     asks_labels: bool,
     /// The namespace of the last route, and how many there were so far.
-    namespace: Option<&'a Str>,
+    namespace: Labelled,
     namespaces: u32,
     suffixes: Suffixes,
     promising: Vec<u32>,
@@ -122,7 +123,7 @@ impl<'a> Lanes<'a> {
             spoken: Spoken::default(),
             quiet: None,
             asks_labels: base.settings.label_filter.is_some(),
-            namespace: None,
+            namespace: Labelled::default(),
             namespaces: 0,
             suffixes: Suffixes::default(),
             promising: Vec::new(),
@@ -282,10 +283,9 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Notes the namespace that the next routes are of.
-    fn enter(&mut self, namespace: &'a Str) {
-        let is_same = |known: &Str| Arc::ptr_eq(known, namespace) || known == namespace;
-        if !self.namespace.is_some_and(is_same) {
-            self.namespace = Some(namespace);
+    fn enter(&mut self, namespace: &Str) {
+        if !self.namespace.is(namespace) || self.namespaces == 0 {
+            self.namespace = self.base.snapshot.labelled(namespace);
             self.namespaces += 1;
         }
     }
@@ -328,7 +328,7 @@ impl<'a> Surroundings<'a> {
         }
         if gate.namespace != self.namespaces {
             gate.namespace = self.namespaces;
-            gate.is_admitted = self.admits(listener, &route.meta.key.namespace);
+            gate.is_admitted = self.admits(listener);
         }
         self.is_for_all &= matches!(listener.spec().allowed_routes.namespaces, Admission::All);
         if gate.is_admitted {
@@ -348,9 +348,9 @@ impl<'a> Surroundings<'a> {
         if judgement.obstacle.is_none() && outlet.is_plain() { State::Open } else { State::Odd }
     }
 
-    fn admits(&self, listener: &ListenerState, namespace: &Str) -> bool {
+    fn admits(&self, listener: &ListenerState) -> bool {
         let own = &listener.owner.meta().key.namespace;
-        sets::admits(self.base.snapshot, &listener.spec().allowed_routes.namespaces, own, namespace)
+        sets::admits(&listener.spec().allowed_routes.namespaces, own, &self.namespace)
     }
 }
 

@@ -52,6 +52,7 @@ pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, ot
     }
     crowd.walked.iter().for_each(|(_, contribution)| assembly.route(contribution));
     settled.assemble(&crowd, parts, &covered, &mut assembly);
+    assembly.desired.certificates.reserve(secrets.len());
     secrets.into_iter().for_each(|secret| assembly.secret(secret));
     assembly.finish()
 }
@@ -270,7 +271,7 @@ impl<'a> Crowd<'a> {
         let walked = same.iter().filter_map(|want| (want.line as usize).checked_sub(self.lines.len()));
         let mut walked: Vec<&Wanted<'_>> = walked.map(|number| &wanted[number]).collect();
         walked.dedup_by_key(|wanted| wanted.place);
-        let mut bids = Vec::new();
+        let mut bids = Vec::with_capacity(same.len());
         for contribution in lines.iter().chain(walked.into_iter().map(|wanted| wanted.contribution)) {
             Bid::all(contribution, name, &mut bids);
         }
@@ -331,7 +332,8 @@ impl<'c> Settled<'c> {
         if coverable().next().is_none() {
             return BTreeSet::new();
         }
-        let mut tree = Tree::of(self.owners());
+        let mut tree = Tree::with_room(self.outcomes.len());
+        self.owners().for_each(|name| tree.insert(name));
         others.iter().for_each(|name| tree.insert_existing(name));
         // The names of plain routes are no wildcards, so that whatever covers a name was decided about.
         let suits = |name: &str, owner: &str| match (self.decision(name), self.decision(owner)) {
