@@ -22,6 +22,7 @@ mod recent;
 pub mod report;
 pub mod roster;
 pub mod routing;
+mod seed;
 pub mod selector;
 pub mod snapshot;
 pub mod table;

@@ -8,7 +8,6 @@ use crate::names::{Hostname, is_ip};
 
 mod arrange;
 mod buckets;
-mod hash;
 
 use buckets::{Buckets, Slot, key};
 

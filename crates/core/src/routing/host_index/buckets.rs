@@ -9,9 +9,9 @@
 use std::sync::Arc;
 
 use super::arrange::{self, Shifts};
-use super::hash::Seed;
 use crate::array::Array;
 use crate::names::Hostname;
+use crate::seed::Seed;
 
 /// How many names a bucket has at most on average. With fewer than a quarter of that two are joined.
 const FULL: usize = 24;

@@ -1,22 +1,72 @@
 //! Numbers for names: quick, and not to be foreseen by who chooses the names.
 //!
 //! Eight bytes at a time are folded by a wide multiplication. The seed is drawn per index, so that nobody can choose names that
-//! all fall together; no order that depends on it is ever seen.
+//! all fall together; no order that depends on it is ever seen. Maps of short texts take it for their hashes.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// What an index mixes into the numbers of its names.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seed(u64, u64);
+pub(crate) struct Seed(u64, u64);
+
+impl Default for Seed {
+    fn default() -> Self {
+        Seed::new()
+    }
+}
+
+impl BuildHasher for Seed {
+    type Hasher = Seeded;
+
+    fn build_hasher(&self) -> Seeded {
+        Seeded { seed: *self, number: self.0 }
+    }
+}
+
+/// The number of what has come so far.
+pub(crate) struct Seeded {
+    seed: Seed,
+    number: u64,
+}
+
+impl Hasher for Seeded {
+    fn write(&mut self, bytes: &[u8]) {
+        self.number = self.seed.fold(self.number, self.seed.of(bytes));
+    }
+
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u16(&mut self, number: u16) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(u64::from(number));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.number = self.seed.fold(self.number, number);
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.number
+    }
+}
 
 impl Seed {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let chance = RandomState::new();
         Seed(chance.hash_one(0), chance.hash_one(1) | 1)
     }
 
     /// The number of a name.
-    pub(super) fn of(self, name: &[u8]) -> u64 {
+    pub(crate) fn of(self, name: &[u8]) -> u64 {
         let (words, rest) = name.as_chunks::<8>();
         let start = self.0 ^ (name.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let most = words.iter().fold(start, |number, word| self.fold(number, u64::from_le_bytes(*word)));
