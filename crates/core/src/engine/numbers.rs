@@ -24,8 +24,8 @@ impl Numbers {
 
     /// Adds a number; one that is there already is there twice.
     pub(super) fn insert(&mut self, hash: u64, number: u32) {
-        // Three of four slots are taken at most, so that a free one is near.
-        if 4 * (self.len + 1) > 3 * self.slots.len() {
+        // Seven of eight slots are taken at most, so that a free one is near.
+        if 8 * (self.len + 1) > 7 * self.slots.len() {
             self.grow();
         }
         self.put(slot_of(hash, number));

@@ -83,12 +83,16 @@ pub fn meant<'a>(
 
 /// The listeners that a route attaches to, each once, in the order of their ids.
 pub(crate) fn attached(route: &RouteState) -> Few<ListenerId> {
-    let mut attached: Few<ListenerId> = route.attachments().map(|attachment| attachment.listener).collect();
-    if let Few::Many(ids) = &mut attached {
-        ids.sort_unstable();
-        ids.dedup();
+    let attached: Few<ListenerId> = route.attachments().map(|attachment| attachment.listener).collect();
+    match attached {
+        Few::Many(ids) => {
+            let mut ids = ids.into_vec();
+            ids.sort_unstable();
+            ids.dedup();
+            ids.into()
+        }
+        few => few,
     }
-    attached
 }
 
 /// The hostnames that a route and a listener's hostname have in common, in the route's order and without repetition.
