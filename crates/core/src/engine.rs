@@ -23,6 +23,7 @@ mod directories;
 mod due;
 mod groups;
 mod links;
+mod marks;
 mod named;
 mod numbers;
 mod outcomes;

@@ -74,7 +74,7 @@ fn the_rules_judge_as_the_status_tells() {
 }
 
 fn compare_routes(topology: &Topology) {
-    for (object, route) in &topology.routes {
+    for (object, route) in topology.routes.iter() {
         for (at, parent) in route.parents.iter().enumerate() {
             let told = route.route.status.iter().find(|status| status.parent == route.route.parents[at]);
             let accepted =

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::marks::Marks;
 use super::named::Named;
 use crate::desired::strict::Decision;
 use crate::desired::wildcards::{self, Tree};
@@ -24,7 +25,7 @@ pub(super) struct Coverage {
     /// How many names a wildcard may stand for. While there are none, nothing else is kept.
     coverable: usize,
     trees: Option<Trees>,
-    touched: BTreeSet<Hostname>,
+    touched: Marks<Hostname>,
 }
 
 /// Names that are owners in any case, and names that a wildcard may stand for.
@@ -53,7 +54,7 @@ impl Coverage {
 
     /// Decides again what may differ; gives the names that are covered now and were not, or the other way round.
     pub(super) fn settle(&mut self, names: &Names, covered: &mut Covered) -> Vec<Hostname> {
-        let touched = std::mem::take(&mut self.touched);
+        let touched = self.touched.take();
         let mut flipped = Vec::new();
         if self.coverable == 0 {
             flipped.extend(covered.keys().cloned());

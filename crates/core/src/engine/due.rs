@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::links::RouteId;
+use super::marks::Marks;
 use super::world::Delta;
 use crate::model::{Key, ObjectRef, Str};
 use crate::names::Hostname;
@@ -27,14 +28,14 @@ pub(super) struct Due {
     /// Routes to be bound, and to be walked in any case.
     pub(super) routes: BTreeSet<RouteId>,
     /// Names to be decided about.
-    pub(super) names: BTreeSet<Hostname>,
+    pub(super) names: Marks<Hostname>,
     /// Secrets to be decided about.
     pub(super) secrets: BTreeSet<Key>,
     /// Policies to be reported on.
     pub(super) reports: BTreeSet<ObjectRef>,
     pub(super) changed_parents: BTreeSet<ObjectRef>,
-    pub(super) changed_routes: BTreeSet<ObjectRef>,
-    pub(super) changed_names: BTreeSet<Str>,
+    pub(super) changed_routes: Marks<ObjectRef>,
+    pub(super) changed_names: Marks<Str>,
     pub(super) changed_secrets: BTreeSet<Key>,
     pub(super) changed_reports: BTreeSet<ObjectRef>,
     pub(super) changed_withheld: BTreeSet<ObjectRef>,
@@ -42,11 +43,11 @@ pub(super) struct Due {
 
 impl Due {
     /// What came out differently.
-    pub(super) fn delta(self) -> Delta {
+    pub(super) fn delta(mut self) -> Delta {
         Delta {
-            routes: self.changed_routes.into_iter().collect(),
+            routes: self.changed_routes.take(),
             parents: self.changed_parents.into_iter().collect(),
-            names: self.changed_names.into_iter().collect(),
+            names: self.changed_names.take(),
             certificates: self.changed_secrets.into_iter().collect(),
             policies: self.changed_reports.into_iter().collect(),
             withheld: self.changed_withheld.into_iter().collect(),

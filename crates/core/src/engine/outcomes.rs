@@ -14,7 +14,7 @@ use crate::policy::PolicyReport;
 impl Engine {
     /// Decides about the names that are due, and about wildcards that answer for them.
     pub(super) fn settle_names(&mut self, due: &mut Due) {
-        for name in std::mem::take(&mut due.names) {
+        for name in due.names.take() {
             self.settle_name(name, due);
         }
         for name in self.coverage.settle(&self.world.names, &mut self.world.covered) {
