@@ -1,60 +1,72 @@
 //! Numbers for names: quick, and not to be foreseen by who chooses the names.
 //!
-//! Eight bytes at a time are folded by a wide multiplication. The seed is drawn per index, so that nobody can choose names that
-//! all fall together; no order that depends on it is ever seen.
+//! The words of a name are multiplied two by two, each mixed with a secret of its own, and summed up. The secrets are drawn per index, so that
+//! nobody can choose names that all fall together; no order that depends on them is ever seen.
 
 use std::hash::{BuildHasher, RandomState};
 
-/// What an index mixes into the numbers of its names.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seed(u64, u64);
+use super::words::{SHOWN, Words, hidden};
+
+/// What an index mixes into the numbers of its names: a secret for each word, one for the length, one for what else there is.
+#[derive(Clone, Debug)]
+pub(super) struct Seed([u64; 7]);
 
 impl Seed {
     pub(super) fn new() -> Self {
         let chance = RandomState::new();
-        Seed(chance.hash_one(0), chance.hash_one(1) | 1)
+        Seed(std::array::from_fn(|at| chance.hash_one(at)))
     }
 
-    /// The number of a name.
-    pub(super) fn of(self, name: &[u8]) -> u64 {
-        let (words, rest) = name.as_chunks::<8>();
-        let start = self.0 ^ (name.len() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let most = words.iter().fold(start, |number, word| self.fold(number, u64::from_le_bytes(*word)));
-        let last = match (rest.is_empty(), name.last_chunk::<8>()) {
-            (true, _) => return self.fold(most, self.0),
-            // The last eight bytes, some of them once more.
-            (false, Some(last)) => u64::from_le_bytes(*last),
-            (false, None) => rest.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
-        };
-        self.fold(self.fold(most, last), self.0)
+    /// The number of a name that has these words and this length. It is looked at itself only where it has more than they say.
+    #[inline]
+    pub(super) fn of<'n>(&self, words: &Words, length: usize, name: impl FnOnce() -> &'n [u8]) -> u64 {
+        let Seed([p, q, r, s, t, u, _]) = self;
+        let [a, b, c, d, e] = words;
+        let sum = product(a ^ p, b ^ q).wrapping_add(product(c ^ r, d ^ s));
+        let number = fold(sum.wrapping_add(product(e ^ t, length as u64 ^ u)));
+        if length <= SHOWN { number } else { self.and(number, hidden(name())) }
     }
 
-    fn fold(self, number: u64, word: u64) -> u64 {
-        let wide = u128::from(number ^ word) * u128::from(self.1);
-        (wide as u64) ^ (wide >> 64) as u64
+    /// A number with that of more bytes.
+    fn and(&self, number: u64, bytes: &[u8]) -> u64 {
+        let word = |bytes: &[u8]| bytes.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        bytes.chunks(8).fold(number, |number, bytes| fold(product(number ^ word(bytes), self.0[6] | 1)))
     }
+}
+
+#[inline]
+fn product(one: u64, other: u64) -> u128 {
+    u128::from(one) * u128::from(other)
+}
+
+#[inline]
+fn fold(wide: u128) -> u64 {
+    (wide as u64) ^ (wide >> 64) as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::routing::host_index::words::words;
 
     #[test]
     fn every_byte_counts_wherever_it_stands() {
         let seed = Seed::new();
-        for length in 1..40 {
+        let number = |name: &[u8]| seed.of(&words(name), name.len(), || name);
+        for length in 1..100 {
             let name = vec![b'a'; length];
             let other = |at: usize| {
                 let mut other = name.clone();
                 other[at] = b'b';
-                seed.of(&other)
+                number(&other)
             };
             let mut numbers: Vec<u64> = (0..length).map(other).collect();
-            numbers.push(seed.of(&name));
-            numbers.push(seed.of(&name[1..]));
+            numbers.push(number(&name));
+            numbers.push(number(&name[1..]));
+            numbers.push(seed.of(&words(&name), length + 1, || &name));
             numbers.sort_unstable();
             numbers.dedup();
-            assert_eq!(numbers.len(), length + 2, "{length}");
+            assert_eq!(numbers.len(), length + 3, "{length}");
         }
     }
 }
