@@ -20,6 +20,7 @@ pub mod reason;
 mod recent;
 pub mod report;
 pub mod routing;
+mod seed;
 pub mod selector;
 pub mod snapshot;
 pub mod table;

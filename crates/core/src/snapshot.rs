@@ -212,12 +212,40 @@ impl Snapshot {
         in_namespace(&self.secrets, namespace)
     }
 
-    /// The value of a namespace's label. The name is a label of every namespace, also of one that is not here.
+    /// The value of a namespace's label. The name is a label of every namespace.
     pub fn namespace_label<'a>(&'a self, namespace: &'a Str, label: &str) -> Option<&'a Str> {
-        if label == "kubernetes.io/metadata.name" {
-            return Some(namespace);
+        match label == NAME_LABEL {
+            true => Some(namespace),
+            false => self.namespaces.get(namespace)?.meta.labels.get(label),
         }
-        self.namespaces.get(namespace)?.meta.labels.get(label)
+    }
+
+    /// A namespace with its labels, which are found once for all that is asked about them.
+    pub(crate) fn labelled(&self, namespace: &Str) -> Labelled {
+        let found = self.namespaces.get(namespace);
+        Labelled { name: namespace.clone(), labels: found.map(|found| found.meta.labels.clone()).unwrap_or_default() }
+    }
+}
+
+/// The label that every namespace has, also one that is not here.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
+/// A namespace with its labels.
+#[derive(Default)]
+pub(crate) struct Labelled {
+    name: Str,
+    labels: Labels,
+}
+
+impl Labelled {
+    /// Whether it is the namespace of this name.
+    pub(crate) fn is(&self, name: &Str) -> bool {
+        Arc::ptr_eq(&self.name, name) || self.name == *name
+    }
+
+    /// The value of a label.
+    pub(crate) fn label(&self, label: &str) -> Option<&Str> {
+        if label == NAME_LABEL { Some(&self.name) } else { self.labels.get(label) }
     }
 }
 

@@ -187,6 +187,9 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     pub(crate) fn of_sorted(entries: Vec<(K, V)>) -> Self {
         debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
         let len = entries.len();
+        if (1..=MOST).contains(&len) {
+            return Table { root: Some(Arc::new(Node::Leaf(entries))), len };
+        }
         let mut entries = entries.into_iter();
         let mut level: Vec<(K, Arc<Node<K, V>>)> = Vec::with_capacity(len.div_ceil(MOST));
         loop {

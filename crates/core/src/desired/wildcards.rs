@@ -6,17 +6,27 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use crate::seed::Seed;
+
 /// The owners of records, and everything that exists because of them. Only asked, never walked.
 #[derive(Clone, Debug, Default)]
 pub struct Tree<'a> {
-    owners: HashSet<&'a str>,
+    owners: HashSet<&'a str, Seed>,
     /// Owners and the names above them.
-    existing: HashSet<&'a str>,
+    existing: HashSet<&'a str, Seed>,
     /// Wildcard owners by what stands behind `*.`.
-    wildcards: HashMap<&'a str, &'a str>,
+    wildcards: HashMap<&'a str, &'a str, Seed>,
 }
 
 impl<'a> Tree<'a> {
+    /// A tree of nothing, with room for so many owners.
+    pub fn with_room(owners: usize) -> Self {
+        let mut tree = Tree::default();
+        tree.owners.reserve(owners);
+        tree.existing.reserve(owners + owners / 2);
+        tree
+    }
+
     /// The tree of these owners.
     pub fn of(owners: impl IntoIterator<Item = &'a str>) -> Self {
         let mut tree = Tree::default();
@@ -77,8 +87,10 @@ pub fn explicit<'a>(
 }
 
 /// The names above a name, closest first.
-pub(crate) fn above(name: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest)).skip(1)
+pub(crate) fn above<'n>(name: &'n str) -> impl Iterator<Item = &'n str> {
+    // A label is short, so that the general search would take longer to begin.
+    let above = |name: &&'n str| Some(&name[name.bytes().position(|byte| byte == b'.')? + 1..]);
+    std::iter::successors(above(&name), above)
 }
 
 #[cfg(test)]

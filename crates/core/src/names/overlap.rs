@@ -3,10 +3,10 @@
 //! Hostnames are texts here, in lower case: the empty one stands for every name, `*.` in front for one or more labels. The
 //! answer is the same as comparing with each in turn; a test holds it to that.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Hostnames of listeners, each with its place in a list.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Overlap {
     /// Places without hostname.
     open: Vec<u32>,
@@ -17,9 +17,19 @@ pub struct Overlap {
     /// How many labels precise hostnames have, and how many stand behind the `*` of wildcards.
     precise: Depths,
     wild: Depths,
-    /// All hostnames, read backwards and sorted, so that those below a name stand together.
-    backwards: Vec<(Box<[u8]>, u32)>,
+    /// Numbers of hosts by their hostnames read backwards, so that those below a name stand together. Only wildcards are looked
+    /// for here, so that the first one that is asked for has it made.
+    backwards: OnceLock<Vec<u32>>,
 }
+
+impl PartialEq for Overlap {
+    fn eq(&self, other: &Self) -> bool {
+        // The rest follows from these.
+        self.open == other.open && self.hosts == other.hosts
+    }
+}
+
+impl Eq for Overlap {}
 
 /// Numbers of labels, as bits; the last one stands for all from there on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +69,6 @@ impl Overlap {
         for (place, host) in hosts.enumerate().filter_map(|(i, host)| host.map(|host| (i as u32, host))) {
             index.add(place, host);
         }
-        index.backwards.sort();
         index.slots = vec![FREE; (2 * index.hosts.len()).next_power_of_two()];
         for (number, host) in index.hosts.iter().enumerate() {
             let free = course(host.hash, index.slots.len()).find(|slot| index.slots[*slot] == FREE);
@@ -82,7 +91,7 @@ impl Overlap {
     fn around(&self, host: &str, suffixes: impl Iterator<Item = Suffix>, mut visit: impl FnMut(u32)) {
         self.open.iter().for_each(|place| visit(*place));
         if host.is_empty() || host == "*" {
-            return self.backwards.iter().for_each(|(_, place)| visit(*place));
+            return self.hosts.iter().for_each(|host| visit(host.place));
         }
         let front = if host.starts_with("*.") { 2 } else { 0 };
         if front > 0 {
@@ -103,7 +112,6 @@ impl Overlap {
         if text.is_empty() {
             return self.open.push(place);
         }
-        self.backwards.push((text.bytes().rev().collect(), place));
         let hash = match text.strip_prefix("*.") {
             Some(base) => {
                 self.wild.add(base);
@@ -132,10 +140,21 @@ impl Overlap {
 
     /// Places whose hostname ends with a dot and `base`.
     fn below(&self, base: &str, visit: &mut impl FnMut(u32)) {
-        let front: Vec<u8> = base.bytes().rev().chain([b'.']).collect();
-        let start = self.backwards.partition_point(|(name, _)| **name < *front);
-        let found = self.backwards[start..].iter().take_while(|(name, _)| name.starts_with(&front));
-        found.for_each(|(_, place)| visit(*place));
+        let all = self.backwards.get_or_init(|| self.by_ends());
+        let host = |number: &u32| &self.hosts[*number as usize];
+        let end = || base.bytes().rev().chain([b'.']);
+        let start = all.partition_point(|number| host(number).text.bytes().rev().lt(end()));
+        let is_below = |host: &Host| host.text.bytes().rev().zip(end()).filter(|(a, b)| a == b).count() > base.len();
+        let found = all[start..].iter().map(host).take_while(|host| is_below(host));
+        found.for_each(|host| visit(host.place));
+    }
+
+    /// Numbers of hosts, by their hostnames read backwards.
+    fn by_ends(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = (0..self.hosts.len() as u32).collect();
+        let text = |number: &u32| self.hosts[*number as usize].text.bytes().rev();
+        numbers.sort_by(|a, b| text(a).cmp(text(b)));
+        numbers
     }
 }
 
@@ -196,11 +215,18 @@ const START: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// The hash with one more label, or any other short text.
 pub(crate) fn stirred(hash: u64, label: &[u8]) -> u64 {
-    let (words, rest) = label.as_chunks::<8>();
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    let (words, rest) = label.as_chunks::<8>();
     let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));
-    let last = rest.iter().fold(label.len() as u64, |last, byte| last << 8 | u64::from(*byte));
-    mix(hash, last)
+    let last = match (label.last_chunk::<8>(), rest.first_chunk::<4>().zip(rest.last_chunk::<4>())) {
+        // The last bytes, some of them once more.
+        (Some(last), _) => u64::from_le_bytes(*last),
+        (None, Some((front, back))) => {
+            u64::from(u32::from_le_bytes(*front)) << 32 | u64::from(u32::from_le_bytes(*back))
+        }
+        (None, None) => rest.iter().fold(0, |last, byte| last << 8 | u64::from(*byte)),
+    };
+    mix(hash ^ label.len() as u64, last)
 }
 
 fn hash(text: &str) -> u64 {

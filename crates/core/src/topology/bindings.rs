@@ -3,11 +3,10 @@
 //! The questions are asked in a fixed order and the first "no" is the reason: is the parent there, has it such a listener, does
 //! the listener take this kind and this namespace, do the hostnames have something in common.
 
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::names::Suffixes;
 use crate::recent::Recent;
+use crate::snapshot::Labelled;
 
 /// Fills in the routes, and how many are attached to each listener.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
@@ -120,9 +119,7 @@ pub(crate) struct Memo {
 #[derive(Default)]
 struct ListenerMemo {
     /// The namespace of the last route.
-    namespace: Str,
-    /// Which listeners admit that namespace by its labels, as far as asked.
-    admitted: BTreeMap<ListenerId, bool>,
+    namespace: Labelled,
     /// Listeners to look at, for as long as it takes.
     promising: Vec<u32>,
     suffixes: Suffixes,
@@ -248,17 +245,12 @@ impl Binder<'_, '_> {
     }
 
     fn admits(&mut self, listener: &ListenerState) -> bool {
-        let (snapshot, namespace) = (self.snapshot, &self.route.meta.key.namespace);
-        let admission = &listener.spec().allowed_routes.namespaces;
-        let ask = || sets::admits(snapshot, admission, &listener.owner.meta().key.namespace, namespace);
-        if !matches!(admission, Admission::Selector(_)) {
-            return ask();
+        let namespace = &self.route.meta.key.namespace;
+        if !self.memo.namespace.is(namespace) {
+            self.memo.namespace = self.snapshot.labelled(namespace);
         }
-        if self.memo.namespace != *namespace {
-            self.memo.namespace = namespace.clone();
-            self.memo.admitted.clear();
-        }
-        *self.memo.admitted.entry(listener.id).or_insert_with(ask)
+        let own = &listener.owner.meta().key.namespace;
+        sets::admits(&listener.spec().allowed_routes.namespaces, own, &self.memo.namespace)
     }
 }
 

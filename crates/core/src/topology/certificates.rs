@@ -25,17 +25,18 @@ pub enum CertificateUse {
     Client(Option<usize>, usize),
 }
 
-/// Everything that is wrong with a listener's references.
-pub(super) fn problems(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState) -> Vec<CertificateProblem> {
+/// What is wrong with a listener's references, and whether client certificates are to be checked and no CA certificate is
+/// usable.
+pub(super) fn problems(
+    snapshot: &Snapshot,
+    grants: &Grants,
+    listener: &ListenerState,
+) -> (Vec<CertificateProblem>, bool) {
     let mut problems = own_problems(snapshot, grants, listener);
-    problems.extend(client_problems(snapshot, grants, listener).into_iter().flatten());
-    problems
-}
-
-/// Whether client certificates are to be checked and no CA certificate is usable.
-pub(super) fn no_valid_ca(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState) -> bool {
     let checks = client_problems(snapshot, grants, listener);
-    !checks.is_empty() && checks.iter().all(Option::is_some)
+    let is_unusable = !checks.is_empty() && checks.iter().all(Option::is_some);
+    problems.extend(checks.into_iter().flatten());
+    (problems, is_unusable)
 }
 
 fn own_problems(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState) -> Vec<CertificateProblem> {

@@ -7,6 +7,7 @@ use super::{ListenerId, ListenerState};
 use crate::few::Few;
 use crate::model::{Route, Str};
 use crate::names::{Hostname, Overlap, Suffixes};
+use crate::seed::Seed;
 
 /// From so many listeners on an index is quicker than a look at each.
 const MANY: usize = 8;
@@ -22,7 +23,7 @@ pub struct Doors {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Index {
-    sections: HashMap<Str, Few<u32>>,
+    sections: HashMap<Str, Few<u32>, Seed>,
     hosts: Overlap,
 }
 

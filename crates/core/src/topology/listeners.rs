@@ -288,8 +288,9 @@ impl Judge<'_> {
             certificates: Vec::new(),
             overlaps: None,
         };
-        state.certificates = certificates::problems(self.snapshot, self.grants, &state);
-        if certificates::no_valid_ca(self.snapshot, self.grants, &state) {
+        let (problems, has_no_ca) = certificates::problems(self.snapshot, self.grants, &state);
+        state.certificates = problems;
+        if has_no_ca {
             state.refused = state.refused.or(Some(reason::CA_CERTIFICATE_UNUSABLE));
         }
         state

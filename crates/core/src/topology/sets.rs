@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::listeners::class_state;
 use super::*;
+use crate::snapshot::Labelled;
 
 /// ListenerSets by the Gateway that admits them, and those that none does.
 #[derive(Default)]
@@ -36,13 +37,11 @@ pub(crate) fn by_precedence(a: &ListenerSet, b: &ListenerSet) -> Ordering {
 }
 
 /// Whether an admission lets in objects of `namespace` beside an object of `own`.
-pub fn admits(snapshot: &Snapshot, admission: &Admission, own: &Str, namespace: &Str) -> bool {
+pub(crate) fn admits(admission: &Admission, own: &Str, namespace: &Labelled) -> bool {
     match admission {
         Admission::All => true,
-        Admission::Same => own == namespace,
-        Admission::Selector(Some(selector)) => {
-            selector.matches_with(|label| snapshot.namespace_label(namespace, label))
-        }
+        Admission::Same => namespace.is(own),
+        Admission::Selector(Some(selector)) => selector.matches_with(|label| namespace.label(label)),
         Admission::Selector(None) | Admission::None | Admission::Other(_) => false,
     }
 }
@@ -79,7 +78,7 @@ pub(crate) fn admission(snapshot: &Snapshot, scope: &Scope, set: &ListenerSet) -
     if matches!(class_state(snapshot, scope, gateway), ClassState::NotOurs | ClassState::Missing) {
         return Err(reason::GATEWAY_CLASS_NOT_OURS);
     }
-    if admits(snapshot, &gateway.allowed_listeners, &key.namespace, own) {
+    if admits(&gateway.allowed_listeners, &key.namespace, &snapshot.labelled(own)) {
         Ok(key)
     } else {
         Err(reason::LISTENER_SET_NOT_ALLOWED)

@@ -12,6 +12,7 @@ use super::outlets::Outlet;
 use super::verdicts::Judgement;
 use super::{Base, Context, Told, told};
 use crate::desired::settings::Publish;
+use crate::desired::wildcards::above;
 use crate::desired::{Certificate, KeptName, is_unknown};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::few::Few;
@@ -22,7 +23,7 @@ use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
 use crate::table::Table;
-use crate::topology::{CertificateUse, Intersection, ListenerId, ListenerKey, ListenerState};
+use crate::topology::{CertificateUse, Intersection, ListenerKey, ListenerState};
 
 mod book;
 
@@ -357,8 +358,8 @@ struct Draft<'a> {
     names: Vec<(&'a Hostname, Age<'a>)>,
     /// The wildcards among them.
     wildcards: BTreeSet<&'a Hostname>,
-    /// Listeners that ask for any, each with its oldest route.
-    outlets: BTreeMap<ListenerId, (&'a Outlet, Age<'a>)>,
+    /// Listeners that ask for any, in order, each with its oldest route.
+    outlets: Vec<(&'a Outlet, Age<'a>)>,
     policies: BTreeMap<Age<'a>, &'a Arc<TlsPolicy>>,
     /// Wildcards by the policy that allows them by saying nothing.
     unsaid: BTreeMap<&'a Key, BTreeSet<&'a Hostname>>,
@@ -418,30 +419,24 @@ impl<'a> Draft<'a> {
             before = Some(ask);
             match &mut last {
                 Some((outlet, known)) if std::ptr::eq(*outlet, ask.outlet) => *known = age.min(*known),
-                _ => {
-                    draft.add_outlet(last.replace((ask.outlet, age)));
-                }
+                _ => draft.outlets.extend(last.replace((ask.outlet, age))),
             }
             if ask.is_wildcard {
                 draft.wildcards.insert(ask.name);
                 draft.add_unsaid(ask.outlet, ask.name);
             }
         }
-        draft.add_outlet(last);
+        draft.outlets.extend(last);
+        draft.outlets.sort_unstable_by_key(|(outlet, age)| (outlet.id, *age));
+        draft.outlets.dedup_by_key(|(outlet, _)| outlet.id);
         draft.add_policies();
         draft
     }
 
-    fn add_outlet(&mut self, asked: Option<(&'a Outlet, Age<'a>)>) {
-        let Some((outlet, age)) = asked else { return };
-        let (_, known) = self.outlets.entry(outlet.id).or_insert((outlet, age));
-        *known = age.min(*known);
-    }
-
     /// Adds what the listeners say: their policies, and their wildcards.
     fn add_policies(&mut self) {
-        let outlets: Vec<(&Outlet, Age<'_>)> = self.outlets.values().copied().collect();
-        for (outlet, age) in outlets {
+        for place in 0..self.outlets.len() {
+            let (outlet, age) = self.outlets[place];
             let Some(terms) = &outlet.terms else { continue };
             if let Some(policy) = &terms.policy {
                 self.policies.insert(policy.meta.seniority(), policy);
@@ -465,8 +460,7 @@ impl<'a> Draft<'a> {
     }
 
     fn listeners(&self) -> Vec<ListenerKey> {
-        let mut listeners: Vec<ListenerKey> =
-            self.outlets.values().map(|(outlet, _)| outlet.seat.key.clone()).collect();
+        let mut listeners: Vec<ListenerKey> = self.outlets.iter().map(|(outlet, _)| outlet.seat.key.clone()).collect();
         listeners.sort();
         listeners.dedup();
         listeners
@@ -599,9 +593,8 @@ fn is_covered(wildcards: &[&Hostname], name: &Hostname) -> bool {
     if wildcards.is_empty() || !name.is_precise() {
         return false;
     }
-    let Some((label, base)) = name.as_str().split_once('.') else { return false };
-    let place = wildcards.binary_search_by(|wildcard| wildcard.wildcard_base().unwrap_or_default().cmp(base));
-    !label.is_empty() && place.is_ok()
+    let Some(base) = above(name.as_str()).next() else { return false };
+    wildcards.binary_search_by(|wildcard| wildcard.wildcard_base().unwrap_or_default().cmp(base)).is_ok()
 }
 
 fn is_secret(reference: &Reference) -> bool {

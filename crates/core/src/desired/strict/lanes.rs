@@ -17,21 +17,25 @@ use crate::desired::annotations::Annotations;
 use crate::model::{Admission, ParentRef, Route, Str};
 use crate::names::{Hostname, Suffixes, stirred};
 use crate::recent::Recent;
+use crate::snapshot::Labelled;
 use crate::topology::bindings::{doors_of, is_meant};
 use crate::topology::{Doors, ListenerId, ListenerState, sets};
 
-/// So many lanes are kept; a power of two. Each has one place, where the latest stays.
-const KEPT: usize = 512;
+/// So many lanes are kept at most, and one for so many routes. Each has one place, where the latest stays.
+const MOST_LANES: usize = 2048;
+const ROUTES_OF_LANE: usize = 8;
 
-/// So many domains are remembered; a power of two.
-const DOMAINS: usize = 2048;
+/// So many domains are remembered at most, and one for so many routes.
+const MOST_DOMAINS: usize = 16384;
+const ROUTES_OF_DOMAIN: usize = 2;
 
 /// The lanes that routes came by lately.
 pub(super) struct Lanes<'a> {
+    /// A power of two.
     slots: Vec<Option<Lane<'a>>>,
     /// How many there were so far.
     count: u32,
-    /// Where names right below a domain are served, each in one place, where the latest stays.
+    /// Where names right below a domain are served, each in one place, where the latest stays; a power of two.
     domains: Vec<Option<Domain<'a>>>,
     world: Surroundings<'a>,
     servings: Servings<'a>,
@@ -56,8 +60,10 @@ struct Surroundings<'a> {
     spoken: Spoken,
     /// The last route that the settings let in and that has no annotations of ours.
     quiet: Option<&'a Route>,
+    /// Whether the settings ask for labels.
+    asks_labels: bool,
     /// The namespace of the last route, and how many there were so far.
-    namespace: Option<&'a Str>,
+    namespace: Labelled,
     namespaces: u32,
     suffixes: Suffixes,
     promising: Vec<u32>,
@@ -116,15 +122,19 @@ impl<'a> Lanes<'a> {
             parents: Recent::default(),
             spoken: Spoken::default(),
             quiet: None,
-            namespace: None,
+            asks_labels: base.settings.label_filter.is_some(),
+            namespace: Labelled::default(),
             namespaces: 0,
             suffixes: Suffixes::default(),
             promising: Vec::new(),
             found: Vec::new(),
             is_for_all: true,
         };
-        let slots = std::iter::repeat_with(|| None).take(KEPT).collect();
-        Lanes { slots, count: 0, domains: vec![None; DOMAINS], world, servings: Servings::new(secrets) }
+        let routes = base.snapshot.routes.len();
+        let room = |each: usize, most: usize| routes.div_ceil(each).next_power_of_two().min(most);
+        let slots = std::iter::repeat_with(|| None).take(room(ROUTES_OF_LANE, MOST_LANES)).collect();
+        let domains = vec![None; room(ROUTES_OF_DOMAIN, MOST_DOMAINS)];
+        Lanes { slots, count: 0, domains, world, servings: Servings::new(secrets) }
     }
 
     /// Where names are served.
@@ -144,18 +154,20 @@ impl<'a> Lanes<'a> {
             return false;
         }
         self.world.enter(&route.meta.key.namespace);
-        let slot = &mut self.slots[place(route)];
+        let mask = self.slots.len() - 1;
+        let slot = &mut self.slots[spread(route) & mask];
         if !slot.as_ref().is_some_and(|lane| lane.is_for(route)) {
             self.count += 1;
             *slot = Some(self.world.lane(route, self.count));
         }
         // It was there or has been put there.
         let lane = slot.as_mut().expect("the lane of this route");
-        let domains = &self.world.base.settings.domains;
+        let (domains, mask) = (&self.world.base.settings.domains, self.domains.len() - 1);
         let is_plain = |name: &&Hostname| name.is_precise() && domains.admits(name.as_str());
         for written in &route.hostnames {
             let Some(name) = written.name.as_ref().ok().filter(is_plain) else { return false };
-            let slot = lane.domain(name).map(|domain| (&mut self.domains[spread(domain)], domain));
+            let domain = lane.domain(name);
+            let slot = domain.map(|domain| (&mut self.domains[lane.spread(domain) & mask], domain));
             let known = slot.as_ref().and_then(|(slot, domain)| slot.filter(|known| known.name == *domain));
             let known = known.filter(|known| known.is_for(lane.number, self.world.namespaces));
             let serving = match known {
@@ -180,23 +192,25 @@ impl Domain<'_> {
     }
 }
 
-/// Where a domain is kept.
-fn spread(domain: &str) -> usize {
-    (stirred(0, domain.as_bytes()) >> 20) as usize & (DOMAINS - 1)
-}
-
-/// Where the lane of a route is kept.
-fn place(route: &Route) -> usize {
+/// A number by which the lane of a route is kept.
+fn spread(route: &Route) -> usize {
     let lists = (route.parents.place() as u64).rotate_left(17) ^ route.status.said().place() as u64;
     let asked = lists ^ (route.meta.generation.unwrap_or_default() as u64) << 3 ^ route.kind as u64;
-    (asked.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize & (KEPT - 1)
+    (asked.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
 
 impl Lane<'_> {
     /// The domain right above a name, where all names below it are served alike.
     fn domain<'n>(&self, name: &'n Hostname) -> Option<&'n str> {
-        let (_, domain) = name.as_str().split_once('.').filter(|_| self.is_wild)?;
-        Some(domain)
+        let name = name.as_str();
+        // A label is short, so that the general search would take longer to begin.
+        let dot = name.bytes().position(|byte| byte == b'.').filter(|_| self.is_wild)?;
+        Some(&name[dot + 1..])
+    }
+
+    /// A number by which a domain is kept.
+    fn spread(&self, domain: &str) -> usize {
+        (stirred(u64::from(self.number), domain.as_bytes()) >> 20) as usize
     }
 
     fn is_for(&self, route: &Route) -> bool {
@@ -247,11 +261,15 @@ impl<'a> Surroundings<'a> {
 
     /// Whether the settings let a route in, and its annotations say nothing.
     fn is_quiet(&mut self, route: &'a Route) -> bool {
+        let has_same_labels = |known: &Route| match self.asks_labels {
+            true => known.meta.labels.are_one_with(&route.meta.labels),
+            false => !selection::is_solver(route),
+        };
         let is_same = |known: &Route| {
             known.kind == route.kind
-                && known.meta.labels.are_one_with(&route.meta.labels)
                 && known.meta.annotations.are_one_with(&route.meta.annotations)
                 && Arc::ptr_eq(&known.meta.key.namespace, &route.meta.key.namespace)
+                && has_same_labels(known)
         };
         if self.quiet.is_some_and(is_same) {
             return true;
@@ -265,10 +283,9 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Notes the namespace that the next routes are of.
-    fn enter(&mut self, namespace: &'a Str) {
-        let is_same = |known: &Str| Arc::ptr_eq(known, namespace) || known == namespace;
-        if !self.namespace.is_some_and(is_same) {
-            self.namespace = Some(namespace);
+    fn enter(&mut self, namespace: &Str) {
+        if !self.namespace.is(namespace) || self.namespaces == 0 {
+            self.namespace = self.base.snapshot.labelled(namespace);
             self.namespaces += 1;
         }
     }
@@ -311,7 +328,7 @@ impl<'a> Surroundings<'a> {
         }
         if gate.namespace != self.namespaces {
             gate.namespace = self.namespaces;
-            gate.is_admitted = self.admits(listener, &route.meta.key.namespace);
+            gate.is_admitted = self.admits(listener);
         }
         self.is_for_all &= matches!(listener.spec().allowed_routes.namespaces, Admission::All);
         if gate.is_admitted {
@@ -331,9 +348,9 @@ impl<'a> Surroundings<'a> {
         if judgement.obstacle.is_none() && outlet.is_plain() { State::Open } else { State::Odd }
     }
 
-    fn admits(&self, listener: &ListenerState, namespace: &Str) -> bool {
+    fn admits(&self, listener: &ListenerState) -> bool {
         let own = &listener.owner.meta().key.namespace;
-        sets::admits(self.base.snapshot, &listener.spec().allowed_routes.namespaces, own, namespace)
+        sets::admits(&listener.spec().allowed_routes.namespaces, own, &self.namespace)
     }
 }
 

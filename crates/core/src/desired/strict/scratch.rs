@@ -14,6 +14,7 @@ use super::servings::Servings;
 use super::{Assembly, Base, Bid, Context, Contribution, Decision, Ledger, Outlets, Selected, names_of};
 use crate::desired::wildcards::{self, Tree};
 use crate::desired::{Desired, Record, Settings};
+use crate::few::Few;
 use crate::model::{ObjectRef, Route, Str};
 use crate::names::Hostname;
 use crate::policy::Policies;
@@ -51,6 +52,7 @@ pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, ot
     }
     crowd.walked.iter().for_each(|(_, contribution)| assembly.route(contribution));
     settled.assemble(&crowd, parts, &covered, &mut assembly);
+    assembly.desired.certificates.reserve(secrets.len());
     secrets.into_iter().for_each(|secret| assembly.secret(secret));
     assembly.finish()
 }
@@ -108,7 +110,8 @@ struct Line<'a> {
 /// A route wants a name, for itself or as a wildcard that is to stand for others.
 #[derive(Clone, Copy)]
 struct Want {
-    front: u128,
+    /// The first bytes of the name as numbers: names that differ there are ordered by them.
+    front: (u64, u64),
     /// Which line; those of walked routes are counted on behind them.
     line: u32,
 }
@@ -204,7 +207,8 @@ impl<'a> Crowd<'a> {
         let lines = self.lines.iter().map(|line| line.name).chain(wanted.iter().map(|wanted| wanted.name));
         let mut order: Vec<Want> = Vec::with_capacity(self.lines.len() + wanted.len());
         order.extend(lines.enumerate().map(|(line, name)| Want { front: front(name), line: line as u32 }));
-        order.sort_unstable_by_key(|want| want.front);
+        let whole = |(first, second): (u64, u64)| u128::from(first) << 64 | u128::from(second);
+        order.sort_unstable_by_key(|want| whole(want.front));
         for same in order.chunk_by_mut(|a, b| a.front == b.front).filter(|same| same.len() > 1) {
             same.sort_unstable_by_key(|want| self.name_and_place(wanted, *want));
         }
@@ -267,7 +271,7 @@ impl<'a> Crowd<'a> {
         let walked = same.iter().filter_map(|want| (want.line as usize).checked_sub(self.lines.len()));
         let mut walked: Vec<&Wanted<'_>> = walked.map(|number| &wanted[number]).collect();
         walked.dedup_by_key(|wanted| wanted.place);
-        let mut bids = Vec::new();
+        let mut bids = Vec::with_capacity(same.len());
         for contribution in lines.iter().chain(walked.into_iter().map(|wanted| wanted.contribution)) {
             Bid::all(contribution, name, &mut bids);
         }
@@ -328,7 +332,8 @@ impl<'c> Settled<'c> {
         if coverable().next().is_none() {
             return BTreeSet::new();
         }
-        let mut tree = Tree::of(self.owners());
+        let mut tree = Tree::with_room(self.outcomes.len());
+        self.owners().for_each(|name| tree.insert(name));
         others.iter().for_each(|name| tree.insert_existing(name));
         // The names of plain routes are no wildcards, so that whatever covers a name was decided about.
         let suits = |name: &str, owner: &str| match (self.decision(name), self.decision(owner)) {
@@ -363,19 +368,27 @@ impl<'c> Settled<'c> {
 impl Crowd<'_> {
     /// The records of a name that plain routes want at the same listeners.
     fn publish(&self, wants: &[Want], parts: &mut [Option<Parts>], into: &mut Vec<Record>) {
-        let mut taken = wants.iter().filter_map(|want| parts[want.line as usize].take());
-        let Some(Parts { name, route }) = taken.next() else { return };
-        let routes = std::iter::once(route).chain(taken.map(|other| other.route)).collect();
-        let serving = self.lines[wants[0].line as usize].serving;
+        let Some((first, others)) = wants.split_first() else { return };
+        let Some(Parts { name, route }) = parts[first.line as usize].take() else { return };
+        let mut routes = Few::One(route);
+        for other in others.iter().filter_map(|want| parts[want.line as usize].take()) {
+            routes.push(other.route);
+        }
+        let serving = self.lines[first.line as usize].serving;
         self.servings.at(serving).publish(name, routes, into);
     }
 }
 
-/// The first bytes of a name as a number: names that differ there are ordered by it.
-fn front(name: &Hostname) -> u128 {
+/// The first bytes of a name as numbers.
+fn front(name: &Hostname) -> (u64, u64) {
     let bytes = name.as_str().as_bytes();
-    let mut front = [0; 16];
-    let shown = bytes.len().min(16);
-    front[..shown].copy_from_slice(&bytes[..shown]);
-    u128::from_be_bytes(front)
+    let front = match bytes.first_chunk() {
+        Some(front) => u128::from_be_bytes(*front),
+        None => {
+            let mut front = [0; 16];
+            front[..bytes.len()].copy_from_slice(bytes);
+            u128::from_be_bytes(front)
+        }
+    };
+    ((front >> 64) as u64, front as u64)
 }

@@ -60,9 +60,13 @@ impl Selected {
 
 /// Why a route is left out, if it is.
 pub(super) fn route_refusal(settings: &Settings, route: &Route, annotations: &Annotations<'_>) -> Option<String> {
-    let is_solver = route.meta.labels.get(SOLVER_LABEL).is_some_and(|value| &**value == "true");
-    let solver = is_solver.then(|| "it is a challenge of cert-manager and will be gone soon".to_owned());
+    let solver = is_solver(route).then(|| "it is a challenge of cert-manager and will be gone soon".to_owned());
     solver.or_else(|| filters::route(route, annotations, settings))
+}
+
+/// Whether a route is one that cert-manager makes for a moment.
+pub(super) fn is_solver(route: &Route) -> bool {
+    route.meta.labels.get(SOLVER_LABEL).is_some_and(|value| &**value == "true")
 }
 
 /// A Gateway by name.

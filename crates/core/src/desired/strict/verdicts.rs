@@ -298,8 +298,11 @@ pub(super) fn waits_for_secret(listener: &ListenerState, index: Option<usize>) -
 
 /// Where the status of a listener's owner speaks of it.
 pub(super) fn status_index(listener: &ListenerState) -> Option<usize> {
-    let name = &listener.spec().name;
-    status_entries(listener).iter().position(|entry| entry.name == *name)
+    let (name, entries) = (&listener.spec().name, status_entries(listener));
+    let is_it = |entry: &ListenerStatus| entry.name == *name;
+    // Mostly they come in the order of listeners.
+    let is_at_its_place = entries.get(listener.index).is_some_and(is_it);
+    if is_at_its_place { Some(listener.index) } else { entries.iter().position(is_it) }
 }
 
 fn status_entries(listener: &ListenerState) -> &[ListenerStatus] {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::LONGEST;
 use super::arrange::{self, LOOSE, Shifts};
-use super::hash::Seed;
+use super::hash::Salt;
 use super::shelves::Shelves;
 use super::words::{SHOWN, WORDS, Words, are_same, words};
 use crate::names::Hostname;
@@ -21,7 +21,7 @@ const FULL: usize = 24;
 /// Values by name.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets<T> {
-    seed: Seed,
+    salt: Salt,
     buckets: Shelves<Bucket<T>>,
     /// One less than the least power of two that is no less than the number of buckets.
     mask: usize,
@@ -77,7 +77,7 @@ fn key(hostname: &Hostname) -> &str {
 
 impl<T> Buckets<T> {
     pub(super) fn new() -> Self {
-        Buckets { seed: Seed::new(), buckets: Shelves::new(), mask: 0, len: 0 }
+        Buckets { salt: Salt::new(), buckets: Shelves::new(), mask: 0, len: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -114,7 +114,7 @@ impl<T> Buckets<T> {
 
     #[inline(always)]
     fn find(&self, name: &str, length: usize) -> Option<&Slot<T>> {
-        let wanted = Wanted::of(&self.seed, name, length);
+        let wanted = Wanted::of(&self.salt, name, length);
         self.buckets.get(self.place_of(wanted.number))?.find(wanted)
     }
 
@@ -131,14 +131,14 @@ impl<T: Clone> Buckets<T> {
         if self.buckets.len() == 0 {
             self.buckets.push(Bucket::default());
         }
-        let wanted = Wanted::to(&self.seed, &slot.hostname);
+        let wanted = Wanted::to(&self.salt, &slot.hostname);
         let place = self.place_of(wanted.number);
         let bucket = self.buckets.get_mut(place)?;
         if let Some(known) = bucket.find_mut(wanted) {
             return Some(std::mem::replace(&mut known.value, slot.value));
         }
         let cell = Cell { words: wanted.words, slot: Some(slot) };
-        bucket.change(&self.seed, |cells| cells.push(cell));
+        bucket.change(&self.salt, |cells| cells.push(cell));
         self.len += 1;
         if self.len > self.buckets.len() * FULL {
             self.split();
@@ -148,11 +148,11 @@ impl<T: Clone> Buckets<T> {
 
     /// Takes a name out; gives back its value.
     pub(super) fn remove(&mut self, hostname: &Hostname) -> Option<T> {
-        let wanted = Wanted::to(&self.seed, hostname);
+        let wanted = Wanted::to(&self.salt, hostname);
         let place = self.place_of(wanted.number);
         self.buckets.get(place)?.find(wanted)?;
         let mut old = None;
-        self.buckets.get_mut(place)?.change(&self.seed, |cells| {
+        self.buckets.get_mut(place)?.change(&self.salt, |cells| {
             let at = cells.iter().position(|cell| cell.is_of(wanted));
             old = at.and_then(|at| cells.remove(at).slot);
         });
@@ -169,10 +169,10 @@ impl<T: Clone> Buckets<T> {
         let mut all = Buckets { mask: mask_of(count), len, ..Buckets::new() };
         let mut parts: Vec<Vec<Slot<T>>> = (0..count).map(|_| Vec::with_capacity(FULL)).collect();
         for slot in slots {
-            let number = Wanted::to(&all.seed, &slot.hostname).number;
+            let number = Wanted::to(&all.salt, &slot.hostname).number;
             parts[place_among(number, count, all.mask)].push(slot);
         }
-        let bucket = |part: Vec<Slot<T>>| Bucket::of(&all.seed, part.into_iter().map(Cell::of).collect());
+        let bucket = |part: Vec<Slot<T>>| Bucket::of(&all.salt, part.into_iter().map(Cell::of).collect());
         all.buckets = parts.into_iter().map(bucket).collect();
         all
     }
@@ -182,10 +182,10 @@ impl<T: Clone> Buckets<T> {
         let added = self.buckets.len();
         self.mask = mask_of(added + 1);
         let Some(old) = self.buckets.get_mut(added & (self.mask >> 1)) else { return };
-        let is_moved = |cell: &Cell<T>| cell.number(&self.seed) as u32 as usize & self.mask == added;
+        let is_moved = |cell: &Cell<T>| cell.number(&self.salt) as u32 as usize & self.mask == added;
         let (moved, kept) = old.taken().into_iter().partition(is_moved);
-        *old = Bucket::of(&self.seed, kept);
-        self.buckets.push(Bucket::of(&self.seed, moved));
+        *old = Bucket::of(&self.salt, kept);
+        self.buckets.push(Bucket::of(&self.salt, moved));
     }
 
     /// Gives up the last bucket.
@@ -194,15 +194,15 @@ impl<T: Clone> Buckets<T> {
         let parent = self.buckets.len() & (self.mask >> 1);
         self.mask = mask_of(self.buckets.len());
         if let Some(bucket) = self.buckets.get_mut(parent) {
-            bucket.change(&self.seed, |cells| cells.append(&mut last.taken()));
+            bucket.change(&self.salt, |cells| cells.append(&mut last.taken()));
         }
     }
 }
 
 impl<T> Bucket<T> {
     /// The cells, arranged.
-    fn of(seed: &Seed, mut cells: Vec<Cell<T>>) -> Self {
-        let prints: Vec<u32> = cells.iter().map(|cell| print_of(cell.number(seed))).collect();
+    fn of(salt: &Salt, mut cells: Vec<Cell<T>>) -> Self {
+        let prints: Vec<u32> = cells.iter().map(|cell| print_of(cell.number(salt))).collect();
         let Some((shifts, places)) = arrange::arrange(&prints) else {
             return Bucket { cells: cells.into(), shifts: LOOSE };
         };
@@ -237,10 +237,10 @@ impl<T: Clone> Bucket<T> {
     }
 
     /// Makes another bucket of the cells.
-    fn change(&mut self, seed: &Seed, change: impl FnOnce(&mut Vec<Cell<T>>)) {
+    fn change(&mut self, salt: &Salt, change: impl FnOnce(&mut Vec<Cell<T>>)) {
         let mut cells = self.taken();
         change(&mut cells);
-        *self = Bucket::of(seed, cells);
+        *self = Bucket::of(salt, cells);
     }
 
     /// The cells that are not free, to be put elsewhere; what others hold of them is copied.
@@ -267,23 +267,23 @@ impl<T> Cell<T> {
         is_it && (wanted.length <= SHOWN || key(&slot.hostname).as_bytes() == wanted.name)
     }
 
-    fn number(&self, seed: &Seed) -> u64 {
+    fn number(&self, salt: &Salt) -> u64 {
         let Some(slot) = &self.slot else { return 0 };
-        seed.of(&self.words, slot.hostname.as_str().len(), || key(&slot.hostname).as_bytes())
+        salt.of(&self.words, slot.hostname.as_str().len(), || key(&slot.hostname).as_bytes())
     }
 }
 
 impl<'a> Wanted<'a> {
     #[inline]
-    fn of(seed: &Seed, name: &'a str, length: usize) -> Self {
+    fn of(salt: &Salt, name: &'a str, length: usize) -> Self {
         let name = name.as_bytes();
         let words = words(name);
-        Wanted { name, words, length, number: seed.of(&words, length, || name) }
+        Wanted { name, words, length, number: salt.of(&words, length, || name) }
     }
 
     /// What has a hostname.
-    fn to(seed: &Seed, hostname: &'a Hostname) -> Self {
-        Wanted::of(seed, key(hostname), hostname.as_str().len())
+    fn to(salt: &Salt, hostname: &'a Hostname) -> Self {
+        Wanted::of(salt, key(hostname), hostname.as_str().len())
     }
 }
 

@@ -9,18 +9,18 @@ use super::words::{SHOWN, Words, hidden};
 
 /// What an index mixes into the numbers of its names: a secret for each word, one for the length, one for what else there is.
 #[derive(Clone, Debug)]
-pub(super) struct Seed([u64; 7]);
+pub(super) struct Salt([u64; 7]);
 
-impl Seed {
+impl Salt {
     pub(super) fn new() -> Self {
         let chance = RandomState::new();
-        Seed(std::array::from_fn(|at| chance.hash_one(at)))
+        Salt(std::array::from_fn(|at| chance.hash_one(at)))
     }
 
     /// The number of a name that has these words and this length. It is looked at itself only where it has more than they say.
     #[inline]
     pub(super) fn of<'n>(&self, words: &Words, length: usize, name: impl FnOnce() -> &'n [u8]) -> u64 {
-        let Seed([p, q, r, s, t, u, _]) = self;
+        let Salt([p, q, r, s, t, u, _]) = self;
         let [a, b, c, d, e] = words;
         let sum = product(a ^ p, b ^ q).wrapping_add(product(c ^ r, d ^ s));
         let number = fold(sum.wrapping_add(product(e ^ t, length as u64 ^ u)));
@@ -51,8 +51,8 @@ mod tests {
 
     #[test]
     fn every_byte_counts_wherever_it_stands() {
-        let seed = Seed::new();
-        let number = |name: &[u8]| seed.of(&words(name), name.len(), || name);
+        let salt = Salt::new();
+        let number = |name: &[u8]| salt.of(&words(name), name.len(), || name);
         for length in 1..100 {
             let name = vec![b'a'; length];
             let other = |at: usize| {
@@ -63,7 +63,7 @@ mod tests {
             let mut numbers: Vec<u64> = (0..length).map(other).collect();
             numbers.push(number(&name));
             numbers.push(number(&name[1..]));
-            numbers.push(seed.of(&words(&name), length + 1, || &name));
+            numbers.push(salt.of(&words(&name), length + 1, || &name));
             numbers.sort_unstable();
             numbers.dedup();
             assert_eq!(numbers.len(), length + 3, "{length}");
