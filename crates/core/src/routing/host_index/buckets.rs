@@ -321,3 +321,30 @@ fn print_of(number: u64) -> u32 {
 fn mask_of(count: usize) -> usize {
     count.next_power_of_two() - 1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_of_a_word_is_a_line_of_memory() {
+        assert_eq!((size_of::<Cell<usize>>(), align_of::<Cell<usize>>()), (64, 64));
+        assert_eq!(size_of::<Bucket<usize>>(), 32);
+    }
+
+    #[test]
+    fn a_bucket_that_is_not_arranged_finds_everything() {
+        let salt = Salt::new();
+        let name = |n: usize| Hostname::parse(&format!("{}app-{n}.example.com", ["", "*."][n % 2])).unwrap();
+        let cells = (0..40).map(|n| Cell::of(Slot { hostname: name(n), value: n })).collect();
+        let mut bucket = Bucket { cells, shifts: LOOSE };
+        let found = |bucket: &Bucket<usize>, n: usize| bucket.find(Wanted::to(&salt, &name(n))).map(|slot| slot.value);
+        assert!((0..40).all(|n| found(&bucket, n) == Some(n)));
+        assert_eq!(found(&bucket, 40), None);
+        bucket.find_mut(Wanted::to(&salt, &name(7))).unwrap().value = 70;
+        assert_eq!(found(&bucket, 7), Some(70));
+        bucket.change(&salt, |cells| cells.truncate(20));
+        assert!(bucket.shifts != LOOSE);
+        assert!((0..41).all(|n| found(&bucket, n).is_some() == (n < 20)));
+    }
+}
