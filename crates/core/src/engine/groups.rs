@@ -140,7 +140,8 @@ impl Engine {
         };
         let own =
             Some(&**known).filter(|known| Arc::ptr_eq(&known.gateway, gateway) && is_like_before && is_same_scope);
-        self.judge().gateway(number, Some(Before { hall, gateway: own, set: &set }), gateway, members)
+        let before = Before { hall, order: &known.listeners, gateway: own, set: &set };
+        self.judge().gateway(number, Some(before), gateway, members)
     }
 
     /// The sets that name a Gateway: those it admits in order of precedence, and the others with the reason.
@@ -273,24 +274,18 @@ impl Engine {
     /// Marks the routes of listeners that differ, and those that may attach to them now.
     fn compare_listeners(&self, old: &Parent<'_>, new: &Parent<'_>, before: &Hall, due: &mut Due) {
         let topology = &self.world.topology;
-        let mut opened: Vec<&Hostname> = Vec::new();
-        for id in new.listeners {
-            let now = topology.listener(*id);
-            match before.listener(id.slot).filter(|_| old.listeners.contains(id)) {
-                Some(then) if is_same_to_routes(then, now) => {}
-                _ => opened.push(&now.hostname),
-            }
-        }
-        let is_kept = |id: &&ListenerId| new.listeners.contains(id);
-        let differs = |id: &&ListenerId| {
-            let then = before.listener(id.slot);
-            !new.listeners.contains(id) || !then.is_some_and(|then| is_same_to_routes(then, topology.listener(**id)))
+        let (was, is) = (Slots::of(old.listeners), Slots::of(new.listeners));
+        let stays = |id: &ListenerId| match before.listener(id.slot) {
+            Some(then) if was.has(id) && is.has(id) => is_same_to_routes(then, topology.listener(*id)),
+            _ => false,
         };
         let is_reordered = {
-            let kept = old.listeners.iter().filter(is_kept);
-            !kept.eq(new.listeners.iter().filter(|id| old.listeners.contains(id)))
+            let kept = old.listeners.iter().filter(|id| is.has(id));
+            !kept.eq(new.listeners.iter().filter(|id| was.has(id)))
         };
-        for id in old.listeners.iter().filter(|id| is_reordered || differs(id)) {
+        let opened = new.listeners.iter().filter(|id| !stays(id)).map(|id| &topology.listener(*id).hostname);
+        let opened: Vec<&Hostname> = opened.collect();
+        for id in old.listeners.iter().filter(|id| is_reordered || !stays(id)) {
             due.routes.extend(self.links.listeners.of(id));
         }
         if !opened.is_empty() {
@@ -306,6 +301,25 @@ impl Engine {
                 due.routes.insert(id);
             }
         }
+    }
+}
+
+/// Listeners of one owner, which are all of one hall, by slot.
+struct Slots {
+    hall: Option<u32>,
+    are_there: Vec<bool>,
+}
+
+impl Slots {
+    fn of(ids: &[ListenerId]) -> Self {
+        let width = ids.iter().map(|id| id.slot as usize + 1).max().unwrap_or_default();
+        let mut are_there = vec![false; width];
+        ids.iter().for_each(|id| are_there[id.slot as usize] = true);
+        Slots { hall: ids.first().map(|id| id.hall), are_there }
+    }
+
+    fn has(&self, id: &ListenerId) -> bool {
+        self.hall == Some(id.hall) && self.are_there.get(id.slot as usize).is_some_and(|is_there| *is_there)
     }
 }
 

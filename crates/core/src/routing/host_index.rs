@@ -8,8 +8,11 @@ use crate::names::{Hostname, is_ip};
 
 mod arrange;
 mod buckets;
+mod hash;
+mod shelves;
+mod words;
 
-use buckets::{Buckets, Slot, key};
+use buckets::{Buckets, Slot};
 
 /// No hostname is longer; whatever is cannot be in an index.
 const LONGEST: usize = 253;
@@ -39,7 +42,7 @@ impl<T> HostIndex<T> {
     pub fn get(&self, hostname: &Hostname) -> Option<&T> {
         let slot = match hostname.is_any() {
             true => self.any.as_ref(),
-            false => self.names.get(key(hostname)),
+            false => self.names.exact(hostname),
         };
         slot.map(|slot| &slot.value)
     }
@@ -47,16 +50,26 @@ impl<T> HostIndex<T> {
     /// The values of all hostnames that match a host, most specific first. The host is taken as [`crate::names::host_of`]
     /// gives it; an empty one and an IP address match only the `*` of an unset field.
     pub fn lookup<'a>(&'a self, host: &str) -> impl Iterator<Item = (&'a Hostname, &'a T)> {
-        let name = if is_address(host) { "" } else { host };
-        let is_name = !name.is_empty() && name.len() <= LONGEST && !name.starts_with('.');
-        let precise = if is_name { self.names.get(name) } else { None };
-        let wildcards = self.suffixes(name).filter_map(|suffix| self.names.get(suffix));
-        precise.into_iter().chain(wildcards).chain(self.any.as_ref()).map(|slot| (&slot.hostname, &slot.value))
+        self.names.precise(host).into_iter().chain(self.wider(host)).map(Slot::entry)
     }
 
     /// The value of the most specific hostname that matches.
+    #[inline]
     pub fn best(&self, host: &str) -> Option<(&Hostname, &T)> {
-        self.lookup(host).next()
+        self.names.precise(host).or_else(|| self.less_precise(host)).map(Slot::entry)
+    }
+
+    /// The most specific slot that is not that of a precise name.
+    #[inline(never)]
+    fn less_precise(&self, host: &str) -> Option<&Slot<T>> {
+        self.wider(host).next()
+    }
+
+    /// The wildcards that match a host and the `*` of an unset field.
+    fn wider<'a>(&'a self, host: &str) -> impl Iterator<Item = &'a Slot<T>> {
+        let name = if is_address(host) { "" } else { host };
+        let wildcards = self.suffixes(name).filter_map(|suffix| self.names.wildcard(suffix));
+        wildcards.chain(self.any.as_ref())
     }
 
     /// What wildcards that match the name have behind their `*`, longest first, where any is of that depth.
@@ -74,7 +87,7 @@ impl<T> HostIndex<T> {
     }
 }
 
-impl<T: Clone + Default> HostIndex<T> {
+impl<T: Clone> HostIndex<T> {
     /// Adds a value; gives back the one it replaces.
     pub fn insert(&mut self, hostname: Hostname, value: T) -> Option<T> {
         if hostname.is_any() {
@@ -92,7 +105,7 @@ impl<T: Clone + Default> HostIndex<T> {
         if hostname.is_any() {
             return self.any.take().map(|slot| slot.value);
         }
-        let old = self.names.remove(key(hostname))?;
+        let old = self.names.remove(hostname)?;
         self.count(hostname, -1);
         Some(old)
     }
@@ -114,7 +127,7 @@ impl<T> Default for HostIndex<T> {
     }
 }
 
-impl<T: Clone + Default> FromIterator<(Hostname, T)> for HostIndex<T> {
+impl<T: Clone> FromIterator<(Hostname, T)> for HostIndex<T> {
     /// Later values replace earlier ones of the same hostname.
     fn from_iter<I: IntoIterator<Item = (Hostname, T)>>(entries: I) -> Self {
         let mut slots: Vec<Slot<T>> = entries.into_iter().map(|(hostname, value)| Slot { hostname, value }).collect();
@@ -132,9 +145,9 @@ impl<T: Clone + Default> FromIterator<(Hostname, T)> for HostIndex<T> {
     }
 }
 
-/// Whether a host is an IP address that could be taken for a name: names are nothing but letters, digits, dashes and dots.
+/// Whether a host is an IP address that a wildcard could be taken to match. No precise name is one.
 fn is_address(host: &str) -> bool {
-    host.ends_with(|last: char| last.is_ascii_digit()) && is_ip(host)
+    host.as_bytes().last().is_some_and(u8::is_ascii_digit) && is_ip(host)
 }
 
 #[cfg(test)]

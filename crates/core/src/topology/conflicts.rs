@@ -8,16 +8,40 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::*;
+use crate::seed::Seed;
+
+mod again;
+
+pub(super) use again::Known;
 
 /// Marks conflicts and overlaps among the listeners of one Gateway, which come in order of precedence. Those of which nothing
-/// else is to be said than before stay as they are.
-pub(super) fn resolve(listeners: &mut [Arc<ListenerState>], resources: &[Range<usize>]) {
-    let (conflicts, overlaps) = judged(listeners, resources);
-    for ((listener, conflict), overlaps) in listeners.iter_mut().zip(conflicts).zip(overlaps) {
-        if listener.conflict != conflict || listener.overlaps != overlaps {
-            let listener = Arc::make_mut(listener);
-            (listener.conflict, listener.overlaps) = (conflict, overlaps);
+/// else is to be said than before stay as they are; where it is known how they were judged, only those are judged again that
+/// a change reaches.
+pub(super) fn resolve(listeners: &mut [Arc<ListenerState>], resources: &[Range<usize>], known: Option<Known<'_>>) {
+    let reached = known.and_then(|known| Some((known, known.reached(listeners)?)));
+    let Some((known, reached)) = reached else {
+        let (conflicts, overlaps) = judged(listeners, resources);
+        return listeners.iter_mut().zip(conflicts).zip(overlaps).for_each(|((listener, c), o)| mark(listener, c, o));
+    };
+    for listener in listeners.iter_mut() {
+        if let Some(then) = known.of(listener) {
+            mark(listener, then.conflict, then.overlaps);
         }
+    }
+    let some: Vec<_> = reached.iter().map(|place| listeners[*place].clone()).collect();
+    let place = |place: usize| reached.partition_point(|other| *other < place);
+    let parts: Vec<_> = resources.iter().map(|resource| place(resource.start)..place(resource.end)).collect();
+    let (conflicts, overlaps) = judged(&some, &parts);
+    drop(some);
+    for ((place, conflict), overlaps) in reached.into_iter().zip(conflicts).zip(overlaps) {
+        mark(&mut listeners[place], conflict, overlaps);
+    }
+}
+
+fn mark(listener: &mut Arc<ListenerState>, conflict: Option<Conflict>, overlaps: Option<ListenerId>) {
+    if listener.conflict != conflict || listener.overlaps != overlaps {
+        let listener = Arc::make_mut(listener);
+        (listener.conflict, listener.overlaps) = (conflict, overlaps);
     }
 }
 
@@ -39,8 +63,12 @@ fn judged(
 }
 
 /// How many labels a wildcard has, as a bit; the last one stands for all from there on.
-fn depth(short: &str) -> u64 {
-    1 << short.bytes().filter(|byte| *byte == b'.').count().min(63)
+fn depth(labels: usize) -> u64 {
+    1 << labels.min(63)
+}
+
+fn dots(name: &str) -> usize {
+    name.bytes().filter(|byte| *byte == b'.').count()
 }
 
 /// A hostname without the `*` of a wildcard, so that it begins with a dot as no other does; that of an unset field is empty.
@@ -48,12 +76,17 @@ fn short(hostname: &Hostname) -> &str {
     hostname.as_str().strip_prefix('*').unwrap_or(hostname.as_str())
 }
 
-/// Every wider hostname that contains one: `a.b.c` gives `*.b.c`, `*.c`, `*`, all without their `*`.
-fn containers(hostname: &Hostname) -> impl Iterator<Item = &str> {
+/// Every wider hostname that contains one, as far as there are wildcards of its depth: `a.b.c` gives `*.b.c`, `*.c`, `*`, all
+/// without their `*`.
+fn containers(hostname: &Hostname, depths: u64) -> impl Iterator<Item = &str> {
     let name = hostname.as_str();
     let base = name.strip_prefix("*.").unwrap_or(name);
-    let wildcards = base.match_indices('.').map(move |(dot, _)| &base[dot..]);
-    wildcards.chain((!hostname.is_any()).then_some(""))
+    let mut labels = dots(base) + 1;
+    let wildcards = base.bytes().enumerate().filter(|(_, byte)| *byte == b'.').filter_map(move |(dot, _)| {
+        labels -= 1;
+        (depths & depth(labels) != 0).then(|| &base[dot..])
+    });
+    wildcards.chain((!hostname.is_any() && depths & depth(0) != 0).then_some(""))
 }
 
 type Clash = (usize, Conflict);
@@ -64,7 +97,7 @@ struct Claims<'a> {
     /// Holders of earlier resources, by port.
     ports: BTreeMap<u16, PortClaims>,
     /// Holders by port, protocol and hostname without the `*` of a wildcard, in order.
-    named: HashMap<(u16, Named, &'a str), Few<usize>>,
+    named: HashMap<(u16, Named, &'a str), Few<usize>, Seed>,
 }
 
 /// The protocols whose listeners go by hostname.
@@ -88,7 +121,11 @@ impl Named {
 
 impl<'a> Claims<'a> {
     fn new(listeners: &'a [Arc<ListenerState>]) -> Self {
-        Claims { listeners, ports: BTreeMap::new(), named: HashMap::with_capacity(listeners.len()) }
+        Claims {
+            listeners,
+            ports: BTreeMap::new(),
+            named: HashMap::with_capacity_and_hasher(listeners.len(), Seed::new()),
+        }
     }
 
     /// Takes one resource in: those that lose against earlier ones claim nothing, and of those that clash with each other
@@ -165,7 +202,7 @@ impl<'a> Claims<'a> {
         };
         let tls: Vec<usize> = (0..listeners.len()).filter(is_tls).collect();
         let wild = tls.iter().map(|place| &listeners[*place].hostname).filter(|hostname| !hostname.is_precise());
-        let depths = wild.fold(0, |depths, hostname| depths | depth(short(hostname)));
+        let depths = wild.fold(0, |depths, hostname| depths | depth(dots(short(hostname))));
         let are_some = |protocol| tls.iter().any(|place| listeners[*place].spec().protocol == protocol);
         let protocols: Vec<Named> = [(Protocol::Https, Named::Https), (Protocol::Tls, Named::Tls)]
             .into_iter()
@@ -175,7 +212,7 @@ impl<'a> Claims<'a> {
             let (port, hostname) = (listeners[*place].spec().port, &listeners[*place].hostname);
             // Two of one protocol do not hold the same hostname.
             let own = (protocols.len() > 1).then(|| short(hostname));
-            let around = own.into_iter().chain(containers(hostname).filter(|name| depths & depth(name) != 0));
+            let around = own.into_iter().chain(containers(hostname, depths));
             around
                 .filter_map(|name| self.other_holder(&protocols, port, name, *place))
                 .next()

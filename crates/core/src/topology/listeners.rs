@@ -71,6 +71,8 @@ impl Hall {
 pub(crate) struct Before<'a> {
     /// Its listeners.
     pub(crate) hall: &'a Hall,
+    /// Those of the Gateway and of the sets that it admitted, in order of precedence.
+    pub(crate) order: &'a [ListenerId],
     /// The Gateway itself, where its own listeners are to be taken over.
     pub(crate) gateway: Option<&'a GatewayState>,
     /// Tells of a set how it was judged, where its listeners are to be taken over.
@@ -231,7 +233,8 @@ impl Judge<'_> {
             }
             resources.push(first..listeners.len());
         }
-        conflicts::resolve(&mut listeners, &resources);
+        let known = before.map(|before| conflicts::Known { hall: before.hall, order: before.order });
+        conflicts::resolve(&mut listeners, &resources, known);
         let own = &listeners[resources[0].clone()];
         state.refused = gateway_refusal(&state, own);
         state.doors = Doors::of(own);

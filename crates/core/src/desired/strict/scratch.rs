@@ -138,25 +138,40 @@ fn look_at(routes: &[(usize, &Arc<Route>)]) {
     std::hint::black_box(some.sum::<usize>());
 }
 
-/// What has come so far.
-#[derive(Default)]
-struct Gathered<'a> {
+/// Takes in routes, one after the other.
+struct Gathering<'a> {
+    lanes: Lanes<'a>,
     lines: Vec<Line<'a>>,
     walked: Vec<(u32, Contribution)>,
+    goods: Goods,
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> Gathering<'a> {
+    fn new(walk: &Walk<'a>) -> Self {
+        let routes = walk.base.snapshot.routes.len();
+        let secrets = Secrets::of_all(walk.outlets);
+        // As many as there are if every Secret has as many.
+        let many = routes / secrets.keys.len().max(1) + 4;
+        let behind = secrets.keys.iter().map(|_| Vec::with_capacity(many)).collect();
+        Gathering {
+            lanes: Lanes::new(walk.base, walk.outlets, secrets),
+            lines: Vec::with_capacity(routes),
+            walked: Vec::new(),
+            goods: Goods { parts: Vec::with_capacity(routes), behind },
+        }
+    }
+
     /// Adds a plain route; `false` where it is none.
-    fn passes(&mut self, lanes: &mut Lanes<'a>, place: u32, route: &'a Arc<Route>, goods: &mut Goods) -> bool {
-        let first = self.lines.len();
+    fn passes(&mut self, place: u32, route: &'a Arc<Route>) -> bool {
+        let Gathering { lanes, lines, goods, .. } = self;
+        let first = lines.len();
         let created = route.meta.created.unwrap_or(i64::MAX);
-        let is_plain =
-            lanes.pass(route, |name, serving| self.lines.push(Line { name, route, created, place, serving }));
+        let is_plain = lanes.pass(route, |name, serving| lines.push(Line { name, route, created, place, serving }));
         if !is_plain {
-            self.lines.truncate(first);
+            lines.truncate(first);
             return false;
         }
-        for line in &self.lines[first..] {
+        for line in &lines[first..] {
             let serving = lanes.servings().at(line.serving);
             goods.parts.push(Some(Parts { name: line.name.text().clone(), route: route.object() }));
             serving.secrets.iter().for_each(|(secret, _)| add_behind(&mut goods.behind[*secret as usize], route));
@@ -164,10 +179,11 @@ impl<'a> Gathered<'a> {
         true
     }
 
-    fn add_walked(&mut self, servings: &Servings<'_>, place: u32, contribution: Contribution, goods: &mut Goods) {
+    fn add_walked(&mut self, place: u32, contribution: Contribution) {
+        let secrets = self.lanes.servings().secrets();
         for ask in contribution.asks(place).filter(|ask| !ask.is_added) {
-            for secret in servings.secrets().of(ask.outlet) {
-                add_behind(&mut goods.behind[*secret as usize], &contribution.route);
+            for secret in secrets.of(ask.outlet) {
+                add_behind(&mut self.goods.behind[*secret as usize], &contribution.route);
             }
         }
         self.walked.push((place, contribution));
@@ -176,15 +192,8 @@ impl<'a> Gathered<'a> {
 
 impl<'a> Crowd<'a> {
     fn of(walk: &mut Walk<'a>) -> (Self, Goods) {
-        let routes = &walk.base.snapshot.routes;
-        let secrets = Secrets::of_all(walk.outlets);
-        // As many as there are if every Secret has as many.
-        let many = routes.len() / secrets.keys.len().max(1) + 4;
-        let behind = secrets.keys.iter().map(|_| Vec::with_capacity(many)).collect();
-        let mut goods = Goods { parts: Vec::with_capacity(routes.len()), behind };
-        let (mut lanes, mut gathered) = (Lanes::new(walk.base, walk.outlets, secrets), Gathered::default());
-        gathered.lines.reserve(routes.len());
-        let (mut routes, mut near) = (routes.values().enumerate(), Vec::with_capacity(NEAR));
+        let mut gathering = Gathering::new(walk);
+        let (mut routes, mut near) = (walk.base.snapshot.routes.values().enumerate(), Vec::with_capacity(NEAR));
         loop {
             near.clear();
             near.extend(routes.by_ref().take(NEAR));
@@ -193,12 +202,12 @@ impl<'a> Crowd<'a> {
             }
             look_at(&near);
             for (place, route) in near.drain(..) {
-                if !gathered.passes(&mut lanes, place as u32, route, &mut goods) {
-                    gathered.add_walked(lanes.servings(), place as u32, walk.route(route), &mut goods);
+                if !gathering.passes(place as u32, route) {
+                    gathering.add_walked(place as u32, walk.route(route));
                 }
             }
         }
-        let Gathered { lines, walked } = gathered;
+        let Gathering { lanes, lines, walked, goods } = gathering;
         (Crowd { lines, walked, servings: lanes.into_servings() }, goods)
     }
 

@@ -6,12 +6,19 @@
 /// The shift of each group.
 pub(super) type Shifts = [u8; GROUPS];
 
+/// What no group of an arrangement has.
+pub(super) const LOOSE: Shifts = [u8::MAX; GROUPS];
+
 const GROUPS: usize = 16;
 
-/// Cells beyond so many for each name are not tried.
-const WIDEST: usize = 16;
+/// How many times more cells are tried.
+const TRIES: usize = 16;
 
-/// The cell of a fingerprint among so many, a power of two.
+/// An odd number of no pattern.
+const STIRRED: u32 = 0x9e37_79b9;
+
+/// The cell of a fingerprint among so many.
+#[inline]
 pub(super) fn cell_of(print: u32, shifts: &Shifts, cells: usize) -> usize {
     cell_by(print, shifts[group_of(print)], cells)
 }
@@ -19,22 +26,30 @@ pub(super) fn cell_of(print: u32, shifts: &Shifts, cells: usize) -> usize {
 /// The shifts for some fingerprints, and for each cell whose it is, counted from one. Nothing where that cannot be, because two
 /// fingerprints are the same.
 pub(super) fn arrange(prints: &[u32]) -> Option<(Shifts, Vec<u32>)> {
-    let least = (prints.len() + prints.len().div_ceil(7)).next_power_of_two();
-    let sizes = std::iter::successors(Some(least), |cells| Some(cells * 2));
-    sizes.take_while(|cells| *cells <= least * WIDEST).find_map(|cells| within(prints, cells))
+    let places = by_group(prints);
+    let least = prints.len() + prints.len().div_ceil(16);
+    let sizes = std::iter::successors(Some(least), |cells| Some(cells + cells.div_ceil(8)));
+    sizes.take(TRIES).find_map(|cells| within(prints, &places, cells))
 }
 
-fn within(prints: &[u32], count: usize) -> Option<(Shifts, Vec<u32>)> {
-    let mut groups: [Vec<u32>; GROUPS] = Default::default();
-    for (print, place) in prints.iter().zip(1..) {
-        groups[group_of(*print)].push(place);
-    }
-    let mut order: Vec<usize> = (0..GROUPS).filter(|group| !groups[*group].is_empty()).collect();
-    order.sort_by_key(|group| std::cmp::Reverse(groups[*group].len()));
+/// The places of some fingerprints, counted from one, by group; the largest group first.
+fn by_group(prints: &[u32]) -> Vec<u32> {
+    let mut sizes = [0; GROUPS];
+    prints.iter().for_each(|print| sizes[group_of(*print)] += 1);
+    let mut places: Vec<u32> = (1..).take(prints.len()).collect();
+    places.sort_unstable_by_key(|place| {
+        let group = group_of(prints[*place as usize - 1]);
+        (std::cmp::Reverse(sizes[group]), group)
+    });
+    places
+}
+
+fn within(prints: &[u32], places: &[u32], count: usize) -> Option<(Shifts, Vec<u32>)> {
+    let group = |place: u32| group_of(prints[place as usize - 1]);
     let mut shifts = Shifts::default();
     let mut cells = vec![0; count];
-    for group in order {
-        shifts[group] = (0..=u8::MAX).find(|shift| settle(prints, &groups[group], *shift, &mut cells))?;
+    for places in places.chunk_by(|a, b| group(*a) == group(*b)) {
+        shifts[group(places[0])] = (0..u8::MAX).find(|shift| settle(prints, places, *shift, &mut cells))?;
     }
     Some((shifts, cells))
 }
@@ -55,13 +70,15 @@ fn settle(prints: &[u32], group: &[u32], shift: u8, cells: &mut [u32]) -> bool {
     true
 }
 
+#[inline]
 fn group_of(print: u32) -> usize {
     print as usize % GROUPS
 }
 
+#[inline]
 fn cell_by(print: u32, shift: u8, cells: usize) -> usize {
-    let mixed = (print ^ u32::from(shift).wrapping_mul(0x9e37_79b9)).wrapping_mul(0x85eb_ca6b);
-    (mixed >> 16) as usize & (cells - 1)
+    let mixed = (print ^ u32::from(shift).wrapping_mul(STIRRED)).wrapping_mul(STIRRED);
+    ((u64::from(mixed) * cells as u64) >> 32) as usize
 }
 
 #[cfg(test)]
@@ -77,6 +94,7 @@ mod tests {
                 assert_eq!(cells[cell_of(*print, &shifts, cells.len())], place, "{count}");
             }
             assert_eq!(cells.iter().filter(|cell| **cell > 0).count(), prints.len());
+            assert!(shifts.iter().all(|shift| *shift != u8::MAX));
         }
     }
 

@@ -1,29 +1,30 @@
 //! Values by name, in buckets that are shared with copies made before.
 //!
 //! Buckets are split and joined one at a time as names come and go (linear hashing), so that each holds some dozens and no
-//! change ever moves more than one bucket. A bucket is a small table of cells; a cell is one line of memory and has the
-//! fingerprint of a name, where its value is, and the name itself as far as it fits. Cells are arranged so that every name is
-//! in the only one where it is looked for: whoever looks waits for memory once, and has nothing to guess meanwhile. Nothing is
-//! ever iterated.
+//! change ever moves more than one bucket. A bucket is a small table of cells; a cell is a line of memory, where the value is no
+//! larger than a word, and has the words of a name, the value, and whose it is. Cells are arranged so that every name is in
+//! the only one where it is looked for: whoever looks waits for memory once, and has nothing to guess meanwhile. Nothing is ever
+//! iterated.
 
 use std::sync::Arc;
 
-use super::arrange::{self, Shifts};
-use crate::array::Array;
+use super::LONGEST;
+use super::arrange::{self, LOOSE, Shifts};
+use super::hash::Salt;
+use super::shelves::Shelves;
+use super::words::{SHOWN, WORDS, Words, are_same, words};
 use crate::names::Hostname;
-use crate::seed::Seed;
 
 /// How many names a bucket has at most on average. With fewer than a quarter of that two are joined.
 const FULL: usize = 24;
 
-/// How many bytes of a name a cell has room for.
-const SHOWN: usize = 55;
-
 /// Values by name.
 #[derive(Clone, Debug)]
 pub(super) struct Buckets<T> {
-    seed: Seed,
-    buckets: Array<Bucket<T>>,
+    salt: Salt,
+    buckets: Shelves<Bucket<T>>,
+    /// One less than the least power of two that is no less than the number of buckets.
+    mask: usize,
     len: usize,
 }
 
@@ -34,72 +35,110 @@ pub(super) struct Slot<T> {
     pub(super) value: T,
 }
 
+/// Half a line of memory.
 #[derive(Debug)]
+#[repr(align(32))]
 struct Bucket<T> {
-    /// As many as a power of two, some of them free; none where they could not be arranged.
-    cells: Arc<[Cell]>,
-    /// By which cells are arranged.
+    /// Some of them free.
+    cells: Arc<[Cell<T>]>,
+    /// By which cells are arranged; [`LOOSE`] where they could not be.
     shifts: Shifts,
-    slots: Arc<[Slot<T>]>,
 }
 
-/// Place in a bucket counted from one, or zero where the cell is free; fingerprint; length and front of the name.
-#[derive(Clone, Copy, Debug)]
+/// A value with the words of what it is kept under; free without it.
+#[derive(Clone, Debug)]
 #[repr(C, align(64))]
-struct Cell {
-    place: u32,
-    print: u32,
-    length: u8,
-    front: [u8; SHOWN],
+struct Cell<T> {
+    words: Words,
+    slot: Option<Slot<T>>,
+}
+
+/// What is looked for: something kept under this, and the length of its hostname.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    name: &'a [u8],
+    words: Words,
+    length: usize,
+    number: u64,
 }
 
 impl<T> Slot<T> {
-    /// What it is kept under: a wildcard without its `*`, so that it begins with a dot as no precise name does.
-    fn name(&self) -> &[u8] {
-        key(&self.hostname).as_bytes()
+    #[inline]
+    pub(super) fn entry(&self) -> (&Hostname, &T) {
+        (&self.hostname, &self.value)
     }
 }
 
-/// What a hostname is kept under.
-pub(super) fn key(hostname: &Hostname) -> &str {
+/// What a hostname is kept under: a wildcard without its `*`. It is told from a precise name by the length of the hostname.
+fn key(hostname: &Hostname) -> &str {
     let text = hostname.as_str();
     text.strip_prefix('*').unwrap_or(text)
 }
 
 impl<T> Buckets<T> {
     pub(super) fn new() -> Self {
-        Buckets { seed: Seed::new(), buckets: Array::new(), len: 0 }
+        Buckets { salt: Salt::new(), buckets: Shelves::new(), mask: 0, len: 0 }
     }
 
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// What is kept under a name.
-    pub(super) fn get(&self, name: &str) -> Option<&Slot<T>> {
-        if self.len == 0 {
-            return None;
-        }
-        let number = self.seed.of(name.as_bytes());
-        let bucket = self.buckets.get(bucket_of(number, self.buckets.len()))?;
-        bucket.slots.get(bucket.find(number, name.as_bytes())?)
+    /// The slot of a precise name.
+    #[inline]
+    pub(super) fn precise(&self, name: &str) -> Option<&Slot<T>> {
+        self.get(name, name.len())
+    }
+
+    /// The slot of a wildcard, by what stands behind its `*`.
+    pub(super) fn wildcard(&self, suffix: &str) -> Option<&Slot<T>> {
+        self.get(suffix, suffix.len() + 1)
+    }
+
+    /// The slot of a hostname.
+    pub(super) fn exact(&self, hostname: &Hostname) -> Option<&Slot<T>> {
+        self.get(key(hostname), hostname.as_str().len())
+    }
+
+    #[inline]
+    fn get(&self, name: &str, length: usize) -> Option<&Slot<T>> {
+        let is_common = name.len() >= 8 && length <= SHOWN;
+        if is_common { self.find(name, length) } else { self.find_odd(name, length) }
+    }
+
+    /// A name that is very short or does not fit into its words.
+    #[inline(never)]
+    fn find_odd(&self, name: &str, length: usize) -> Option<&Slot<T>> {
+        if length <= LONGEST { self.find(name, length) } else { None }
+    }
+
+    #[inline(always)]
+    fn find(&self, name: &str, length: usize) -> Option<&Slot<T>> {
+        let wanted = Wanted::of(&self.salt, name, length);
+        self.buckets.get(self.place_of(wanted.number))?.find(wanted)
+    }
+
+    /// The bucket of a number.
+    #[inline]
+    fn place_of(&self, number: u64) -> usize {
+        place_among(number, self.buckets.len(), self.mask)
     }
 }
 
-impl<T: Clone + Default> Buckets<T> {
+impl<T: Clone> Buckets<T> {
     /// Sets a value; gives back the one it replaces.
     pub(super) fn insert(&mut self, slot: Slot<T>) -> Option<T> {
-        if self.buckets.is_empty() {
+        if self.buckets.len() == 0 {
             self.buckets.push(Bucket::default());
         }
-        let number = self.seed.of(slot.name());
-        let place = bucket_of(number, self.buckets.len());
+        let wanted = Wanted::to(&self.salt, &slot.hostname);
+        let place = self.place_of(wanted.number);
         let bucket = self.buckets.get_mut(place)?;
-        if let Some(at) = bucket.find(number, slot.name()) {
-            let known = &mut Arc::make_mut(&mut bucket.slots)[at];
+        if let Some(known) = bucket.find_mut(wanted) {
             return Some(std::mem::replace(&mut known.value, slot.value));
         }
-        bucket.add(self.seed, slot);
+        let cell = Cell { words: wanted.words, slot: Some(slot) };
+        bucket.change(&self.salt, |cells| cells.push(cell));
         self.len += 1;
         if self.len > self.buckets.len() * FULL {
             self.split();
@@ -108,178 +147,204 @@ impl<T: Clone + Default> Buckets<T> {
     }
 
     /// Takes a name out; gives back its value.
-    pub(super) fn remove(&mut self, name: &str) -> Option<T> {
-        let number = self.seed.of(name.as_bytes());
-        let place = bucket_of(number, self.buckets.len().max(1));
-        let at = self.buckets.get(place)?.find(number, name.as_bytes())?;
-        let old = self.buckets.get_mut(place)?.take(self.seed, at);
+    pub(super) fn remove(&mut self, hostname: &Hostname) -> Option<T> {
+        let wanted = Wanted::to(&self.salt, hostname);
+        let place = self.place_of(wanted.number);
+        self.buckets.get(place)?.find(wanted)?;
+        let mut old = None;
+        self.buckets.get_mut(place)?.change(&self.salt, |cells| {
+            let at = cells.iter().position(|cell| cell.is_of(wanted));
+            old = at.and_then(|at| cells.remove(at).slot);
+        });
         self.len -= 1;
         if self.buckets.len() > 1 && self.len < self.buckets.len() * FULL / 4 {
             self.join();
         }
-        Some(old.value)
+        old.map(|slot| slot.value)
     }
 
     /// Values of names that differ from each other.
     pub(super) fn of(slots: Vec<Slot<T>>) -> Self {
-        let seed = Seed::new();
         let (len, count) = (slots.len(), slots.len().div_ceil(FULL));
+        let mut all = Buckets { mask: mask_of(count), len, ..Buckets::new() };
         let mut parts: Vec<Vec<Slot<T>>> = (0..count).map(|_| Vec::with_capacity(FULL)).collect();
         for slot in slots {
-            parts[bucket_of(seed.of(slot.name()), count)].push(slot);
+            let number = Wanted::to(&all.salt, &slot.hostname).number;
+            parts[place_among(number, count, all.mask)].push(slot);
         }
-        Buckets { seed, buckets: parts.into_iter().map(|part| Bucket::of(seed, part)).collect(), len }
+        let bucket = |part: Vec<Slot<T>>| Bucket::of(&all.salt, part.into_iter().map(Cell::of).collect());
+        all.buckets = parts.into_iter().map(bucket).collect();
+        all
     }
 
     /// Adds a bucket, and moves those there that now belong to it.
     fn split(&mut self) {
-        let (seed, count) = (self.seed, self.buckets.len() + 1);
-        let Some(old) = self.buckets.get_mut(parent_of(count - 1)) else { return };
-        let is_moved = |slot: &Slot<T>| bucket_of(seed.of(slot.name()), count) == count - 1;
-        let (moved, kept) = old.slots.iter().cloned().partition(is_moved);
-        *old = Bucket::of(seed, kept);
-        self.buckets.push(Bucket::of(seed, moved));
+        let added = self.buckets.len();
+        self.mask = mask_of(added + 1);
+        let Some(old) = self.buckets.get_mut(added & (self.mask >> 1)) else { return };
+        let is_moved = |cell: &Cell<T>| cell.number(&self.salt) as u32 as usize & self.mask == added;
+        let (moved, kept) = old.taken().into_iter().partition(is_moved);
+        *old = Bucket::of(&self.salt, kept);
+        self.buckets.push(Bucket::of(&self.salt, moved));
     }
 
     /// Gives up the last bucket.
     fn join(&mut self) {
-        let Some(last) = self.buckets.pop() else { return };
-        if let Some(bucket) = self.buckets.get_mut(parent_of(self.buckets.len())) {
-            *bucket = Bucket::of(self.seed, bucket.slots.iter().chain(&*last.slots).cloned().collect());
+        let Some(mut last) = self.buckets.pop() else { return };
+        let parent = self.buckets.len() & (self.mask >> 1);
+        self.mask = mask_of(self.buckets.len());
+        if let Some(bucket) = self.buckets.get_mut(parent) {
+            bucket.change(&self.salt, |cells| cells.append(&mut last.taken()));
         }
     }
 }
 
 impl<T> Bucket<T> {
-    /// Where the value of a name is.
-    fn find(&self, number: u64, name: &[u8]) -> Option<usize> {
-        if self.cells.is_empty() {
-            return self.slots.iter().position(|slot| slot.name() == name);
-        }
-        let print = print_of(number);
-        let cell = self.cells.get(arrange::cell_of(print, &self.shifts, self.cells.len()))?;
-        let place = (cell.place as usize).checked_sub(1)?;
-        let is_it = cell.print == print && cell.is_of(name) && self.has_back(place, name);
-        is_it.then_some(place)
-    }
-
-    /// Whether what did not fit into the cell is the same, too.
-    fn has_back(&self, place: usize, name: &[u8]) -> bool {
-        name.len() <= SHOWN || self.slots[place].name() == name
-    }
-
-    fn of(seed: Seed, slots: Vec<Slot<T>>) -> Self {
-        let cards = slots.iter().map(|slot| Cell::new(print_of(seed.of(slot.name())), slot.name())).collect();
-        Bucket::arranged(cards, slots)
-    }
-
-    /// The bucket of some slots. `cards` are what their cells are to say, whatever their places.
-    fn arranged(cards: Vec<Cell>, slots: Vec<Slot<T>>) -> Self {
-        let prints: Vec<u32> = cards.iter().map(|card| card.print).collect();
+    /// The cells, arranged.
+    fn of(salt: &Salt, mut cells: Vec<Cell<T>>) -> Self {
+        let prints: Vec<u32> = cells.iter().map(|cell| print_of(cell.number(salt))).collect();
         let Some((shifts, places)) = arrange::arrange(&prints) else {
-            return Bucket { cells: Arc::default(), shifts: Shifts::default(), slots: slots.into() };
+            return Bucket { cells: cells.into(), shifts: LOOSE };
         };
-        let cell = |place: &u32| match (*place as usize).checked_sub(1) {
-            Some(at) => Cell { place: *place, ..cards[at] },
-            None => Cell::new(0, &[]),
+        let cell = |place: u32| match (place as usize).checked_sub(1) {
+            Some(at) => std::mem::take(&mut cells[at]),
+            None => Cell::default(),
         };
-        Bucket { cells: places.iter().map(cell).collect(), shifts, slots: slots.into() }
+        Bucket { cells: places.into_iter().map(cell).collect(), shifts }
     }
 
-    /// What the cells say, by place, without a look at the names; nothing where they could not be arranged.
-    fn cards(&self) -> Option<Vec<Cell>> {
-        let mut cards = vec![Cell::new(0, &[]); self.slots.len()];
-        for cell in self.cells.iter().filter(|cell| cell.place > 0) {
-            cards[cell.place as usize - 1] = *cell;
+    /// What is kept under a name.
+    #[inline]
+    fn find(&self, wanted: Wanted<'_>) -> Option<&Slot<T>> {
+        let place = arrange::cell_of(print_of(wanted.number), &self.shifts, self.cells.len());
+        let cell = self.cells.get(place)?;
+        if cell.is_of(wanted) { cell.slot.as_ref() } else { self.find_loose(wanted.name, wanted.length) }
+    }
+
+    /// Looks at every cell, if the bucket is loose.
+    #[cold]
+    fn find_loose(&self, name: &[u8], length: usize) -> Option<&Slot<T>> {
+        let mut slots = self.cells.iter().filter(|_| self.shifts == LOOSE).flat_map(|cell| &cell.slot);
+        slots.find(|slot| key(&slot.hostname).as_bytes() == name && slot.hostname.as_str().len() == length)
+    }
+}
+
+impl<T: Clone> Bucket<T> {
+    fn find_mut(&mut self, wanted: Wanted<'_>) -> Option<&mut Slot<T>> {
+        self.find(wanted)?;
+        let cells = Arc::make_mut(&mut self.cells).iter_mut();
+        cells.filter(|cell| cell.is_of(wanted)).find_map(|cell| cell.slot.as_mut())
+    }
+
+    /// Makes another bucket of the cells.
+    fn change(&mut self, salt: &Salt, change: impl FnOnce(&mut Vec<Cell<T>>)) {
+        let mut cells = self.taken();
+        change(&mut cells);
+        *self = Bucket::of(salt, cells);
+    }
+
+    /// The cells that are not free, to be put elsewhere; what others hold of them is copied.
+    fn taken(&mut self) -> Vec<Cell<T>> {
+        let mut all = Vec::with_capacity(self.cells.len() + 1);
+        match Arc::get_mut(&mut self.cells) {
+            Some(own) => all.extend(own.iter_mut().filter(|cell| cell.slot.is_some()).map(std::mem::take)),
+            None => all.extend(self.cells.iter().filter(|cell| cell.slot.is_some()).cloned()),
         }
-        (!self.cells.is_empty()).then_some(cards)
+        all
     }
 }
 
-impl<T: Clone + Default> Bucket<T> {
-    fn add(&mut self, seed: Seed, slot: Slot<T>) {
-        let cards = self.cards();
-        let card = Cell::new(print_of(seed.of(slot.name())), slot.name());
-        let mut slots = taken(&mut self.slots);
-        slots.push(slot);
-        *self = match cards {
-            Some(mut cards) => {
-                cards.push(card);
-                Bucket::arranged(cards, slots)
-            }
-            None => Bucket::of(seed, slots),
-        };
+impl<T> Cell<T> {
+    fn of(slot: Slot<T>) -> Self {
+        Cell { words: words(key(&slot.hostname).as_bytes()), slot: Some(slot) }
     }
 
-    /// Takes out what is at a place.
-    fn take(&mut self, seed: Seed, at: usize) -> Slot<T> {
-        let cards = self.cards();
-        let mut slots = taken(&mut self.slots);
-        let old = slots.remove(at);
-        *self = match cards {
-            Some(mut cards) => {
-                cards.remove(at);
-                Bucket::arranged(cards, slots)
-            }
-            None => Bucket::of(seed, slots),
-        };
-        old
+    /// Whether it is what is looked for.
+    #[inline]
+    fn is_of(&self, wanted: Wanted<'_>) -> bool {
+        let Some(slot) = &self.slot else { return false };
+        let is_it = are_same(&self.words, &wanted.words) && slot.hostname.as_str().len() == wanted.length;
+        is_it && (wanted.length <= SHOWN || key(&slot.hostname).as_bytes() == wanted.name)
+    }
+
+    fn number(&self, salt: &Salt) -> u64 {
+        let Some(slot) = &self.slot else { return 0 };
+        salt.of(&self.words, slot.hostname.as_str().len(), || key(&slot.hostname).as_bytes())
     }
 }
 
-/// The slots, to be put elsewhere; what others hold of them is copied.
-fn taken<T: Clone + Default>(slots: &mut Arc<[Slot<T>]>) -> Vec<Slot<T>> {
-    let mut all = Vec::with_capacity(slots.len() + 1);
-    match Arc::get_mut(slots) {
-        Some(own) => all.extend(own.iter_mut().map(|slot| Slot {
-            hostname: std::mem::replace(&mut slot.hostname, Hostname::any()),
-            value: std::mem::take(&mut slot.value),
-        })),
-        None => all.extend(slots.iter().cloned()),
+impl<'a> Wanted<'a> {
+    #[inline]
+    fn of(salt: &Salt, name: &'a str, length: usize) -> Self {
+        let name = name.as_bytes();
+        let words = words(name);
+        Wanted { name, words, length, number: salt.of(&words, length, || name) }
     }
-    all
+
+    /// What has a hostname.
+    fn to(salt: &Salt, hostname: &'a Hostname) -> Self {
+        Wanted::of(salt, key(hostname), hostname.as_str().len())
+    }
 }
 
-impl Cell {
-    fn new(print: u32, name: &[u8]) -> Self {
-        let mut cell = Cell { place: 0, print, length: name.len() as u8, front: [0; SHOWN] };
-        let shown = name.len().min(SHOWN);
-        cell.front[..shown].copy_from_slice(&name[..shown]);
-        cell
-    }
-
-    /// Whether the name is one of this length and front.
-    fn is_of(&self, name: &[u8]) -> bool {
-        let shown = name.len().min(SHOWN);
-        usize::from(self.length) == name.len() && self.front[..shown] == name[..shown]
+impl<T> Default for Cell<T> {
+    fn default() -> Self {
+        Cell { words: [0; WORDS], slot: None }
     }
 }
 
 impl<T> Clone for Bucket<T> {
     fn clone(&self) -> Self {
-        Bucket { cells: self.cells.clone(), shifts: self.shifts, slots: self.slots.clone() }
+        Bucket { cells: self.cells.clone(), shifts: self.shifts }
     }
 }
 
 impl<T> Default for Bucket<T> {
     fn default() -> Self {
-        Bucket { cells: Arc::default(), shifts: Shifts::default(), slots: Arc::default() }
+        Bucket { cells: Arc::default(), shifts: Shifts::default() }
     }
 }
 
-/// The part of a number that no bucket is chosen by.
-fn print_of(number: u64) -> u32 {
-    (number >> 32) as u32
-}
-
-/// The bucket of a number among so many.
-fn bucket_of(number: u64, count: usize) -> usize {
-    let mask = count.next_power_of_two() - 1;
+/// The bucket of a number among so many, of which the mask is.
+#[inline]
+fn place_among(number: u64, count: usize, mask: usize) -> usize {
     let place = number as u32 as usize & mask;
     if place < count { place } else { place & (mask >> 1) }
 }
 
-/// The bucket that shares its names with one that is added.
-fn parent_of(added: usize) -> usize {
-    added & ((added + 1).next_power_of_two() >> 1).wrapping_sub(1)
+/// The part of a number that no bucket is chosen by.
+#[inline]
+fn print_of(number: u64) -> u32 {
+    (number >> 32) as u32
+}
+
+fn mask_of(count: usize) -> usize {
+    count.next_power_of_two() - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_of_a_word_is_a_line_of_memory() {
+        assert_eq!((size_of::<Cell<usize>>(), align_of::<Cell<usize>>()), (64, 64));
+        assert_eq!(size_of::<Bucket<usize>>(), 32);
+    }
+
+    #[test]
+    fn a_bucket_that_is_not_arranged_finds_everything() {
+        let salt = Salt::new();
+        let name = |n: usize| Hostname::parse(&format!("{}app-{n}.example.com", ["", "*."][n % 2])).unwrap();
+        let cells = (0..40).map(|n| Cell::of(Slot { hostname: name(n), value: n })).collect();
+        let mut bucket = Bucket { cells, shifts: LOOSE };
+        let found = |bucket: &Bucket<usize>, n: usize| bucket.find(Wanted::to(&salt, &name(n))).map(|slot| slot.value);
+        assert!((0..40).all(|n| found(&bucket, n) == Some(n)));
+        assert_eq!(found(&bucket, 40), None);
+        bucket.find_mut(Wanted::to(&salt, &name(7))).unwrap().value = 70;
+        assert_eq!(found(&bucket, 7), Some(70));
+        bucket.change(&salt, |cells| cells.truncate(20));
+        assert!(bucket.shifts != LOOSE);
+        assert!((0..41).all(|n| found(&bucket, n).is_some() == (n < 20)));
+    }
 }
