@@ -20,20 +20,10 @@ use crate::topology::{ListenerId, ListenerState, RouteState, Topology};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
     listeners: HostIndex<Few<ListenerId>>,
-    routes: HostIndex<Crowd>,
-}
-
-/// The routes under one hostname.
-#[derive(Clone, Debug)]
-enum Crowd {
-    One(Arc<RouteState>),
-    Many(Arc<Roster<Arc<RouteState>>>),
-}
-
-impl Default for Crowd {
-    fn default() -> Self {
-        Crowd::Many(Arc::default())
-    }
+    /// One route of each name. A value of one word is all that an index has room for beside a name.
+    routes: HostIndex<Arc<RouteState>>,
+    /// All routes of the names that have several.
+    crowds: HostIndex<Arc<Roster<Arc<RouteState>>>>,
 }
 
 impl Directory {
@@ -59,21 +49,39 @@ impl Directory {
 
     /// Files a route under a hostname that it wrote.
     pub(crate) fn add_route(&mut self, name: Hostname, route: &Arc<RouteState>) {
-        let crowd = match self.routes.get(&name).cloned() {
-            Some(mut crowd) => {
-                crowd.add(route);
-                crowd
-            }
-            None => Crowd::One(route.clone()),
+        let Some(known) = self.routes.get(&name) else {
+            self.routes.insert(name, route.clone());
+            return;
         };
-        self.routes.insert(name, crowd);
+        let crowd = self.crowds.get(&name);
+        if crowd.is_none() && is_same(known, route) {
+            self.routes.insert(name, route.clone());
+            return;
+        }
+        let mut crowd = crowd.map(|crowd| (**crowd).clone()).unwrap_or_else(|| [known.clone()].into_iter().collect());
+        crowd.insert(route.clone());
+        if is_same(known, route) {
+            self.routes.insert(name.clone(), route.clone());
+        }
+        self.crowds.insert(name, Arc::new(crowd));
     }
 
     /// Takes a route out under a hostname.
     pub(crate) fn take_route(&mut self, name: &Hostname, route: &ObjectRef) {
-        match self.routes.get(name).cloned().and_then(|crowd| crowd.without(route)) {
-            Some(crowd) => _ = self.routes.insert(name.clone(), crowd),
-            None => _ = self.routes.remove(name),
+        let Some(crowd) = self.crowds.get(name) else {
+            if self.routes.get(name).is_some_and(|known| known.route.object() == *route) {
+                self.routes.remove(name);
+            }
+            return;
+        };
+        let mut crowd = (**crowd).clone();
+        crowd.remove(route);
+        if let Some(first) = crowd.values().next() {
+            self.routes.insert(name.clone(), first.clone());
+        }
+        match crowd.len() {
+            0 | 1 => _ = self.crowds.remove(name),
+            _ => _ = self.crowds.insert(name.clone(), Arc::new(crowd)),
         }
     }
 
@@ -111,40 +119,18 @@ impl Directory {
 
     fn routes_for(&self, asked: &Asked<'_>) -> BTreeMap<ObjectRef, &Arc<RouteState>> {
         let found = self.routes.lookup(&asked.host).chain(self.routes.lookup(&asked.sni));
-        found.flat_map(|(_, crowd)| crowd.routes()).map(|route| (route.route.object(), route)).collect()
+        let all = found.flat_map(|(name, one)| {
+            let crowd = self.crowds.get(name);
+            let alone = Some(one).filter(|_| crowd.is_none());
+            alone.into_iter().chain(crowd.into_iter().flat_map(|crowd| crowd.values()))
+        });
+        all.map(|route| (route.route.object(), route)).collect()
     }
 }
 
-impl Crowd {
-    fn routes(&self) -> impl Iterator<Item = &Arc<RouteState>> {
-        let (one, many) = match self {
-            Crowd::One(route) => (Some(route), None),
-            Crowd::Many(routes) => (None, Some(routes.values())),
-        };
-        one.into_iter().chain(many.into_iter().flatten())
-    }
-
-    fn add(&mut self, route: &Arc<RouteState>) {
-        let object = route.route.object();
-        match self {
-            Crowd::One(known) if known.route.object() == object => *known = route.clone(),
-            Crowd::One(known) => {
-                *self = Crowd::Many(Arc::new([known.clone(), route.clone()].into_iter().collect()));
-            }
-            Crowd::Many(routes) => _ = Arc::make_mut(routes).insert(route.clone()),
-        }
-    }
-
-    fn without(self, route: &ObjectRef) -> Option<Crowd> {
-        match self {
-            Crowd::One(known) => (known.route.object() != *route).then_some(Crowd::One(known)),
-            Crowd::Many(mut routes) => {
-                Arc::make_mut(&mut routes).remove(route);
-                let only = if routes.len() == 1 { routes.values().next().cloned() } else { None };
-                Some(only.map_or(Crowd::Many(routes), Crowd::One))
-            }
-        }
-    }
+/// Whether both are about one route.
+fn is_same(a: &RouteState, b: &RouteState) -> bool {
+    a.route.kind == b.route.kind && a.route.meta.key == b.route.meta.key
 }
 
 /// What a route is filed under: every Gateway that it has for a parent, with each of its hostnames.
