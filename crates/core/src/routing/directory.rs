@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::request::Asked;
-use super::{Answer, HostIndex, Request, compile};
+use super::{Answer, Dense, HostIndex, Request, compile};
 use crate::few::Few;
 use crate::model::{Key, ObjectRef};
 use crate::names::Hostname;
@@ -19,8 +19,8 @@ use crate::topology::{ListenerId, ListenerState, RouteState, Topology};
 /// The listeners and routes of one Gateway by hostname.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
-    listeners: HostIndex<Few<ListenerId>>,
-    routes: HostIndex<Crowd>,
+    listeners: HostIndex<Few<ListenerId>, Dense>,
+    routes: HostIndex<Crowd, Dense>,
 }
 
 /// The routes under one hostname.
