@@ -3,6 +3,7 @@
 pub(crate) mod world;
 
 mod certificates;
+mod lanes;
 mod names;
 mod policies;
 mod properties;

@@ -9,7 +9,6 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use super::world::*;
-use crate::desired::annotations::OWN_CONTROLLER;
 use crate::desired::settings::{Publish, Settings};
 use crate::desired::{Desired, NameSource, Record};
 use crate::model::*;
@@ -125,19 +124,6 @@ fn made(objects: Vec<Object>, settings: &Settings) -> Made {
     let topology = Topology::build(&snapshot, &Scope::default());
     let policies = Policies::build(&snapshot, &topology);
     Made { desired: of_snapshot(&snapshot, settings), topology, policies }
-}
-
-/// The same objects, where equal lists of parents are one list, as readers make them.
-fn with_shared_parents(mut objects: Vec<Object>) -> Vec<Object> {
-    let mut known: Vec<List<ParentRef>> = Vec::new();
-    for object in &mut objects {
-        let Object::Route(route) = object else { continue };
-        match known.iter().find(|list| **list == route.parents) {
-            Some(list) => route.parents = list.clone(),
-            None => known.push(route.parents.clone()),
-        }
-    }
-    objects
 }
 
 /// Who wants a name where.
@@ -296,17 +282,6 @@ proptest! {
             shuffled.swap(i, step % (i + 1));
         }
         prop_assert_eq!(desired(objects, &settings), desired(shuffled, &settings));
-    }
-
-    #[test]
-    fn a_word_that_says_nothing_changes_nothing((objects, settings) in worlds()) {
-        // Routes without annotations go by lanes, which those with the same parents share; others are walked.
-        let plain = with_shared_parents(objects);
-        let spoken = plain.clone().into_iter().map(|object| match object {
-            Object::Route(route) => Object::Route(annotated(route, "controller", OWN_CONTROLLER)),
-            other => other,
-        });
-        prop_assert_eq!(desired(spoken.collect(), &settings), desired(plain, &settings));
     }
 
     #[test]
