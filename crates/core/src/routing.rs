@@ -32,7 +32,7 @@ mod tests;
 pub(crate) use directory::{Directory, places};
 
 pub use answer::{Answer, Outcome, ResponseChange, Rewritten, Share, Unavailable};
-pub use host_index::HostIndex;
+pub use host_index::{Dense, HostIndex, Lined};
 pub use request::{Request, Scheme};
 
 /// The feature of a GatewayClass that ranks routes by the hostname they wrote (D18).

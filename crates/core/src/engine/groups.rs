@@ -297,7 +297,7 @@ impl Engine {
     fn mark_children(&self, parent: &ObjectRef, due: &mut Due, is_chosen: impl Fn(&Route) -> bool) {
         for id in self.links.parents.of(parent.name()) {
             let Some(route) = self.links.route(id) else { continue };
-            if names_parent(route, parent) && is_chosen(route) {
+            if is_chosen(route) && names_parent(route, parent) {
                 due.routes.insert(id);
             }
         }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::request::Asked;
-use super::{Answer, HostIndex, Request, compile};
+use super::{Answer, Dense, HostIndex, Request, compile};
 use crate::few::Few;
 use crate::model::{Key, ObjectRef};
 use crate::names::Hostname;
@@ -19,7 +19,7 @@ use crate::topology::{ListenerId, ListenerState, RouteState, Topology};
 /// The listeners and routes of one Gateway by hostname.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
-    listeners: HostIndex<Few<ListenerId>>,
+    listeners: HostIndex<Few<ListenerId>, Dense>,
     /// One route of each name. A value of one word is all that an index has room for beside a name.
     routes: HostIndex<Arc<RouteState>>,
     /// All routes of the names that have several.

@@ -13,21 +13,22 @@ mod shelves;
 mod words;
 
 use buckets::{Buckets, Slot};
+pub use buckets::{Dense, Lined};
 
 /// No hostname is longer; whatever is cannot be in an index.
 const LONGEST: usize = 253;
 
-/// Values by hostname: precise, wildcard, and the `*` of an unset field.
-#[derive(Clone, Debug)]
-pub struct HostIndex<T> {
+/// Values by hostname: precise, wildcard, and the `*` of an unset field. They lie in memory as `L` says, [`Lined`] or [`Dense`].
+#[derive(Debug)]
+pub struct HostIndex<T, L = Lined> {
     /// Precise names as they are, wildcards from their dot on.
-    names: Buckets<T>,
+    names: Buckets<T, L>,
     /// How many wildcards there are, by the number of labels behind their `*.`.
     depths: Vec<u32>,
     any: Option<Slot<T>>,
 }
 
-impl<T> HostIndex<T> {
+impl<T, L> HostIndex<T, L> {
     /// An index without entries.
     pub fn new() -> Self {
         HostIndex { names: Buckets::new(), depths: Vec::new(), any: None }
@@ -87,7 +88,7 @@ impl<T> HostIndex<T> {
     }
 }
 
-impl<T: Clone> HostIndex<T> {
+impl<T: Clone, L: Clone> HostIndex<T, L> {
     /// Adds a value; gives back the one it replaces.
     pub fn insert(&mut self, hostname: Hostname, value: T) -> Option<T> {
         if hostname.is_any() {
@@ -121,13 +122,19 @@ impl<T: Clone> HostIndex<T> {
     }
 }
 
-impl<T> Default for HostIndex<T> {
+impl<T: Clone, L> Clone for HostIndex<T, L> {
+    fn clone(&self) -> Self {
+        HostIndex { names: self.names.clone(), depths: self.depths.clone(), any: self.any.clone() }
+    }
+}
+
+impl<T, L> Default for HostIndex<T, L> {
     fn default() -> Self {
         HostIndex::new()
     }
 }
 
-impl<T: Clone> FromIterator<(Hostname, T)> for HostIndex<T> {
+impl<T: Clone, L: Clone> FromIterator<(Hostname, T)> for HostIndex<T, L> {
     /// Later values replace earlier ones of the same hostname.
     fn from_iter<I: IntoIterator<Item = (Hostname, T)>>(entries: I) -> Self {
         let mut slots: Vec<Slot<T>> = entries.into_iter().map(|(hostname, value)| Slot { hostname, value }).collect();

@@ -1,8 +1,7 @@
 //! Values by name, in buckets that are shared with copies made before.
 //!
 //! Buckets are split and joined one at a time as names come and go (linear hashing), so that each holds some dozens and no
-//! change ever moves more than one bucket. A bucket is a small table of cells; a cell is a line of memory, where the value is no
-//! larger than a word, and has the words of a name, the value, and whose it is. Cells are arranged so that every name is in
+//! change ever moves more than one bucket. A bucket is a small table of cells; a cell can be a line of memory, and has the words of a name, the value, and whose it is. Cells are arranged so that every name is in
 //! the only one where it is looked for: whoever looks waits for memory once, and has nothing to guess meanwhile. Nothing is ever
 //! iterated.
 
@@ -18,11 +17,21 @@ use crate::names::Hostname;
 /// How many names a bucket has at most on average. With fewer than a quarter of that two are joined.
 const FULL: usize = 24;
 
+/// How the entries of an index lie in memory: at the beginning of a line each. What has a value of a word takes one line,
+/// and is found quickest.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+pub struct Lined;
+
+/// How the entries of an index lie in memory: one behind the other, without room between them.
+#[derive(Clone, Copy, Debug)]
+pub struct Dense;
+
 /// Values by name.
-#[derive(Clone, Debug)]
-pub(super) struct Buckets<T> {
+#[derive(Debug)]
+pub(super) struct Buckets<T, L> {
     salt: Salt,
-    buckets: Shelves<Bucket<T>>,
+    buckets: Shelves<Bucket<T, L>>,
     /// One less than the least power of two that is no less than the number of buckets.
     mask: usize,
     len: usize,
@@ -38,17 +47,18 @@ pub(super) struct Slot<T> {
 /// Half a line of memory.
 #[derive(Debug)]
 #[repr(align(32))]
-struct Bucket<T> {
+struct Bucket<T, L> {
     /// Some of them free.
-    cells: Arc<[Cell<T>]>,
+    cells: Arc<[Cell<T, L>]>,
     /// By which cells are arranged; [`LOOSE`] where they could not be.
     shifts: Shifts,
 }
 
 /// A value with the words of what it is kept under; free without it.
 #[derive(Clone, Debug)]
-#[repr(C, align(64))]
-struct Cell<T> {
+#[repr(C)]
+struct Cell<T, L> {
+    lies: [L; 0],
     words: Words,
     slot: Option<Slot<T>>,
 }
@@ -75,7 +85,7 @@ fn key(hostname: &Hostname) -> &str {
     text.strip_prefix('*').unwrap_or(text)
 }
 
-impl<T> Buckets<T> {
+impl<T, L> Buckets<T, L> {
     pub(super) fn new() -> Self {
         Buckets { salt: Salt::new(), buckets: Shelves::new(), mask: 0, len: 0 }
     }
@@ -125,7 +135,7 @@ impl<T> Buckets<T> {
     }
 }
 
-impl<T: Clone> Buckets<T> {
+impl<T: Clone, L: Clone> Buckets<T, L> {
     /// Sets a value; gives back the one it replaces.
     pub(super) fn insert(&mut self, slot: Slot<T>) -> Option<T> {
         if self.buckets.len() == 0 {
@@ -137,7 +147,7 @@ impl<T: Clone> Buckets<T> {
         if let Some(known) = bucket.find_mut(wanted) {
             return Some(std::mem::replace(&mut known.value, slot.value));
         }
-        let cell = Cell { words: wanted.words, slot: Some(slot) };
+        let cell = Cell { lies: [], words: wanted.words, slot: Some(slot) };
         bucket.change(&self.salt, |cells| cells.push(cell));
         self.len += 1;
         if self.len > self.buckets.len() * FULL {
@@ -182,7 +192,7 @@ impl<T: Clone> Buckets<T> {
         let added = self.buckets.len();
         self.mask = mask_of(added + 1);
         let Some(old) = self.buckets.get_mut(added & (self.mask >> 1)) else { return };
-        let is_moved = |cell: &Cell<T>| cell.number(&self.salt) as u32 as usize & self.mask == added;
+        let is_moved = |cell: &Cell<T, L>| cell.number(&self.salt) as u32 as usize & self.mask == added;
         let (moved, kept) = old.taken().into_iter().partition(is_moved);
         *old = Bucket::of(&self.salt, kept);
         self.buckets.push(Bucket::of(&self.salt, moved));
@@ -199,9 +209,9 @@ impl<T: Clone> Buckets<T> {
     }
 }
 
-impl<T> Bucket<T> {
+impl<T, L> Bucket<T, L> {
     /// The cells, arranged.
-    fn of(salt: &Salt, mut cells: Vec<Cell<T>>) -> Self {
+    fn of(salt: &Salt, mut cells: Vec<Cell<T, L>>) -> Self {
         let prints: Vec<u32> = cells.iter().map(|cell| print_of(cell.number(salt))).collect();
         let Some((shifts, places)) = arrange::arrange(&prints) else {
             return Bucket { cells: cells.into(), shifts: LOOSE };
@@ -229,7 +239,7 @@ impl<T> Bucket<T> {
     }
 }
 
-impl<T: Clone> Bucket<T> {
+impl<T: Clone, L: Clone> Bucket<T, L> {
     fn find_mut(&mut self, wanted: Wanted<'_>) -> Option<&mut Slot<T>> {
         self.find(wanted)?;
         let cells = Arc::make_mut(&mut self.cells).iter_mut();
@@ -237,14 +247,14 @@ impl<T: Clone> Bucket<T> {
     }
 
     /// Makes another bucket of the cells.
-    fn change(&mut self, salt: &Salt, change: impl FnOnce(&mut Vec<Cell<T>>)) {
+    fn change(&mut self, salt: &Salt, change: impl FnOnce(&mut Vec<Cell<T, L>>)) {
         let mut cells = self.taken();
         change(&mut cells);
         *self = Bucket::of(salt, cells);
     }
 
     /// The cells that are not free, to be put elsewhere; what others hold of them is copied.
-    fn taken(&mut self) -> Vec<Cell<T>> {
+    fn taken(&mut self) -> Vec<Cell<T, L>> {
         let mut all = Vec::with_capacity(self.cells.len() + 1);
         match Arc::get_mut(&mut self.cells) {
             Some(own) => all.extend(own.iter_mut().filter(|cell| cell.slot.is_some()).map(std::mem::take)),
@@ -254,9 +264,9 @@ impl<T: Clone> Bucket<T> {
     }
 }
 
-impl<T> Cell<T> {
+impl<T, L> Cell<T, L> {
     fn of(slot: Slot<T>) -> Self {
-        Cell { words: words(key(&slot.hostname).as_bytes()), slot: Some(slot) }
+        Cell { lies: [], words: words(key(&slot.hostname).as_bytes()), slot: Some(slot) }
     }
 
     /// Whether it is what is looked for.
@@ -287,19 +297,25 @@ impl<'a> Wanted<'a> {
     }
 }
 
-impl<T> Default for Cell<T> {
+impl<T, L> Default for Cell<T, L> {
     fn default() -> Self {
-        Cell { words: [0; WORDS], slot: None }
+        Cell { lies: [], words: [0; WORDS], slot: None }
     }
 }
 
-impl<T> Clone for Bucket<T> {
+impl<T, L> Clone for Buckets<T, L> {
+    fn clone(&self) -> Self {
+        Buckets { salt: self.salt.clone(), buckets: self.buckets.clone(), ..*self }
+    }
+}
+
+impl<T, L> Clone for Bucket<T, L> {
     fn clone(&self) -> Self {
         Bucket { cells: self.cells.clone(), shifts: self.shifts }
     }
 }
 
-impl<T> Default for Bucket<T> {
+impl<T, L> Default for Bucket<T, L> {
     fn default() -> Self {
         Bucket { cells: Arc::default(), shifts: Shifts::default() }
     }
@@ -328,8 +344,9 @@ mod tests {
 
     #[test]
     fn a_cell_of_a_word_is_a_line_of_memory() {
-        assert_eq!((size_of::<Cell<usize>>(), align_of::<Cell<usize>>()), (64, 64));
-        assert_eq!(size_of::<Bucket<usize>>(), 32);
+        assert_eq!((size_of::<Cell<usize, Lined>>(), align_of::<Cell<usize, Lined>>()), (64, 64));
+        assert_eq!(size_of::<Cell<[usize; 2], Dense>>(), 72);
+        assert_eq!(size_of::<Bucket<usize, Lined>>(), 32);
     }
 
     #[test]
@@ -338,7 +355,8 @@ mod tests {
         let name = |n: usize| Hostname::parse(&format!("{}app-{n}.example.com", ["", "*."][n % 2])).unwrap();
         let cells = (0..40).map(|n| Cell::of(Slot { hostname: name(n), value: n })).collect();
         let mut bucket = Bucket { cells, shifts: LOOSE };
-        let found = |bucket: &Bucket<usize>, n: usize| bucket.find(Wanted::to(&salt, &name(n))).map(|slot| slot.value);
+        let found =
+            |bucket: &Bucket<usize, Dense>, n: usize| bucket.find(Wanted::to(&salt, &name(n))).map(|slot| slot.value);
         assert!((0..40).all(|n| found(&bucket, n) == Some(n)));
         assert_eq!(found(&bucket, 40), None);
         bucket.find_mut(Wanted::to(&salt, &name(7))).unwrap().value = 70;
