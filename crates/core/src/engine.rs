@@ -23,6 +23,8 @@ mod directories;
 mod due;
 mod groups;
 mod links;
+mod named;
+mod numbers;
 mod outcomes;
 mod routes;
 #[cfg(test)]

@@ -10,19 +10,21 @@ pub enum Few<T> {
     None,
     /// One item.
     One(T),
-    /// Two or more.
-    Many(Vec<T>),
+    /// Two or more; in a block that is no larger than they are.
+    Many(Box<[T]>),
 }
 
 impl<T> Few<T> {
-    /// Adds an item at the end.
+    /// Adds an item at the end. Long lists are collected instead.
     pub fn push(&mut self, item: T) {
         *self = match std::mem::take(self) {
             Few::None => Few::One(item),
-            Few::One(first) => Few::Many(vec![first, item]),
-            Few::Many(mut items) => {
+            Few::One(first) => Few::Many(Box::new([first, item])),
+            Few::Many(items) => {
+                let mut items = items.into_vec();
+                items.reserve_exact(1);
                 items.push(item);
-                Few::Many(items)
+                Few::Many(items.into())
             }
         };
     }
@@ -32,7 +34,7 @@ impl<T> Few<T> {
         match self {
             Few::None => Vec::new(),
             Few::One(item) => vec![item],
-            Few::Many(items) => items,
+            Few::Many(items) => items.into_vec(),
         }
     }
 
@@ -81,7 +83,7 @@ impl<T> FromIterator<T> for Few<T> {
 
 impl<T> Extend<T> for Few<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, items: I) {
-        items.into_iter().for_each(|item| self.push(item));
+        *self = std::mem::take(self).into_vec().into_iter().chain(items).collect();
     }
 }
 
@@ -89,7 +91,7 @@ impl<T> From<Vec<T>> for Few<T> {
     fn from(items: Vec<T>) -> Self {
         match items.len() {
             0 | 1 => items.into_iter().collect(),
-            _ => Few::Many(items),
+            _ => Few::Many(items.into()),
         }
     }
 }

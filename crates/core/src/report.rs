@@ -170,7 +170,8 @@ impl Report {
     fn routes(&mut self, world: World<'_>) {
         let controllers: BTreeSet<Str> =
             world.topology.gateways.values().filter(|g| g.is_in_scope()).map(|g| g.controller()).collect();
-        for (object, state) in &world.topology.routes {
+        for (object, state) in world.topology.routes.iter() {
+            let object = &object;
             let mut parents = self.own_parents(world, object, state);
             let written = state.route.status.iter().enumerate();
             let foreign = written.filter(|(_, p)| !controllers.contains(&p.controller));

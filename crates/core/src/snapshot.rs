@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::*;
+use crate::roster::Roster;
 use crate::table::Table;
 
 mod change;
@@ -99,7 +100,7 @@ pub struct Snapshot {
     /// ListenerSets and XListenerSets.
     pub listener_sets: Table<ObjectRef, Arc<ListenerSet>>,
     /// Routes of all kinds.
-    pub routes: Table<ObjectRef, Arc<Route>>,
+    pub routes: Roster<Arc<Route>>,
     /// Grants.
     pub grants: Table<Key, Arc<ReferenceGrant>>,
     /// Namespaces by name.
@@ -138,7 +139,7 @@ impl Snapshot {
             Object::GatewayClass(o) => self.classes.insert(o.meta.key.name.clone(), Arc::new(o)).is_some(),
             Object::Gateway(o) => self.gateways.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
             Object::ListenerSet(o) => self.listener_sets.insert(o.object(), Arc::new(o)).is_some(),
-            Object::Route(o) => self.routes.insert(o.object(), Arc::new(o)).is_some(),
+            Object::Route(o) => self.routes.insert(Arc::new(o)).is_some(),
             Object::ReferenceGrant(o) => self.grants.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
             Object::Namespace(o) => self.namespaces.insert(o.meta.key.name.clone(), Arc::new(o)).is_some(),
             Object::Service(o) => self.services.insert(o.meta.key.clone(), Arc::new(o)).is_some(),

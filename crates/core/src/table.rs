@@ -12,6 +12,9 @@ use std::sync::Arc;
 /// The most entries of a node; one with more is split in two.
 const MOST: usize = 32;
 
+/// For how many entries more a node is given room.
+const SPARE: usize = 4;
+
 /// A node with fewer entries is joined with its neighbour where both fit into one.
 const LEAST: usize = 8;
 
@@ -29,13 +32,6 @@ enum Node<K, V> {
     Branch(Vec<(K, Arc<Node<K, V>>)>),
 }
 
-impl<K: Clone, V> Table<K, V> {
-    /// A table of the same keys with other values, which are made in the order of the keys.
-    pub fn mapped<W>(&self, mut make: impl FnMut(&K, &V) -> W) -> Table<K, W> {
-        Table { root: self.root.as_ref().map(|root| Arc::new(root.mapped(&mut make))), len: self.len }
-    }
-}
-
 impl<K, V> Table<K, V> {
     /// An empty table.
     pub const fn new() -> Self {
@@ -50,6 +46,14 @@ impl<K, V> Table<K, V> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Whether both are one tree in memory, and so the same; two that are not may be equal all the same.
+    pub(crate) fn is_one_with(&self, other: &Self) -> bool {
+        match (&self.root, &other.root) {
+            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
+            (own, theirs) => own.is_none() && theirs.is_none(),
+        }
     }
 
     /// All entries, by key.
@@ -126,7 +130,10 @@ impl<K: Ord, V> Table<K, V> {
     }
 
     /// The entries from a key on.
-    fn iter_from(&self, from: &K) -> Iter<'_, K, V> {
+    pub(crate) fn iter_from<Q: Ord + ?Sized>(&self, from: &Q) -> Iter<'_, K, V>
+    where
+        K: Borrow<Q>,
+    {
         let mut iter = Iter { above: Vec::new(), leaf: [].iter() };
         let Some(mut node) = self.root.as_deref() else { return iter };
         loop {
@@ -137,7 +144,7 @@ impl<K: Ord, V> Table<K, V> {
                     node = &children[place].1;
                 }
                 Node::Leaf(entries) => {
-                    let place = entries.partition_point(|(known, _)| known < from);
+                    let place = entries.partition_point(|(known, _)| known.borrow() < from);
                     iter.leaf = entries[place..].iter();
                     return iter;
                 }
@@ -149,6 +156,11 @@ impl<K: Ord, V> Table<K, V> {
 impl<K: Ord + Clone, V: Clone> Table<K, V> {
     /// Sets the value of a key; gives back the one it replaces.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        self.exchange(key, value).map(|(_, old)| old)
+    }
+
+    /// The same; gives back also the key as it was kept. Nothing of the entry that is replaced stays behind.
+    pub(crate) fn exchange(&mut self, key: K, value: V) -> Option<(K, V)> {
         let Some(root) = &mut self.root else {
             self.root = Some(Arc::new(Node::Leaf(vec![(key, value)])));
             self.len = 1;
@@ -164,8 +176,45 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         old
     }
 
+    /// The value of a key, to be changed; what others hold stays as it is. Nothing is copied where there is none.
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        if !self.contains_key(key) {
+            return None;
+        }
+        let mut node = self.root.as_mut()?;
+        loop {
+            match Arc::make_mut(node) {
+                Node::Branch(children) => {
+                    let place = child_of(children, key);
+                    node = &mut children[place].1;
+                }
+                Node::Leaf(entries) => {
+                    let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
+                    return Some(&mut entries[place].1);
+                }
+            }
+        }
+    }
+
+    /// Takes the first entry out.
+    pub fn pop_first(&mut self) -> Option<(K, V)> {
+        let first = self.keys().next()?.clone();
+        self.remove_entry(&first)
+    }
+
     /// Takes a key out; gives back its value. Nothing is copied where there is none.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        self.remove_entry(key).map(|(_, old)| old)
+    }
+
+    /// The same; gives back also the key as it was kept.
+    pub(crate) fn remove_entry<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
     where
         K: Borrow<Q>,
     {
@@ -218,10 +267,10 @@ fn child_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(children: &[(K, Arc<Node<K, V>>)],
 
 type Split<K, V> = Option<(K, Arc<Node<K, V>>)>;
 
-fn insert<K: Ord + Clone, V: Clone>(node: &mut Arc<Node<K, V>>, key: K, value: V) -> (Option<V>, Split<K, V>) {
+fn insert<K: Ord + Clone, V: Clone>(node: &mut Arc<Node<K, V>>, key: K, value: V) -> (Option<(K, V)>, Split<K, V>) {
     match Arc::make_mut(node) {
         Node::Leaf(entries) => match entries.binary_search_by(|(known, _)| known.cmp(&key)) {
-            Ok(place) => (Some(std::mem::replace(&mut entries[place].1, value)), None),
+            Ok(place) => (Some(std::mem::replace(&mut entries[place], (key, value))), None),
             Err(place) => {
                 let right = put(entries, place, (key, value));
                 (None, right.map(|right| (right[0].0.clone(), Arc::new(Node::Leaf(right)))))
@@ -230,18 +279,31 @@ fn insert<K: Ord + Clone, V: Clone>(node: &mut Arc<Node<K, V>>, key: K, value: V
         Node::Branch(children) => {
             let place = child_of(children, &key);
             let (old, below) = insert(&mut children[place].1, key, value);
+            if let Some((old, _)) = &old {
+                renew(&mut children[place], old);
+            }
             let right = below.and_then(|right| put(children, place + 1, right));
             (old, right.map(|right| (right[0].0.clone(), Arc::new(Node::Branch(right)))))
         }
     }
 }
 
+/// Lets a child go by the key as its entry has it now, where it went by the one that was replaced.
+fn renew<K: Ord + Clone, V>((first, child): &mut (K, Arc<Node<K, V>>), replaced: &K) {
+    if first == replaced
+        && let Some(now) = child.first_key().filter(|now| *now == replaced)
+    {
+        *first = now.clone();
+    }
+}
+
 /// Puts an entry into a node; gives the second half of one that has no room left. What grows at its end stays full instead,
-/// so that entries that come in order fill their nodes.
+/// so that entries that come in order fill their nodes. A node has room for few entries more than it holds, because there are
+/// many of them.
 fn put<T>(entries: &mut Vec<T>, place: usize, entry: T) -> Option<Vec<T>> {
     if entries.len() < MOST {
         if entries.len() == entries.capacity() {
-            entries.reserve_exact(entries.len().max(4).min(MOST - entries.len()));
+            entries.reserve_exact(SPARE.min(MOST - entries.len()));
         }
         entries.insert(place, entry);
         return None;
@@ -250,8 +312,9 @@ fn put<T>(entries: &mut Vec<T>, place: usize, entry: T) -> Option<Vec<T>> {
         return Some(vec![entry]);
     }
     let half = entries.len() / 2;
-    let mut right = Vec::with_capacity(MOST);
+    let mut right = Vec::with_capacity(half + SPARE);
     right.extend(entries.drain(half..));
+    entries.shrink_to(half + SPARE);
     match place.checked_sub(half) {
         Some(place) => right.insert(place, entry),
         None => entries.insert(place, entry),
@@ -259,11 +322,14 @@ fn put<T>(entries: &mut Vec<T>, place: usize, entry: T) -> Option<Vec<T>> {
     Some(right)
 }
 
-fn remove<K: Ord + Clone + Borrow<Q>, V: Clone, Q: Ord + ?Sized>(node: &mut Arc<Node<K, V>>, key: &Q) -> Option<V> {
+fn remove<K: Ord + Clone + Borrow<Q>, V: Clone, Q: Ord + ?Sized>(
+    node: &mut Arc<Node<K, V>>,
+    key: &Q,
+) -> Option<(K, V)> {
     match Arc::make_mut(node) {
         Node::Leaf(entries) => {
             let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
-            Some(entries.remove(place).1)
+            Some(entries.remove(place))
         }
         Node::Branch(children) => {
             let place = child_of(children, key);
@@ -302,20 +368,6 @@ impl<K, V> Node<K, V> {
         match self {
             Node::Leaf(entries) => entries.first().map(|(key, _)| key),
             Node::Branch(children) => children.first().map(|(key, _)| key),
-        }
-    }
-}
-
-impl<K: Clone, V> Node<K, V> {
-    fn mapped<W>(&self, make: &mut impl FnMut(&K, &V) -> W) -> Node<K, W> {
-        match self {
-            Node::Leaf(entries) => {
-                Node::Leaf(entries.iter().map(|(key, value)| (key.clone(), make(key, value))).collect())
-            }
-            Node::Branch(children) => {
-                let mapped = |(key, child): &(K, Arc<Node<K, V>>)| (key.clone(), Arc::new(child.mapped(make)));
-                Node::Branch(children.iter().map(mapped).collect())
-            }
         }
     }
 }
@@ -430,11 +482,7 @@ impl<K, V> Default for Table<K, V> {
 
 impl<K: PartialEq, V: PartialEq> PartialEq for Table<K, V> {
     fn eq(&self, other: &Self) -> bool {
-        let is_one = match (&self.root, &other.root) {
-            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
-            (own, theirs) => own.is_none() && theirs.is_none(),
-        };
-        is_one || (self.len == other.len && self.iter().eq(other.iter()))
+        self.is_one_with(other) || (self.len == other.len && self.iter().eq(other.iter()))
     }
 }
 
@@ -486,12 +534,17 @@ mod tests {
                 } else {
                     prop_assert_eq!(table.remove(&key), model.remove(&key));
                 }
+                if let (Some(a), Some(b)) = (table.get_mut(&(key / 2)), model.get_mut(&(key / 2))) {
+                    (*a, *b) = (a.wrapping_add(1), b.wrapping_add(1));
+                }
+                prop_assert_eq!(table.get_mut(&key), model.get_mut(&key));
                 prop_assert_eq!(table.get(&key), model.get(&key));
+                if i % 50 == 49 {
+                    prop_assert_eq!(table.pop_first(), model.pop_first());
+                }
             }
             prop_assert!(table.iter().eq(model.iter()));
             prop_assert_eq!(table.len(), model.len());
-            let doubled = table.mapped(|key, value| (*key, 2 * u32::from(*value)));
-            prop_assert!(doubled.iter().map(|(key, (known, value))| (*key, *known, *value)).eq(model.iter().map(|(k, v)| (*k, *k, 2 * u32::from(*v)))));
             for (a, b) in ranges {
                 let (from, to) = (a.min(b), a.max(b));
                 prop_assert!(table.range(from..to).eq(model.range(from..to)));

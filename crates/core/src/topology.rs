@@ -15,7 +15,9 @@ use std::sync::Arc;
 use crate::few::Few;
 use crate::model::*;
 use crate::names::Hostname;
+use crate::rare::Rare;
 use crate::reason::{self, Reason};
+use crate::roster::{OfRoute, Roster};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 
@@ -51,7 +53,7 @@ pub struct Topology {
     /// ListenerSets, refused ones too.
     pub sets: Table<ObjectRef, Arc<SetState>>,
     /// Routes with what became of each parentRef.
-    pub routes: Table<ObjectRef, Arc<RouteState>>,
+    pub routes: Roster<Arc<RouteState>>,
     /// The listeners of each Gateway, and those of each refused set, by the number that their ids carry.
     pub(crate) halls: Arc<Vec<Arc<Hall>>>,
     /// How many accepted routes are attached to each listener that has any.
@@ -163,7 +165,7 @@ pub struct RouteState {
     /// One entry per parentRef, in order.
     pub parents: Few<ParentState>,
     /// Backends that cannot be used; they do not keep the route from attaching.
-    pub backends: Vec<BackendProblem>,
+    pub backends: Rare<BackendProblem>,
 }
 
 /// What became of one parentRef. The listeners that refuse the route are not kept: [`bindings::candidates`] tells them.
@@ -216,7 +218,7 @@ pub struct Intersection {
     /// The intersected hostname; `*` where neither side names one.
     pub hostname: Hostname,
     /// Which of the route's hostnames it came from, counted from 0; unset where the route has none.
-    pub written: Option<usize>,
+    pub written: Option<u32>,
 }
 
 /// A listener by name: `Gateway/infra/edge/https`.
@@ -277,6 +279,12 @@ impl Topology {
         self.routes.values().flat_map(|route| {
             route.attachments().map(move |attachment| (&**route, attachment.listener, &*attachment.names))
         })
+    }
+}
+
+impl OfRoute for Arc<RouteState> {
+    fn of_route(&self) -> &Route {
+        &self.route
     }
 }
 

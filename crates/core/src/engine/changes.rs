@@ -1,9 +1,9 @@
 //! What a change of an object makes due. An object that is the same as before makes nothing due.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use super::due::Due;
+use super::links::RouteId;
 use super::{Engine, Links};
 use crate::model::*;
 use crate::snapshot::{Change, Object};
@@ -77,8 +77,10 @@ impl Engine {
                 named.for_each(|material| self.links.materials.take(&material, object));
             }
             _ if RouteKind::of(object.kind).is_some() => {
-                if let Some(route) = self.world.snapshot.routes.get(object).cloned() {
-                    link_route(&mut self.links, &route, false);
+                let Some(route) = self.world.snapshot.routes.get(object).cloned() else { return };
+                if let Some(id) = self.links.leave(&route) {
+                    link_route(&mut self.links, id, &route, false);
+                    due.routes.insert(id);
                 }
             }
             _ => {}
@@ -102,7 +104,7 @@ impl Engine {
                 self.mark_granted(&key.namespace, due);
             }
             Kind::Namespace => self.mark_namespace(&key.name, due),
-            Kind::Service => mark_routes(&self.links, self.links.services.of(key), due),
+            Kind::Service => due.routes.extend(self.links.services.of(key)),
             Kind::Secret | Kind::ConfigMap => {
                 let owners: Vec<ObjectRef> = self.links.materials.of(key).cloned().collect();
                 self.mark_thorough(&owners, due);
@@ -110,9 +112,10 @@ impl Engine {
             Kind::DnsPolicy | Kind::TlsPolicy => due.policies = true,
             Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
                 if let Some(route) = self.world.snapshot.routes.get(object).cloned() {
-                    link_route(&mut self.links, &route, true);
+                    let id = self.links.enter(&route);
+                    link_route(&mut self.links, id, &route, true);
+                    due.routes.insert(id);
                 }
-                due.routes.insert(object.clone());
             }
         }
     }
@@ -138,7 +141,7 @@ impl Engine {
     fn mark_granted(&self, namespace: &Str, due: &mut Due) {
         let owners: Vec<ObjectRef> = self.links.materials.in_namespace(namespace).cloned().collect();
         self.mark_thorough(&owners, due);
-        mark_routes(&self.links, self.links.foreign.of(namespace), due);
+        due.routes.extend(self.links.foreign.of(namespace));
     }
 
     /// Gateways whose listeners, or those of sets around them, refer to something that differs.
@@ -163,8 +166,9 @@ impl Engine {
         }
         for kind in RouteKind::ALL.map(RouteKind::kind) {
             let from = ObjectRef::new(kind, namespace.clone(), "");
-            let here = self.world.snapshot.routes.range(from..).map(|(object, _)| object);
-            due.routes.extend(here.take_while(|o| o.kind == kind && o.namespace() == namespace).cloned());
+            let here = self.world.snapshot.routes.values_from(&from);
+            let here = here.take_while(|o| o.kind.kind() == kind && o.meta.key.namespace == *namespace);
+            due.routes.extend(here.filter_map(|route| self.links.id(&route.object())));
         }
     }
 
@@ -174,19 +178,12 @@ impl Engine {
         due.groups.extend(self.links.sets.keys().cloned());
         due.thorough.extend(due.groups.iter().cloned());
         due.halls.extend(self.halls.numbers());
-        due.routes.extend(self.world.snapshot.routes.keys().cloned());
+        due.routes.extend(self.links.all());
     }
 }
 
-/// Marks routes by their numbers.
-pub(super) fn mark_routes(links: &Links, ids: impl Iterator<Item = u32>, due: &mut Due) {
-    due.routes.extend(ids.filter_map(|id| links.object(id).cloned()));
-}
-
 /// Files a route under what its spec names, or takes it out there.
-fn link_route(links: &mut Links, route: &Arc<Route>, is_there: bool) {
-    let id = links.id(&route.object());
-    links.set_route(id, is_there.then_some(route));
+fn link_route(links: &mut Links, id: RouteId, route: &Route, is_there: bool) {
     let own = &route.meta.key.namespace;
     let parents: BTreeSet<&Str> = route.parents.iter().map(|parent| &parent.target.name).collect();
     let backends = route.rules.iter().flat_map(backends::backends).map(|(_, backend)| &backend.target);

@@ -4,14 +4,14 @@
 //! in any case. So the part below that name is decided again from nothing, by [`wildcards::explicit`] as from scratch.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
+use super::named::Named;
 use crate::desired::strict::Decision;
 use crate::desired::wildcards::{self, Tree};
 use crate::names::Hostname;
 use crate::table::Table;
 
-type Names = Table<Hostname, Arc<Decision>>;
+type Names = Table<Hostname, Named>;
 type Covered = Table<Hostname, ()>;
 
 /// Names read backwards, so that those below a name stand together.
@@ -47,7 +47,7 @@ impl Coverage {
         let Some(trees) = &mut self.trees else { return };
         trees.remove(name);
         if let Some(after) = after {
-            trees.insert(name, after);
+            trees.insert(name, after.is_coverable);
         }
     }
 
@@ -60,12 +60,12 @@ impl Coverage {
             *covered = Table::new();
             return flipped;
         }
-        for name in touched.iter().filter(|name| !names.get(*name).is_some_and(|decision| decision.is_coverable)) {
+        for name in touched.iter().filter(|name| !names.get(*name).is_some_and(Named::is_coverable)) {
             flipped.extend(covered.remove(name).map(|()| name.clone()));
         }
         if self.trees.is_none() {
             let trees = self.trees.insert(Trees::default());
-            names.iter().for_each(|(name, decision)| trees.insert(name, decision));
+            names.iter().for_each(|(name, named)| trees.insert(name, named.is_coverable()));
             trees.decide("", names, covered, &mut flipped);
             return flipped;
         }
@@ -79,8 +79,8 @@ impl Coverage {
 }
 
 impl Trees {
-    fn insert(&mut self, name: &Hostname, decision: &Decision) {
-        let tree = if decision.is_coverable { &mut self.coverable } else { &mut self.owners };
+    fn insert(&mut self, name: &Hostname, is_coverable: bool) {
+        let tree = if is_coverable { &mut self.coverable } else { &mut self.owners };
         tree.0.insert(backwards(name.as_str()), name.clone());
     }
 
@@ -114,8 +114,8 @@ impl Trees {
                 tree.insert(wildcard);
             }
         }
-        let suits = |name: &str, owner: &str| match (names.get(name), names.get(owner)) {
-            (Some(wanted), Some(given)) => wanted.is_same_answer(given),
+        let suits = |name: &str, owner: &str| match (names.get_key_value(name), names.get_key_value(owner)) {
+            (Some((name, wanted)), Some((owner, given))) => wanted.has_same_answer(name, given, owner),
             _ => false,
         };
         let coverable = || self.coverable.at_or_below(root);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::links::RouteId;
 use super::world::Delta;
 use crate::model::{Key, ObjectRef, Str};
 use crate::names::Hostname;
@@ -24,7 +25,7 @@ pub(super) struct Due {
     /// Halls whose outlets are to be made.
     pub(super) halls: BTreeSet<u32>,
     /// Routes to be bound, and to be walked in any case.
-    pub(super) routes: BTreeSet<ObjectRef>,
+    pub(super) routes: BTreeSet<RouteId>,
     /// Names to be decided about.
     pub(super) names: BTreeSet<Hostname>,
     /// Secrets to be decided about.

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Engine;
-use super::changes::mark_routes;
 use super::due::Due;
 use crate::desired::strict::Selected;
 use crate::model::*;
@@ -111,7 +110,7 @@ impl Engine {
         if due.changed_parents.contains(&object) {
             // What is told of a set that is refused, or of its routes, may be about the Gateway.
             let sets = self.links.sets.get(key).into_iter().flatten();
-            sets.for_each(|set| mark_routes(&self.links, self.links.unsettled.of(set.name()), due));
+            sets.for_each(|set| due.routes.extend(self.links.unsettled.of(set.name())));
         }
     }
 
@@ -264,11 +263,11 @@ impl Engine {
     fn compare(&self, old: Option<Parent<'_>>, new: Option<Parent<'_>>, before: &Hall, due: &mut Due) {
         let Some(either) = old.as_ref().or(new.as_ref()) else { return };
         let name = either.object.name();
-        mark_routes(&self.links, self.links.unsettled.of(name), due);
+        due.routes.extend(self.links.unsettled.of(name));
         match (&old, &new) {
             (Some(old), Some(new)) if old.target == new.target => self.compare_listeners(old, new, before, due),
             (Some(_), Some(_)) => self.mark_children(&either.object, due, |_| true),
-            _ => mark_routes(&self.links, self.links.parents.of(name), due),
+            _ => due.routes.extend(self.links.parents.of(name)),
         }
     }
 
@@ -287,7 +286,7 @@ impl Engine {
         let opened = new.listeners.iter().filter(|id| !stays(id)).map(|id| &topology.listener(*id).hostname);
         let opened: Vec<&Hostname> = opened.collect();
         for id in old.listeners.iter().filter(|id| is_reordered || !stays(id)) {
-            mark_routes(&self.links, self.links.listeners.of(id), due);
+            due.routes.extend(self.links.listeners.of(id));
         }
         if !opened.is_empty() {
             self.mark_children(&new.object, due, |route| opened.iter().any(|name| may_attach(route, name)));
@@ -297,9 +296,9 @@ impl Engine {
     /// Marks the routes that name a parent, as far as they are chosen.
     fn mark_children(&self, parent: &ObjectRef, due: &mut Due, is_chosen: impl Fn(&Route) -> bool) {
         for id in self.links.parents.of(parent.name()) {
-            let Some((object, route)) = self.links.route(id) else { continue };
+            let Some(route) = self.links.route(id) else { continue };
             if is_chosen(route) && names_parent(route, parent) {
-                due.routes.insert(object.clone());
+                due.routes.insert(id);
             }
         }
     }

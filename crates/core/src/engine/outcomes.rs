@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::Engine;
 use super::due::Due;
 use super::links::Teller;
-use crate::desired::strict::{Bid, Contribution, Decision, Ledger, SecretDecision, decide_name};
+use super::named::Named;
+use crate::desired::strict::{Contribution, Decision, Ledger, NameRest, SecretDecision};
 use crate::model::{Key, Kind, ObjectRef};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
@@ -18,37 +19,45 @@ impl Engine {
         }
         for name in self.coverage.settle(&self.world.names, &mut self.world.covered) {
             due.changed_names.insert(name.text().clone());
-            let told = self.world.names.get(&name).and_then(|decision| decision.rest()).map(|rest| &rest.told[..]);
+            let told = self.world.names.get(&name).and_then(Named::rest).map(|rest| &rest.told[..]);
             due.reports.extend(told.into_iter().flatten().map(|told| told.policy.clone()));
         }
     }
 
     fn settle_name(&mut self, name: Hostname, due: &mut Due) {
         let claimants: Vec<Arc<Contribution>> =
-            self.links.names.of(&name).filter_map(|id| self.links.contribution(id).cloned()).collect();
-        let mut bids = Vec::new();
-        claimants.iter().for_each(|contribution| Bid::all(contribution, &name, &mut bids));
-        let after = (!bids.is_empty()).then(|| Arc::new(decide_name(&name, &mut bids)));
+            self.links.claimants(&name).filter_map(|id| self.links.contribution(id).cloned()).collect();
+        let (kept, after) = Named::of(&name, &claimants).unzip();
         let before = self.world.names.get(&name).cloned();
-        if before == after {
-            return;
+        let was = before.as_ref().map(|before| before.decision(&name));
+        if was.as_deref() == after.as_deref() {
+            return self.keep_name(name, before.as_ref(), kept);
         }
-        if !is_same_to_readers(before.as_deref(), after.as_deref()) {
+        if !is_same_to_readers(was.as_deref(), after.as_deref()) {
             due.changed_names.insert(name.text().clone());
         }
-        self.coverage.note(&name, before.as_deref(), after.as_deref());
-        before.iter().for_each(|decision| self.count_kinds(decision, false));
+        self.coverage.note(&name, was.as_deref(), after.as_deref());
+        was.iter().for_each(|decision| self.count_kinds(decision, false));
         after.iter().for_each(|decision| self.count_kinds(decision, true));
-        let (old, new) = (before.as_deref().and_then(Decision::rest), after.as_deref().and_then(Decision::rest));
+        let (old, new) = (was.as_deref().and_then(Decision::rest), after.as_deref().and_then(Decision::rest));
         let withheld = old.into_iter().chain(new).flat_map(|rest| &rest.withheld);
         due.changed_withheld.extend(withheld.map(|withheld| withheld.route.clone()));
-        let teller = Teller::Name(name.clone());
-        let told = |rest: Option<&'_ crate::desired::strict::NameRest>| rest.map(|rest| rest.told.clone());
-        let (old, new) = (told(old).unwrap_or_default(), told(new).unwrap_or_default());
-        self.retell(&teller, &old, &new, due);
-        match after {
-            Some(after) => _ = self.world.names.insert(name, after),
+        if old.is_some() || new.is_some() {
+            let told = |rest: Option<&'_ NameRest>| rest.map(|rest| rest.told.clone()).unwrap_or_default();
+            self.retell(&Teller::Name(name.clone()), &told(old), &told(new), due);
+        }
+        match kept {
+            Some(kept) => _ = self.world.names.insert(name, kept),
             None => _ = self.world.names.remove(&name),
+        }
+    }
+
+    /// Keeps a decision that came out as before: what it follows from may be another value now, and the old one is to go.
+    fn keep_name(&mut self, name: Hostname, before: Option<&Named>, kept: Option<Named>) {
+        let is_decided = |named: &Named| named.decided().is_some();
+        let (Some(before), Some(kept)) = (before, kept) else { return };
+        if !(before.is_one_with(&kept) || is_decided(before) && is_decided(&kept)) {
+            self.world.names.insert(name, kept);
         }
     }
 
@@ -95,7 +104,7 @@ impl Engine {
 
     fn decided_secret(&self, secret: &Key) -> Option<SecretDecision> {
         let limit = self.world.settings.certificate_names;
-        let wishes = |route: &ObjectRef| self.world.contributions.get(route)?.wishes_for(secret);
+        let wishes = |route: &ObjectRef| self.links.contribution(self.links.id(route)?)?.wishes_for(secret);
         self.books.get(secret).map(|book| book.decide(limit, secret, wishes))
     }
 
@@ -120,7 +129,10 @@ impl Engine {
         for teller in self.links.tellers.get(policy).into_iter().flatten() {
             match teller {
                 Teller::Route(route) => world.contributions.get(route).into_iter().for_each(|c| ledger.add_route(c)),
-                Teller::Name(name) => world.names.get(name).into_iter().for_each(|d| ledger.add_name(d)),
+                Teller::Name(name) => {
+                    let decided = world.names.get(name).and_then(Named::decided);
+                    decided.into_iter().for_each(|decision| ledger.add_name(decision));
+                }
                 Teller::Secret(secret) => world.secrets.get(secret).into_iter().for_each(|d| ledger.add_secret(d)),
             }
         }

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::Engine;
-use super::changes::mark_routes;
 use super::due::Due;
 use super::links::{RouteId, Teller};
 use crate::desired::Withheld;
@@ -45,13 +44,13 @@ impl Engine {
                 continue;
             }
             for slot in differ {
-                mark_routes(&self.links, self.links.listeners.of(&ListenerId { hall: number, slot }), due);
+                due.routes.extend(self.links.listeners.of(&ListenerId { hall: number, slot }));
             }
             let mut owners: Vec<&Str> = hall.slots().flatten().map(|l| &l.owner.meta().key.name).collect();
             owners.dedup();
             let owners: BTreeSet<&Str> = owners.into_iter().collect();
             for name in owners {
-                mark_routes(&self.links, self.links.unsettled.of(name), due);
+                due.routes.extend(self.links.unsettled.of(name));
             }
         }
     }
@@ -59,16 +58,16 @@ impl Engine {
     /// Binds and walks the routes that are due.
     pub(super) fn settle_routes(&mut self, due: &mut Due) {
         let mut memo = Memo::default();
-        for object in std::mem::take(&mut due.routes) {
-            match self.world.snapshot.routes.get(&object).cloned() {
-                Some(route) => self.settle_route(object, &route, &mut memo, due),
-                None => self.drop_route(&object, due),
+        for id in std::mem::take(&mut due.routes) {
+            match self.links.route(id).cloned() {
+                Some(route) => self.settle_route(id, &route, &mut memo, due),
+                None => self.drop_route(id, due),
             }
         }
     }
 
-    fn settle_route(&mut self, object: ObjectRef, route: &Arc<Route>, memo: &mut Memo, due: &mut Due) {
-        let id = self.links.id(&object);
+    fn settle_route(&mut self, id: RouteId, route: &Arc<Route>, memo: &mut Memo, due: &mut Due) {
+        let object = route.object();
         let world = &self.world;
         let state = bindings::bind(&world.snapshot, &world.topology, &self.grants, route, memo);
         let before = world.topology.routes.get(&object).cloned();
@@ -78,26 +77,27 @@ impl Engine {
                 let state = Arc::new(state);
                 self.attach(id, before.as_deref(), Some(&state));
                 self.direct_route(before.as_deref(), Some(&state));
-                self.world.topology.routes.insert(object.clone(), state.clone());
+                self.world.topology.routes.insert(state.clone());
                 due.changed_routes.insert(object.clone());
                 state
             }
         };
         let contribution = of_route(self.base(), &self.world.outlets, &state);
         let is_unsettled = contribution.is_withheld() || state.parents.iter().any(|parent| parent.attached.is_empty());
-        self.links.set_unsettled(id, is_unsettled.then_some(route));
+        self.links.set_unsettled(id, is_unsettled.then_some(&**route));
         self.contribute(id, &object, Some(contribution), due);
     }
 
-    fn drop_route(&mut self, object: &ObjectRef, due: &mut Due) {
-        let Some(before) = self.world.topology.routes.remove(object) else { return };
-        let id = self.links.id(object);
-        self.attach(id, Some(&before), None);
-        self.direct_route(Some(&before), None);
-        self.links.set_unsettled(id, None);
-        self.contribute(id, object, None, due);
-        self.links.forget(object);
-        due.changed_routes.insert(object.clone());
+    fn drop_route(&mut self, id: RouteId, due: &mut Due) {
+        let Some(object) = self.links.object(id) else { return };
+        if let Some(before) = self.world.topology.routes.remove(&object) {
+            self.attach(id, Some(&before), None);
+            self.direct_route(Some(&before), None);
+            self.links.set_unsettled(id, None);
+            self.contribute(id, &object, None, due);
+            due.changed_routes.insert(object);
+        }
+        self.links.forget(id);
     }
 
     pub(super) fn base(&self) -> Base<'_> {
@@ -136,8 +136,8 @@ impl Engine {
         let after = after.map(Arc::new);
         let (old, new) = (Parts::of(before.as_deref()), Parts::of(after.as_deref()));
         let links = &mut self.links;
-        old.names.difference(&new.names).for_each(|name| links.names.take(name, id));
-        new.names.difference(&old.names).for_each(|name| links.names.add(name, id));
+        old.names.difference(&new.names).for_each(|name| links.release(name, id));
+        new.names.difference(&old.names).for_each(|name| links.claim(name, id));
         if old.withheld != new.withheld {
             due.changed_withheld.insert(object.clone());
         }
@@ -149,11 +149,11 @@ impl Engine {
         if !(old.told.is_empty() && new.told.is_empty()) {
             self.retell(&Teller::Route(object.clone()), old.told, new.told, due);
         }
-        match &after {
+        match after.as_ref().filter(|after| after.rest().is_some()) {
             Some(after) => _ = self.world.contributions.insert(object.clone(), after.clone()),
             None => _ = self.world.contributions.remove(object),
         }
-        self.links.set_contribution(id, after.clone());
+        self.links.set_contribution(id, after);
     }
 
     /// Replaces what a route wishes for one Secret.

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::named::Named;
 use crate::desired::settings::Profile;
-use crate::desired::strict::{Assembly, Contribution, Decision, Outlets, SecretDecision, Selected};
+use crate::desired::strict::{Assembly, Contribution, Outlets, SecretDecision, Selected};
 use crate::desired::{Certificate, Desired, Record, Settings, external_dns};
 use crate::lint;
 use crate::model::{Key, Kind, ObjectRef, Str};
@@ -24,8 +25,9 @@ pub struct World {
     pub(super) policies: Arc<Policies>,
     pub(super) outlets: Outlets,
     pub(super) selected: Table<ObjectRef, Arc<Selected>>,
+    /// What routes bring in, of those that have more to tell than their names.
     pub(super) contributions: Table<ObjectRef, Arc<Contribution>>,
-    pub(super) names: Table<Hostname, Arc<Decision>>,
+    pub(super) names: Table<Hostname, Named>,
     /// Names that a wildcard answers for.
     pub(super) covered: Table<Hostname, ()>,
     pub(super) secrets: Table<Key, Arc<SecretDecision>>,
@@ -68,7 +70,7 @@ impl World {
             return desired.records.iter().filter(|record| &*record.name == name).cloned().collect();
         }
         match self.names.get_key_value(name) {
-            Some((name, decision)) if !self.covered.contains_key(name) => decision.records(name).collect(),
+            Some((name, named)) if !self.covered.contains_key(name) => named.decision(name).records(name).collect(),
             _ => Vec::new(),
         }
     }
@@ -103,7 +105,7 @@ impl World {
         self.contributions.values().for_each(|contribution| assembly.route(contribution));
         let covered = &self.covered;
         let is_owner = |name: &Hostname| covered.is_empty() || !covered.contains_key(name);
-        self.names.iter().for_each(|(name, decision)| assembly.name(name, decision, is_owner(name)));
+        self.names.iter().for_each(|(name, named)| assembly.name(name, &named.decision(name), is_owner(name)));
         self.secrets.values().for_each(|secret| assembly.secret((**secret).clone()));
         assembly.finish()
     }

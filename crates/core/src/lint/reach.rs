@@ -83,7 +83,7 @@ fn shadow(
 ) -> Diagnostic {
     let owner = world.topology.listener(owner);
     let field = FieldPath::of("spec.hostnames");
-    let field = name.written.map_or(FieldPath::of("spec.parentRefs"), |i| field.index(i));
+    let field = name.written.map_or(FieldPath::of("spec.parentRefs"), |i| field.index(i as usize));
     let message = format!(
         "requests for `{}` go to a listener for `{}`, never to {}",
         name.hostname,

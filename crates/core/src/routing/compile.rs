@@ -200,7 +200,7 @@ impl Tables<'_> {
 impl Attached {
     fn new(state: &RouteState) -> Self {
         let tests = state.route.rules.iter().map(|rule| Test::of(state.route.kind, &rule.matches)).collect();
-        Attached { route: state.route.clone(), tests, problems: state.backends.clone() }
+        Attached { route: state.route.clone(), tests, problems: state.backends.to_vec() }
     }
 }
 

@@ -12,8 +12,8 @@ use super::{Answer, Dense, HostIndex, Request, compile};
 use crate::few::Few;
 use crate::model::{Key, ObjectRef};
 use crate::names::Hostname;
+use crate::roster::Roster;
 use crate::snapshot::Snapshot;
-use crate::table::Table;
 use crate::topology::{ListenerId, ListenerState, RouteState, Topology};
 
 /// The listeners and routes of one Gateway by hostname.
@@ -27,12 +27,12 @@ pub(crate) struct Directory {
 #[derive(Clone, Debug)]
 enum Crowd {
     One(Arc<RouteState>),
-    Many(Table<ObjectRef, Arc<RouteState>>),
+    Many(Arc<Roster<Arc<RouteState>>>),
 }
 
 impl Default for Crowd {
     fn default() -> Self {
-        Crowd::Many(Table::new())
+        Crowd::Many(Arc::default())
     }
 }
 
@@ -129,10 +129,9 @@ impl Crowd {
         match self {
             Crowd::One(known) if known.route.object() == object => *known = route.clone(),
             Crowd::One(known) => {
-                let both = [(known.route.object(), known.clone()), (object, route.clone())];
-                *self = Crowd::Many(both.into_iter().collect());
+                *self = Crowd::Many(Arc::new([known.clone(), route.clone()].into_iter().collect()));
             }
-            Crowd::Many(routes) => _ = routes.insert(object, route.clone()),
+            Crowd::Many(routes) => _ = Arc::make_mut(routes).insert(route.clone()),
         }
     }
 
@@ -140,7 +139,7 @@ impl Crowd {
         match self {
             Crowd::One(known) => (known.route.object() != *route).then_some(Crowd::One(known)),
             Crowd::Many(mut routes) => {
-                routes.remove(route);
+                Arc::make_mut(&mut routes).remove(route);
                 let only = if routes.len() == 1 { routes.values().next().cloned() } else { None };
                 Some(only.map_or(Crowd::Many(routes), Crowd::One))
             }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::{Object, Snapshot, Visibility};
 use crate::model::{Kind, ObjectRef};
-use crate::table::Table;
 
 /// One fact of a source.
 // Nearly all changes carry an object, so that a box would only cost.
@@ -26,17 +25,17 @@ impl Change {
     /// What leads from one snapshot to another of the same origin.
     pub fn between(before: &Snapshot, after: &Snapshot) -> Vec<Change> {
         let mut all = Vec::new();
-        differences(&before.classes, &after.classes, Object::GatewayClass, &mut all);
-        differences(&before.gateways, &after.gateways, Object::Gateway, &mut all);
-        differences(&before.listener_sets, &after.listener_sets, Object::ListenerSet, &mut all);
-        differences(&before.routes, &after.routes, Object::Route, &mut all);
-        differences(&before.grants, &after.grants, Object::ReferenceGrant, &mut all);
-        differences(&before.namespaces, &after.namespaces, Object::Namespace, &mut all);
-        differences(&before.services, &after.services, Object::Service, &mut all);
-        differences(&before.secrets, &after.secrets, Object::Secret, &mut all);
-        differences(&before.config_maps, &after.config_maps, Object::ConfigMap, &mut all);
-        differences(&before.dns_policies, &after.dns_policies, Object::DnsPolicy, &mut all);
-        differences(&before.tls_policies, &after.tls_policies, Object::TlsPolicy, &mut all);
+        differences(before.classes.iter(), after.classes.iter(), Object::GatewayClass, &mut all);
+        differences(before.gateways.iter(), after.gateways.iter(), Object::Gateway, &mut all);
+        differences(before.listener_sets.iter(), after.listener_sets.iter(), Object::ListenerSet, &mut all);
+        differences(before.routes.iter(), after.routes.iter(), Object::Route, &mut all);
+        differences(before.grants.iter(), after.grants.iter(), Object::ReferenceGrant, &mut all);
+        differences(before.namespaces.iter(), after.namespaces.iter(), Object::Namespace, &mut all);
+        differences(before.services.iter(), after.services.iter(), Object::Service, &mut all);
+        differences(before.secrets.iter(), after.secrets.iter(), Object::Secret, &mut all);
+        differences(before.config_maps.iter(), after.config_maps.iter(), Object::ConfigMap, &mut all);
+        differences(before.dns_policies.iter(), after.dns_policies.iter(), Object::DnsPolicy, &mut all);
+        differences(before.tls_policies.iter(), after.tls_policies.iter(), Object::TlsPolicy, &mut all);
         let kinds = Kind::ALL.into_iter().filter(|kind| before.visibility(*kind) != after.visibility(*kind));
         all.extend(kinds.map(|kind| Change::Sight(kind, after.visibility(kind).clone())));
         all
@@ -44,13 +43,13 @@ impl Change {
 }
 
 /// Walks two tables side by side.
-fn differences<K: Ord, T: Clone + Eq>(
-    before: &Table<K, Arc<T>>,
-    after: &Table<K, Arc<T>>,
+fn differences<'a, K: Ord, T: Clone + Eq + 'a>(
+    before: impl Iterator<Item = (K, &'a Arc<T>)>,
+    after: impl Iterator<Item = (K, &'a Arc<T>)>,
     object: impl Fn(T) -> Object,
     into: &mut Vec<Change>,
 ) {
-    let (mut old, mut new) = (before.iter().peekable(), after.iter().peekable());
+    let (mut old, mut new) = (before.peekable(), after.peekable());
     loop {
         let order = match (old.peek(), new.peek()) {
             (None, None) => return,

@@ -12,7 +12,7 @@ use crate::snapshot::Labelled;
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
     let mut memo = Memo::default();
     let mut tally = Tally::of(topology);
-    let judged = snapshot.routes.mapped(|_, route| {
+    let judged = snapshot.routes.mapped(|route| {
         let state = bind(snapshot, topology, grants, route, &mut memo);
         tally.add(&state);
         Arc::new(state)
@@ -30,7 +30,7 @@ pub(crate) fn bind(
     memo: &mut Memo,
 ) -> RouteState {
     let state = bind_parents(snapshot, topology, route, memo);
-    RouteState { backends: backends::problems(snapshot, grants, route, &mut memo.backends), ..state }
+    RouteState { backends: backends::problems(snapshot, grants, route, &mut memo.backends).into(), ..state }
 }
 
 /// The same without a look at its backends.
@@ -43,7 +43,7 @@ pub(crate) fn bind_parents(
     let aims = memo.aims.answer(&route.parents, &route.meta.key.namespace, || aims(topology, route));
     let mut binder = Binder { snapshot, topology, route, memo: &mut memo.listeners };
     let parents = route.parents.iter().zip(aims).map(|(parent, aim)| binder.parent(parent, aim)).collect();
-    RouteState { route: route.clone(), parents, backends: Vec::new() }
+    RouteState { route: route.clone(), parents, backends: Rare::new() }
 }
 
 /// The listeners behind a parentRef of a route, where its target is there and in scope.
@@ -83,12 +83,16 @@ pub fn meant<'a>(
 
 /// The listeners that a route attaches to, each once, in the order of their ids.
 pub(crate) fn attached(route: &RouteState) -> Few<ListenerId> {
-    let mut attached: Few<ListenerId> = route.attachments().map(|attachment| attachment.listener).collect();
-    if let Few::Many(ids) = &mut attached {
-        ids.sort_unstable();
-        ids.dedup();
+    let attached: Few<ListenerId> = route.attachments().map(|attachment| attachment.listener).collect();
+    match attached {
+        Few::Many(ids) => {
+            let mut ids = ids.into_vec();
+            ids.sort_unstable();
+            ids.dedup();
+            ids.into()
+        }
+        few => few,
     }
-    attached
 }
 
 /// The hostnames that a route and a listener's hostname have in common, in the route's order and without repetition.
@@ -100,7 +104,7 @@ pub fn intersections(route: &Route, listener: &Hostname) -> Few<Intersection> {
     for (i, written) in route.hostnames.iter().enumerate() {
         let hostname = written.name.as_ref().ok().and_then(|name| listener.intersect(name));
         if let Some(hostname) = hostname.filter(|name| common.iter().all(|c| c.hostname != *name)) {
-            common.push(Intersection { hostname, written: Some(i) });
+            common.push(Intersection { hostname, written: Some(i as u32) });
         }
     }
     common

@@ -611,7 +611,7 @@ fn cannot_cover(pair: &Pair<'_>, hostname: &Hostname, because: &str) -> Diagnost
     let written = pair.common.iter().find(|common| common.hostname == *hostname);
     let field = FieldPath::of("spec.hostnames");
     let field = match written.and_then(|common| common.written) {
-        Some(index) => field.index(index),
+        Some(index) => field.index(index as usize),
         None => field,
     };
     let message =

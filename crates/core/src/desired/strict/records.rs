@@ -273,15 +273,15 @@ fn routes(bids: &[Bid<'_>]) -> Few<ObjectRef> {
 }
 
 fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Few<T> {
-    let mut items: Few<T> = items.collect();
-    if let Few::Many(several) = &mut items {
-        several.sort_unstable();
-        several.dedup();
-        if several.len() == 1 {
-            return several.pop().into_iter().collect();
+    match items.collect() {
+        Few::Many(several) => {
+            let mut several = several.into_vec();
+            several.sort_unstable();
+            several.dedup();
+            several.into()
         }
+        few => few,
     }
-    items
 }
 
 impl Decision {

@@ -2,7 +2,6 @@
 //! together once. Only of names that no policy is told of, and that no annotation has a say in.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use super::addresses::Targets;
@@ -11,6 +10,7 @@ use super::scratch::Secrets;
 use crate::desired::{NameSource, Record, RecordType};
 use crate::few::Few;
 use crate::model::{List, ObjectRef, Str};
+use crate::seed::Seed;
 use crate::topology::{ListenerId, ListenerKey};
 
 /// Sets of listeners, by number.
@@ -20,7 +20,7 @@ pub(super) struct Servings<'a> {
     /// Those of one listener, by hall and slot.
     alone: Vec<Vec<Option<u32>>>,
     /// Those of several; nothing where they cannot share a name without a word.
-    several: HashMap<Box<[u64]>, Option<u32>, Plainly>,
+    several: HashMap<Box<[u64]>, Option<u32>, Seed>,
     asked: Vec<u64>,
 }
 
@@ -136,29 +136,6 @@ impl<'a> Serving<'a> {
 /// A listener as a number.
 fn number(id: ListenerId) -> u64 {
     u64::from(id.hall) << 32 | u64::from(id.slot)
-}
-
-/// Makes [`Plain`] hashes.
-type Plainly = BuildHasherDefault<Plain>;
-
-/// A hash of numbers that nobody outside can choose.
-#[derive(Default)]
-struct Plain(u64);
-
-impl Hasher for Plain {
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        let (numbers, rest) = bytes.as_chunks::<8>();
-        numbers.iter().for_each(|number| self.write_u64(u64::from_ne_bytes(*number)));
-        rest.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 29
-    }
 }
 
 /// The Secrets that a listener wants the name in.

@@ -65,7 +65,7 @@ pub(super) fn plain(topology: &Topology) -> Plain {
             .map(|(object, s)| (object.clone(), s.gateway.clone(), s.refused, names(&s.listeners)))
             .collect(),
         listeners: topology.listener_ids().map(listener).collect(),
-        routes: topology.routes.iter().map(|(object, s)| (object.clone(), route(s), s.backends.clone())).collect(),
+        routes: topology.routes.iter().map(|(object, s)| (object.clone(), route(s), s.backends.to_vec())).collect(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! The wishes for one Secret, counted: one more or one less costs the same however many there are.
 //!
 //! It comes to what [`super::decide`] comes to for the same wishes. Names are ranked as they come and go, so that the border
-//! between those that a certificate has room for and the others moves by one name at a time.
+//! between those that a certificate has room for and the others moves by one name at a time. What only matters beside a
+//! wildcard is kept only while there is one.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,15 +20,14 @@ use crate::topology::ListenerKey;
 pub(crate) struct Book {
     /// Who has wishes.
     routes: Table<ObjectRef, ()>,
-    names: BTreeMap<Placed, Claimants>,
-    /// What stands behind `*.` in the wildcards among the names.
-    bases: BTreeSet<Arc<str>>,
+    names: Table<Hostname, Claimants>,
+    /// What matters while there are wildcards among the names.
+    shelter: Option<Box<Shelter>>,
     /// The names that there is room for, and those that there is none for, without those that a wildcard stands for.
     chosen: BTreeSet<Ranked>,
-    dropped: BTreeSet<Ranked>,
-    /// Both by name.
+    dropped: Table<Ranked, ()>,
+    /// Those that there is room for, by name.
     made: BTreeSet<Hostname>,
-    left_out: BTreeSet<Hostname>,
     listeners: BTreeMap<ListenerKey, usize>,
     policies: BTreeMap<(i64, Key), (Arc<TlsPolicy>, usize)>,
     /// Wildcards by the policy that allows them by saying nothing.
@@ -58,9 +58,21 @@ struct Claimant {
 type Ranked = (Claimant, Hostname);
 
 /// Everybody who asks for a name, and how often.
+#[derive(Clone)]
+#[allow(clippy::box_collection, reason = "nearly all names have one, and are no larger than that needs")]
 enum Claimants {
-    One(Claimant, usize),
-    Many(BTreeMap<Claimant, usize>),
+    One(Arc<Route>, u32),
+    Many(Box<BTreeMap<Claimant, usize>>),
+}
+
+/// What matters while there are wildcards.
+#[derive(Default)]
+struct Shelter {
+    /// What stands behind `*.` in them.
+    bases: BTreeSet<Arc<str>>,
+    names: BTreeSet<Placed>,
+    /// The names that there is no room for.
+    left_out: BTreeSet<Hostname>,
 }
 
 impl Book {
@@ -100,10 +112,10 @@ impl Book {
     ) -> SecretDecision {
         let names: Vec<&Hostname> = self.made.iter().collect();
         let mut diagnostics = Vec::new();
-        if !self.left_out.is_empty() {
+        if !self.dropped.is_empty() {
             let place = self.routes.keys().find_map(|route| Some(first_of(wishes(route)?.1.iter())?.place(secret)));
-            let count = self.left_out.len();
-            diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, self.left_out.iter())));
+            let count = self.dropped.len();
+            diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, self.left_out())));
         }
         let policies = || self.policies.values().map(|(policy, _)| policy);
         diagnostics.extend(issuers_differ(secret, policies()));
@@ -131,7 +143,7 @@ impl Book {
     }
 
     fn add(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
-        ask.wanted().for_each(|name| self.claim(limit, name, Claimant::of(route)));
+        ask.wanted().for_each(|name| self.claim(limit, name, route));
         *self.listeners.entry(ask.outlet.seat.key.clone()).or_default() += 1;
         self.spoken += usize::from(ask.is_spoken_of());
         let Some(policy) = ask.policy() else { return };
@@ -146,7 +158,7 @@ impl Book {
     }
 
     fn take(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
-        ask.wanted().for_each(|name| self.release(limit, name, &Claimant::of(route)));
+        ask.wanted().for_each(|name| self.release(limit, name, route));
         discount(&mut self.listeners, &ask.outlet.seat.key, |count| count);
         self.spoken -= usize::from(ask.is_spoken_of());
         let Some(policy) = ask.policy() else { return };
@@ -161,32 +173,45 @@ impl Book {
         }
     }
 
+    /// The names that there is no room for, in order.
+    fn left_out(&self) -> impl Iterator<Item = &Hostname> {
+        let listed = self.shelter.as_ref().map(|shelter| shelter.left_out.iter());
+        // Without wildcards every name either is made or has no room, and few are made.
+        let others = || self.names.keys().filter(|name| !self.made.contains(*name));
+        let others = self.shelter.is_none().then(others);
+        listed.into_iter().flatten().chain(others.into_iter().flatten())
+    }
+
     /// One claim more on a name.
-    fn claim(&mut self, limit: usize, name: &Hostname, claimant: Claimant) {
-        let place = Placed::of(name);
-        let Some(known) = self.names.get_mut(&place) else {
-            self.names.insert(place, Claimants::One(claimant.clone(), 1));
+    fn claim(&mut self, limit: usize, name: &Hostname, route: &Arc<Route>) {
+        let Some(known) = self.names.get_mut(name) else {
+            self.names.insert(name.clone(), Claimants::One(route.clone(), 1));
+            if let Some(shelter) = &mut self.shelter {
+                shelter.names.insert(Placed::of(name));
+            }
             if let Some(base) = name.wildcard_base() {
                 self.cover(limit, name, base, true);
             }
-            return self.rank_in(limit, name, claimant);
+            return self.rank_in(limit, name, Claimant::of(route));
         };
-        let before = known.first().clone();
-        known.add(claimant);
-        let after = known.first().clone();
+        let before = known.first();
+        known.add(route);
+        let after = known.first();
         self.rank_again(limit, name, &before, after);
     }
 
     /// One claim less on a name.
-    fn release(&mut self, limit: usize, name: &Hostname, claimant: &Claimant) {
-        let place = Placed::of(name);
-        let Some(known) = self.names.get_mut(&place) else { return };
-        let before = known.first().clone();
-        if known.take(claimant) {
-            let after = known.first().clone();
+    fn release(&mut self, limit: usize, name: &Hostname, route: &Arc<Route>) {
+        let Some(known) = self.names.get_mut(name) else { return };
+        let before = known.first();
+        if known.take(route) {
+            let after = known.first();
             return self.rank_again(limit, name, &before, after);
         }
-        self.names.remove(&place);
+        self.names.remove(name);
+        if let Some(shelter) = &mut self.shelter {
+            shelter.names.remove(&Placed::of(name));
+        }
         self.rank_out(limit, name, &before);
         if let Some(base) = name.wildcard_base() {
             self.cover(limit, name, base, false);
@@ -195,23 +220,43 @@ impl Book {
 
     /// A wildcard is there now, or no longer: the names that it stands for need no room, or do.
     fn cover(&mut self, limit: usize, wildcard: &Hostname, base: &str, is_there: bool) {
-        let below = self.names.range(Placed::of(wildcard)..).take_while(|(place, _)| place.parent() == Some(base));
-        let below: Vec<Ranked> = below
-            .filter(|(place, _)| place.name.is_precise())
-            .map(|(place, claimants)| (claimants.first().clone(), place.name.clone()))
-            .collect();
+        if self.shelter.is_none() {
+            let names = self.names.keys().map(Placed::of).collect();
+            let left_out = self.dropped.keys().map(|(_, name)| name.clone()).collect();
+            self.shelter = Some(Box::new(Shelter { bases: BTreeSet::new(), names, left_out }));
+        }
+        let Some(shelter) = &mut self.shelter else { return };
         if is_there {
+            let below = shelter.below(wildcard, base, &self.names);
             below.iter().for_each(|(claimant, name)| self.rank_out(limit, name, claimant));
-            self.bases.insert(base.into());
+            self.shelter.iter_mut().for_each(|shelter| _ = shelter.bases.insert(base.into()));
         } else {
-            self.bases.remove(base);
+            shelter.bases.remove(base);
+            let below = shelter.below(wildcard, base, &self.names);
             below.into_iter().for_each(|(claimant, name)| self.rank_in(limit, &name, claimant));
+            self.shelter = self.shelter.take().filter(|shelter| !shelter.bases.is_empty());
         }
     }
 
     fn is_covered(&self, name: &Hostname) -> bool {
+        let Some(shelter) = &self.shelter else { return false };
         let parent = name.as_str().split_once('.').map(|(_, parent)| parent);
-        !self.bases.is_empty() && name.is_precise() && parent.is_some_and(|parent| self.bases.contains(parent))
+        name.is_precise() && parent.is_some_and(|parent| shelter.bases.contains(parent))
+    }
+
+    /// Puts a name to those that there is no room for.
+    fn drop_name(&mut self, rank: Ranked) {
+        if let Some(shelter) = &mut self.shelter {
+            shelter.left_out.insert(rank.1.clone());
+        }
+        self.dropped.insert(rank, ());
+    }
+
+    /// Takes a name from those that there is no room for.
+    fn undrop_name(&mut self, name: &Hostname) {
+        if let Some(shelter) = &mut self.shelter {
+            shelter.left_out.remove(name);
+        }
     }
 
     fn rank_again(&mut self, limit: usize, name: &Hostname, before: &Claimant, after: Claimant) {
@@ -227,9 +272,7 @@ impl Book {
         }
         let rank = (claimant, name.clone());
         if self.chosen.len() >= limit && self.chosen.last().is_none_or(|last| *last < rank) {
-            self.left_out.insert(name.clone());
-            self.dropped.insert(rank);
-            return;
+            return self.drop_name(rank);
         }
         self.made.insert(name.clone());
         self.chosen.insert(rank);
@@ -237,8 +280,7 @@ impl Book {
             && let Some(last) = self.chosen.pop_last()
         {
             self.made.remove(&last.1);
-            self.left_out.insert(last.1.clone());
-            self.dropped.insert(last);
+            self.drop_name(last);
         }
     }
 
@@ -247,51 +289,64 @@ impl Book {
         if self.chosen.remove(&rank) {
             self.made.remove(name);
             if limit > 0
-                && let Some(first) = self.dropped.pop_first()
+                && let Some((first, ())) = self.dropped.pop_first()
             {
-                self.left_out.remove(&first.1);
+                self.undrop_name(&first.1);
                 self.made.insert(first.1.clone());
                 self.chosen.insert(first);
             }
-        } else if self.dropped.remove(&rank) {
-            self.left_out.remove(name);
+        } else if self.dropped.remove(&rank).is_some() {
+            self.undrop_name(name);
         }
     }
 }
 
+impl Shelter {
+    /// The precise names that a wildcard stands for, each with who goes first.
+    fn below(&self, wildcard: &Hostname, base: &str, names: &Table<Hostname, Claimants>) -> Vec<Ranked> {
+        let below = self.names.range(Placed::of(wildcard)..).take_while(|place| place.parent() == Some(base));
+        let precise = below.filter(|place| place.name.is_precise());
+        precise.filter_map(|place| Some((names.get(&place.name)?.first(), place.name.clone()))).collect()
+    }
+}
+
 impl Claimants {
-    fn first(&self) -> &Claimant {
+    fn first(&self) -> Claimant {
         match self {
-            Claimants::One(claimant, _) => claimant,
+            Claimants::One(route, _) => Claimant::of(route),
             // There are always several.
-            Claimants::Many(all) => all.keys().next().expect("several claimants"),
+            Claimants::Many(all) => all.keys().next().expect("several claimants").clone(),
         }
     }
 
-    fn add(&mut self, claimant: Claimant) {
+    fn add(&mut self, route: &Arc<Route>) {
+        let claimant = Claimant::of(route);
         match self {
-            Claimants::One(known, count) if *known == claimant => *count += 1,
+            Claimants::One(known, count) if Claimant::of(known) == claimant => {
+                *known = route.clone();
+                *count += 1;
+            }
             Claimants::One(known, count) => {
-                let known = (known.clone(), *count);
-                *self = Claimants::Many([known, (claimant, 1)].into_iter().collect());
+                let known = (Claimant::of(known), *count as usize);
+                *self = Claimants::Many(Box::new([known, (claimant, 1)].into_iter().collect()));
             }
             Claimants::Many(all) => *all.entry(claimant).or_default() += 1,
         }
     }
 
     /// Takes a claim out; says whether any are left.
-    fn take(&mut self, claimant: &Claimant) -> bool {
+    fn take(&mut self, route: &Arc<Route>) -> bool {
         match self {
             Claimants::One(_, count) => {
                 *count -= 1;
                 *count > 0
             }
             Claimants::Many(all) => {
-                discount(all, claimant, |count| count);
+                discount(all, &Claimant::of(route), |count| count);
                 if all.len() == 1
                     && let Some((last, count)) = all.pop_first()
                 {
-                    *self = Claimants::One(last, count);
+                    *self = Claimants::One(last.route, count as u32);
                 }
                 true
             }
