@@ -24,7 +24,7 @@ pub(super) fn resolve(listeners: &mut [Arc<ListenerState>], resources: &[Range<u
         return listeners.iter_mut().zip(conflicts).zip(overlaps).for_each(|((listener, c), o)| mark(listener, c, o));
     };
     for listener in listeners.iter_mut() {
-        if let Some(then) = known.of(listener) {
+        if let Some(then) = known.of(listener).filter(|then| !Arc::ptr_eq(then, listener)) {
             mark(listener, then.conflict, then.overlaps);
         }
     }
