@@ -37,8 +37,9 @@ impl Kept {
         records + delta.certificates.iter().filter(|secret| world.certificate(secret).is_some()).count()
     }
 
-    /// Everything that ought to exist now.
-    pub(super) fn desired(&self) -> Desired {
-        self.0.world().desired()
+    /// Whether it is what a computation from scratch gives of the same objects.
+    pub(super) fn is_right(&self) -> bool {
+        let world = self.0.world();
+        world.desired() == strict(world.snapshot())
     }
 }

@@ -1,5 +1,7 @@
 //! Change by change: what one route, one listener costs when everything else stays, and what a world occupies meanwhile.
 
+use std::time::Duration;
+
 use gatepost_core::snapshot::Change;
 use gatepost_worlds::{Event, Style, World, values};
 use serde_json::{Value, json};
@@ -8,12 +10,17 @@ use super::cost::{self, number};
 use super::ours::Kept;
 use super::rows::{Row, time, times};
 use super::sizes::{self, Folder};
-use super::{Outcome, ours, peer};
+use super::{Outcome, peer};
 
 /// Changes are taken until so much time has passed, and at most so many.
 const BUDGET_MS: f64 = 4000.0;
 const MOST: usize = 2000;
 const LEAST: usize = 3;
+
+/// How long a process rests, and how many changes of which stream come, before its memory is called steady.
+const SETTLED: Duration = Duration::from_secs(2);
+const CHANGES: usize = 200;
+const SETTLING: u64 = 2;
 
 /// How large a route may be, in KiB.
 const ROUTE_KIB: f64 = 1.0;
@@ -68,14 +75,24 @@ pub(super) fn child(name: &str) -> Outcome<Value> {
     let world = sizes::world(name)?;
     let empty = cost::resident();
     let mut kept = Kept::new(values::objects(&world));
-    let steady = cost::resident() - empty;
-    if kept.desired() != ours::strict(&values::snapshot(&world)) {
+    let steady = steady(&world, &mut kept) - empty;
+    if !kept.is_right() {
         return Err(format!("{name}: the engine and the computation from scratch disagree").into());
     }
     let route = typical(&world, &mut kept, Event::RouteEdited);
     let listener = typical(&world, &mut kept, Event::ListenerAdded);
     let kib = steady * 1024.0 / world.size().routes.max(1) as f64;
     Ok(json!({"routeMs": route, "listenerMs": listener, "kibPerRoute": kib}))
+}
+
+/// What the process occupies when everything has been taken in and changes have come for a while: what taking in took is given
+/// back to the system by then.
+fn steady(world: &World, kept: &mut Kept) -> f64 {
+    std::thread::sleep(SETTLED);
+    for step in world.stream(SETTLING, &[(Event::RouteEdited, 1)]).take(CHANGES) {
+        step.told.iter().filter_map(values::change).for_each(|change| _ = kept.change(change));
+    }
+    cost::resident()
 }
 
 /// The median of what changes of one kind take, in milliseconds.
