@@ -4,7 +4,6 @@
 //! values. This crate never reads a clock, a file, the environment or a socket, never prints, never serializes, and so
 //! cannot fail: broken input yields a value and diagnostics.
 
-pub mod array;
 pub mod desired;
 pub mod diagnostic;
 pub mod engine;
