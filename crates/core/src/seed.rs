@@ -80,9 +80,14 @@ impl Seed {
     }
 
     fn fold(self, number: u64, word: u64) -> u64 {
-        let wide = u128::from(number ^ word) * u128::from(self.1);
-        (wide as u64) ^ (wide >> 64) as u64
+        fold(u128::from(number ^ word) * u128::from(self.1))
     }
+}
+
+/// Both halves of a product in one.
+#[inline]
+pub(crate) fn fold(wide: u128) -> u64 {
+    (wide as u64) ^ (wide >> 64) as u64
 }
 
 #[cfg(test)]

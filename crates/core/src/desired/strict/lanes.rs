@@ -14,6 +14,7 @@ use super::selection;
 use super::servings::Servings;
 use super::verdicts::{self, Spoken};
 use crate::desired::annotations::Annotations;
+use crate::desired::wildcards::above;
 use crate::model::{Admission, ParentRef, Route, Str};
 use crate::names::{Hostname, Suffixes, stirred};
 use crate::recent::Recent;
@@ -202,10 +203,7 @@ fn spread(route: &Route) -> usize {
 impl Lane<'_> {
     /// The domain right above a name, where all names below it are served alike.
     fn domain<'n>(&self, name: &'n Hostname) -> Option<&'n str> {
-        let name = name.as_str();
-        // A label is short, so that the general search would take longer to begin.
-        let dot = name.bytes().position(|byte| byte == b'.').filter(|_| self.is_wild)?;
-        Some(&name[dot + 1..])
+        above(name.as_str()).next().filter(|_| self.is_wild)
     }
 
     /// A number by which a domain is kept.

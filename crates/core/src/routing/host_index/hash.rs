@@ -1,11 +1,13 @@
 //! Numbers for names: quick, and not to be foreseen by who chooses the names.
 //!
-//! The words of a name are multiplied two by two, each mixed with a secret of its own, and summed up. The secrets are drawn per index, so that
-//! nobody can choose names that all fall together; no order that depends on them is ever seen.
+//! The words of a name are multiplied two by two, each mixed with a secret of its own, and summed up: a cell has those words at
+//! hand, so that this is quicker than [`crate::seed`], which takes any text. The secrets are drawn per index, so that nobody can
+//! choose names that all fall together; no order that depends on them is ever seen.
 
 use std::hash::{BuildHasher, RandomState};
 
 use super::words::{SHOWN, Words, hidden};
+use crate::seed::fold;
 
 /// What an index mixes into the numbers of its names: a secret for each word, one for the length, one for what else there is.
 #[derive(Clone, Debug)]
@@ -37,11 +39,6 @@ impl Salt {
 #[inline]
 fn product(one: u64, other: u64) -> u128 {
     u128::from(one) * u128::from(other)
-}
-
-#[inline]
-fn fold(wide: u128) -> u64 {
-    (wide as u64) ^ (wide >> 64) as u64
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::{Ask, Made, SecretDecision, Told, chosen_issuer, first_of, issuers_differ, left_out};
 use crate::desired::Certificate;
+use crate::desired::wildcards::above;
 use crate::model::{Key, ObjectRef, Route, TlsPolicy};
 use crate::names::Hostname;
 use crate::table::Table;
@@ -240,8 +241,7 @@ impl Book {
 
     fn is_covered(&self, name: &Hostname) -> bool {
         let Some(shelter) = &self.shelter else { return false };
-        let parent = name.as_str().split_once('.').map(|(_, parent)| parent);
-        name.is_precise() && parent.is_some_and(|parent| shelter.bases.contains(parent))
+        name.is_precise() && above(name.as_str()).next().is_some_and(|parent| shelter.bases.contains(parent))
     }
 
     /// Puts a name to those that there is no room for.
