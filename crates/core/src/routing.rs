@@ -23,6 +23,7 @@ mod directory;
 mod filters;
 pub mod host_index;
 mod matching;
+mod register;
 mod request;
 mod rules;
 mod serve;

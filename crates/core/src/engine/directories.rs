@@ -18,7 +18,7 @@ impl Engine {
         }
         let Some(after) = after else { return };
         for (gateway, name) in new {
-            self.direct(&gateway, |directory| directory.add_route(name, after));
+            self.direct(&gateway, |directory| directory.add_route(&name, after));
         }
     }
 

@@ -7,12 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::register::Register;
 use super::request::Asked;
 use super::{Answer, Dense, HostIndex, Request, compile};
 use crate::few::Few;
 use crate::model::{Key, ObjectRef};
 use crate::names::Hostname;
-use crate::roster::Roster;
 use crate::snapshot::Snapshot;
 use crate::topology::{ListenerId, ListenerState, RouteState, Topology};
 
@@ -20,10 +20,7 @@ use crate::topology::{ListenerId, ListenerState, RouteState, Topology};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Directory {
     listeners: HostIndex<Few<ListenerId>, Dense>,
-    /// One route of each name. A value of one word is all that an index has room for beside a name.
-    routes: HostIndex<Arc<RouteState>>,
-    /// All routes of the names that have several.
-    crowds: HostIndex<Arc<Roster<Arc<RouteState>>>>,
+    routes: Register<Arc<RouteState>>,
 }
 
 impl Directory {
@@ -48,41 +45,13 @@ impl Directory {
     }
 
     /// Files a route under a hostname that it wrote.
-    pub(crate) fn add_route(&mut self, name: Hostname, route: &Arc<RouteState>) {
-        let Some(known) = self.routes.get(&name) else {
-            self.routes.insert(name, route.clone());
-            return;
-        };
-        let crowd = self.crowds.get(&name);
-        if crowd.is_none() && is_same(known, route) {
-            self.routes.insert(name, route.clone());
-            return;
-        }
-        let mut crowd = crowd.map(|crowd| (**crowd).clone()).unwrap_or_else(|| [known.clone()].into_iter().collect());
-        crowd.insert(route.clone());
-        if is_same(known, route) {
-            self.routes.insert(name.clone(), route.clone());
-        }
-        self.crowds.insert(name, Arc::new(crowd));
+    pub(crate) fn add_route(&mut self, name: &Hostname, route: &Arc<RouteState>) {
+        self.routes.insert(name, route.clone());
     }
 
     /// Takes a route out under a hostname.
     pub(crate) fn take_route(&mut self, name: &Hostname, route: &ObjectRef) {
-        let Some(crowd) = self.crowds.get(name) else {
-            if self.routes.get(name).is_some_and(|known| known.route.object() == *route) {
-                self.routes.remove(name);
-            }
-            return;
-        };
-        let mut crowd = (**crowd).clone();
-        crowd.remove(route);
-        if let Some(first) = crowd.values().next() {
-            self.routes.insert(name.clone(), first.clone());
-        }
-        match crowd.len() {
-            0 | 1 => _ = self.crowds.remove(name),
-            _ => _ = self.crowds.insert(name.clone(), Arc::new(crowd)),
-        }
+        self.routes.remove(name, route);
     }
 
     /// Says who serves a request at the Gateway that this is the directory of.
@@ -119,18 +88,8 @@ impl Directory {
 
     fn routes_for(&self, asked: &Asked<'_>) -> BTreeMap<ObjectRef, &Arc<RouteState>> {
         let found = self.routes.lookup(&asked.host).chain(self.routes.lookup(&asked.sni));
-        let all = found.flat_map(|(name, one)| {
-            let crowd = self.crowds.get(name);
-            let alone = Some(one).filter(|_| crowd.is_none());
-            alone.into_iter().chain(crowd.into_iter().flat_map(|crowd| crowd.values()))
-        });
-        all.map(|route| (route.route.object(), route)).collect()
+        found.map(|route| (route.route.object(), route)).collect()
     }
-}
-
-/// Whether both are about one route.
-fn is_same(a: &RouteState, b: &RouteState) -> bool {
-    a.route.kind == b.route.kind && a.route.meta.key == b.route.meta.key
 }
 
 /// What a route is filed under: every Gateway that it has for a parent, with each of its hostnames.

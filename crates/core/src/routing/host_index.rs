@@ -16,7 +16,7 @@ use buckets::{Buckets, Slot};
 pub use buckets::{Dense, Lined};
 
 /// No hostname is longer; whatever is cannot be in an index.
-const LONGEST: usize = 253;
+pub(super) const LONGEST: usize = 253;
 
 /// Values by hostname: precise, wildcard, and the `*` of an unset field. They lie in memory as `L` says, [`Lined`] or [`Dense`].
 #[derive(Debug)]
