@@ -11,8 +11,8 @@ use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::{Few, Key, List, ObjectRef, Reference, Str};
 use crate::policy::PolicyReport;
 use crate::reason::{self, Reason};
+use crate::roster::RouteSet;
 use crate::snapshot::Snapshot;
-use crate::table::Table;
 use crate::topology::{ListenerKey, Topology};
 
 pub mod annotations;
@@ -125,7 +125,7 @@ pub struct Certificate {
     /// Listeners that name the Secret and have something to serve, sorted.
     pub listeners: Vec<ListenerKey>,
     /// Routes behind them, in order. There may be as many as there are routes, so that a copy shares them.
-    pub routes: Table<ObjectRef, ()>,
+    pub routes: RouteSet,
     /// Who issues it, where a policy says so; otherwise the issuer of the settings.
     pub issuer: Option<Reference>,
     /// The TLSPolicy that governs; the oldest where listeners share the Secret.

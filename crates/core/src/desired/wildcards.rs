@@ -88,14 +88,45 @@ pub fn explicit<'a>(
 
 /// The names above a name, closest first.
 pub(crate) fn above<'n>(name: &'n str) -> impl Iterator<Item = &'n str> {
-    // A label is short, so that the general search would take longer to begin.
-    let above = |name: &&'n str| Some(&name[name.bytes().position(|byte| byte == b'.')? + 1..]);
+    let above = |name: &&'n str| name.get(first_dot(name.as_bytes())? + 1..);
     std::iter::successors(above(&name), above)
 }
+
+/// Where the first dot stands. A label is short, so that a general search would take longer to begin.
+fn first_dot(name: &[u8]) -> Option<usize> {
+    let (words, rest) = name.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        // A byte that is a dot becomes zero, and the lowest zero is the first that borrows.
+        let zeroed = u64::from_le_bytes(*word) ^ u64::from_le_bytes([b'.'; 8]);
+        let found = zeroed.wrapping_sub(LOWEST) & !zeroed & (LOWEST << 7);
+        if found != 0 {
+            return Some(8 * at + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let dot = rest.iter().position(|byte| *byte == b'.')?;
+    Some(8 * words.len() + dot)
+}
+
+/// The lowest bit of each byte.
+const LOWEST: u64 = u64::from_le_bytes([1; 8]);
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_dot_is_found_wherever_it_stands() {
+        for length in 0..40 {
+            assert_eq!(first_dot(&vec![b'-'; length]), None);
+            for dot in 0..length {
+                let mut name = vec![[b'/', b'-', 0xae][dot % 3]; length];
+                name[dot] = b'.';
+                assert_eq!(first_dot(&name), Some(dot), "{length}");
+                name[dot..].fill(b'.');
+                assert_eq!(first_dot(&name), Some(dot), "{length}");
+            }
+        }
+    }
 
     fn made_explicit(owners: &[&'static str], names: &[&'static str]) -> Vec<&'static str> {
         let mut tree = Tree::of(owners.iter().copied());

@@ -21,8 +21,8 @@ use crate::model::{Key, Kind, ObjectRef, Reference, Route, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::reason::{self, Reason};
+use crate::roster::RouteSet;
 use crate::snapshot::Visibility;
-use crate::table::Table;
 use crate::topology::{CertificateUse, Intersection, ListenerKey, ListenerState};
 
 mod book;
@@ -374,7 +374,7 @@ struct Chosen<'a> {
 }
 
 /// Decides about a Secret. The asks come by name, and all are about it; `routes` are those behind them, in order.
-pub(super) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>], routes: Vec<(ObjectRef, ())>) -> SecretDecision {
+pub(super) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>], routes: Vec<Arc<Route>>) -> SecretDecision {
     let draft = Draft::of(asks);
     let Chosen { names, first_dropped, dropped } = Chosen::of(&draft.names, &draft.wildcards, limit);
     let mut diagnostics = Vec::new();
@@ -392,7 +392,7 @@ pub(super) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>], routes: Vec<(
         secret: secret.clone(),
         dns_names: names.iter().map(|name| name.text().clone()).collect(),
         listeners: draft.listeners(),
-        routes: Table::of_sorted(routes),
+        routes: RouteSet::of_sorted(routes),
         issuer,
         policy,
     };

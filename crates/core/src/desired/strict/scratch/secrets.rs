@@ -9,11 +9,11 @@ use crate::desired::strict::certificates::{self, Ask};
 use crate::desired::strict::outlets::Outlet;
 use crate::desired::strict::{Outlets, SecretDecision};
 use crate::few::Few;
-use crate::model::{Key, ObjectRef, Route};
+use crate::model::{Key, Route};
 use crate::topology::ListenerId;
 
 /// The routes behind a Secret, in order.
-pub(super) type Routes = Vec<(ObjectRef, ())>;
+pub(super) type Routes = Vec<Arc<Route>>;
 
 /// The Secrets that listeners name, by number.
 pub(in crate::desired::strict) struct Secrets<'a> {
@@ -52,14 +52,9 @@ impl<'a> Secrets<'a> {
 }
 
 /// Puts a route behind a Secret; routes come in order.
-pub(super) fn add_behind(behind: &mut Routes, route: &Route) {
-    let is_known = |(last, ()): &(ObjectRef, ())| {
-        Arc::ptr_eq(&last.key.name, &route.meta.key.name)
-            && last.kind == route.kind.kind()
-            && last.key.namespace == route.meta.key.namespace
-    };
-    if !behind.last().is_some_and(is_known) {
-        behind.push((route.object(), ()));
+pub(super) fn add_behind(behind: &mut Routes, route: &Arc<Route>) {
+    if !behind.last().is_some_and(|last| Arc::ptr_eq(last, route)) {
+        behind.push(route.clone());
     }
 }
 
