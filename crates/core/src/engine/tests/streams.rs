@@ -1,9 +1,12 @@
 //! After every change, in any order, one by one or in bursts: the engine says what scratch says.
 
+use std::sync::{Arc, Weak};
+
 use super::compare::{Look, assert_same, check_delta, check_routing, from_scratch, of_engine};
 use super::making::{self, Chance};
 use crate::desired::Desired;
 use crate::engine::Engine;
+use crate::model::{ObjectRef, Route};
 use crate::snapshot::{Change, Object, Snapshot};
 
 /// A stream of changes: `filled` objects at once, then `steps` bursts of up to `burst` changes.
@@ -124,4 +127,31 @@ fn what_a_reader_holds_stays() {
     }
     assert_eq!(of_engine(&world, Look::Close), before);
     assert_ne!(of_engine(&engine.world(), Look::Close), before);
+}
+
+/// Every route that was replaced or taken out is let go wherever it was kept.
+#[test]
+fn routes_that_were_are_not_kept() {
+    for seed in 0..40 {
+        let mut chance = Chance(5_000_000 + seed);
+        let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
+        engine.apply(making::shared_secret_world().into_iter().map(Change::Upsert));
+        engine.apply((0..100).map(|_| Change::Upsert(making::object(&mut chance))));
+        for step in 0..60 {
+            let before: Vec<(ObjectRef, Weak<Route>)> = engine
+                .world()
+                .snapshot()
+                .routes
+                .iter()
+                .map(|(object, route)| (object, Arc::downgrade(route)))
+                .collect();
+            engine.apply([making::change(&mut chance)]);
+            let world = engine.world();
+            for (object, route) in before {
+                let now = world.snapshot().routes.get(&object);
+                let Some(kept) = route.upgrade() else { continue };
+                assert_eq!(now, Some(&kept), "seed {seed}, step {step}: {object} is kept as it was");
+            }
+        }
+    }
 }
