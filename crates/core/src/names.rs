@@ -19,7 +19,7 @@ mod tests;
 
 pub use lint::HostnameLint;
 pub use overlap::Overlap;
-pub(crate) use overlap::{Suffixes, stirred};
+pub(crate) use overlap::Suffixes;
 pub use parse::HostnameError;
 
 /// A valid hostname of a listener or route: precise, wildcard, or the `*` of an unset field.

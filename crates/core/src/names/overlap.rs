@@ -151,10 +151,19 @@ impl Overlap {
 
     /// Numbers of hosts, by their hostnames read backwards.
     fn by_ends(&self) -> Vec<u32> {
-        let mut numbers: Vec<u32> = (0..self.hosts.len() as u32).collect();
-        let text = |number: &u32| self.hosts[*number as usize].text.bytes().rev();
-        numbers.sort_by(|a, b| text(a).cmp(text(b)));
-        numbers
+        let mut ends: Vec<(u128, u32)> = self.hosts.iter().map(|host| end(&host.text)).zip(0..).collect();
+        let text = |number: u32| self.hosts[number as usize].text.bytes().rev();
+        ends.sort_unstable_by(|(end, a), (other, b)| end.cmp(other).then_with(|| text(*a).cmp(text(*b))));
+        ends.into_iter().map(|(_, number)| number).collect()
+    }
+}
+
+/// The last bytes of a name as a number: names that differ there are ordered by it when they are read backwards.
+fn end(name: &str) -> u128 {
+    let bytes = name.as_bytes();
+    match bytes.last_chunk() {
+        Some(end) => u128::from_le_bytes(*end),
+        None => bytes.iter().fold(0, |end, byte| (end >> 8) | u128::from(*byte) << 120),
     }
 }
 
@@ -213,8 +222,8 @@ fn suffixes(name: &str) -> impl Iterator<Item = Suffix> {
 /// an owner has few listeners, so that it is no use to make them collide.
 const START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The hash with one more label, or any other short text.
-pub(crate) fn stirred(hash: u64, label: &[u8]) -> u64 {
+/// The hash with one more label.
+fn stirred(hash: u64, label: &[u8]) -> u64 {
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let (words, rest) = label.as_chunks::<8>();
     let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_le_bytes(*word)));
@@ -242,7 +251,7 @@ mod tests {
 
     /// A name of one to four labels, a wildcard, or none.
     fn any_host() -> impl Strategy<Value = String> {
-        let labels = prop::collection::vec(prop::sample::select(&["a", "b", "c-d"][..]), 1..4);
+        let labels = prop::collection::vec(prop::sample::select(&["a", "b", "c-d", "label-of-some-length"][..]), 1..4);
         (labels, 0..3).prop_map(|(labels, shape)| match shape {
             0 => format!("*.{}", labels.join(".")),
             1 if labels.len() == 3 => String::new(),

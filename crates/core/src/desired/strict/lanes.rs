@@ -16,19 +16,19 @@ use super::verdicts::{self, Spoken};
 use crate::desired::annotations::Annotations;
 use crate::desired::wildcards::above;
 use crate::model::{Admission, ParentRef, Route, Str};
-use crate::names::{Hostname, Suffixes, stirred};
+use crate::names::{Hostname, Suffixes};
 use crate::recent::Recent;
 use crate::snapshot::Labelled;
 use crate::topology::bindings::{doors_of, is_meant};
 use crate::topology::{Doors, ListenerId, ListenerState, sets};
 
+mod domains;
+
+use domains::{Domains, Whose};
+
 /// So many lanes are kept at most, and one for so many routes. Each has one place, where the latest stays.
 const MOST_LANES: usize = 2048;
 const ROUTES_OF_LANE: usize = 8;
-
-/// So many domains are remembered at most, and one for so many routes.
-const MOST_DOMAINS: usize = 16384;
-const ROUTES_OF_DOMAIN: usize = 2;
 
 /// The lanes that routes came by lately.
 pub(super) struct Lanes<'a> {
@@ -36,21 +36,9 @@ pub(super) struct Lanes<'a> {
     slots: Vec<Option<Lane<'a>>>,
     /// How many there were so far.
     count: u32,
-    /// Where names right below a domain are served, each in one place, where the latest stays; a power of two.
-    domains: Vec<Option<Domain<'a>>>,
+    domains: Domains<'a>,
     world: Surroundings<'a>,
     servings: Servings<'a>,
-}
-
-/// Where the names right below a domain are served, for the routes of one lane.
-#[derive(Clone, Copy)]
-struct Domain<'a> {
-    name: &'a str,
-    /// The lane, by its number.
-    lane: u32,
-    /// The namespace, by its number, where that matters.
-    namespace: Option<u32>,
-    serving: u32,
 }
 
 /// What all lanes look at, and the room in which they look.
@@ -132,10 +120,9 @@ impl<'a> Lanes<'a> {
             is_for_all: true,
         };
         let routes = base.snapshot.routes.len();
-        let room = |each: usize, most: usize| routes.div_ceil(each).next_power_of_two().min(most);
-        let slots = std::iter::repeat_with(|| None).take(room(ROUTES_OF_LANE, MOST_LANES)).collect();
-        let domains = vec![None; room(ROUTES_OF_DOMAIN, MOST_DOMAINS)];
-        Lanes { slots, count: 0, domains, world, servings: Servings::new(secrets) }
+        let room = routes.div_ceil(ROUTES_OF_LANE).next_power_of_two().min(MOST_LANES);
+        let slots = std::iter::repeat_with(|| None).take(room).collect();
+        Lanes { slots, count: 0, domains: Domains::new(routes), world, servings: Servings::new(secrets) }
     }
 
     /// Where names are served.
@@ -163,33 +150,21 @@ impl<'a> Lanes<'a> {
         }
         // It was there or has been put there.
         let lane = slot.as_mut().expect("the lane of this route");
-        let (domains, mask) = (&self.world.base.settings.domains, self.domains.len() - 1);
-        let is_plain = |name: &&Hostname| name.is_precise() && domains.admits(name.as_str());
+        let (admitted, namespace) = (&self.world.base.settings.domains, self.world.namespaces);
+        let is_plain = |name: &&Hostname| name.is_precise() && admitted.admits(name.as_str());
         for written in &route.hostnames {
             let Some(name) = written.name.as_ref().ok().filter(is_plain) else { return false };
-            let domain = lane.domain(name);
-            let slot = domain.map(|domain| (&mut self.domains[lane.spread(domain) & mask], domain));
-            let known = slot.as_ref().and_then(|(slot, domain)| slot.filter(|known| known.name == *domain));
-            let known = known.filter(|known| known.is_for(lane.number, self.world.namespaces));
-            let serving = match known {
-                Some(known) => Some(known.serving),
-                None => self.world.serve(lane, route, name, &mut self.servings),
-            };
+            let domain = lane.domain(name).map(|domain| (domain, self.domains.place(lane.number, domain)));
+            let known = domain.and_then(|(domain, place)| self.domains.serving(place, domain, lane.number, namespace));
+            let serving = known.or_else(|| self.world.serve(lane, route, name, &mut self.servings));
             let Some(serving) = serving else { return false };
-            if let Some((slot, name)) = slot.filter(|_| known.is_none()) {
-                let namespace = Some(self.world.namespaces).filter(|_| !self.world.is_for_all);
-                *slot = Some(Domain { name, lane: lane.number, namespace, serving });
+            if let Some((domain, place)) = domain.filter(|_| known.is_none()) {
+                let namespace = Some(namespace).filter(|_| !self.world.is_for_all);
+                self.domains.keep(place, domain, Whose { lane: lane.number, namespace }, serving);
             }
             tell(name, serving);
         }
         true
-    }
-}
-
-impl Domain<'_> {
-    /// Whether it is good for the routes of a lane and a namespace.
-    fn is_for(&self, lane: u32, namespace: u32) -> bool {
-        self.lane == lane && self.namespace.is_none_or(|number| number == namespace)
     }
 }
 
@@ -204,11 +179,6 @@ impl Lane<'_> {
     /// The domain right above a name, where all names below it are served alike.
     fn domain<'n>(&self, name: &'n Hostname) -> Option<&'n str> {
         above(name.as_str()).next().filter(|_| self.is_wild)
-    }
-
-    /// A number by which a domain is kept.
-    fn spread(&self, domain: &str) -> usize {
-        (stirred(u64::from(self.number), domain.as_bytes()) >> 20) as usize
     }
 
     fn is_for(&self, route: &Route) -> bool {
