@@ -11,11 +11,11 @@ use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::{Few, Key, List, ObjectRef, Reference, Str};
 use crate::policy::PolicyReport;
 use crate::reason::{self, Reason};
-use crate::roster::RouteSet;
 use crate::snapshot::Snapshot;
 use crate::topology::{ListenerKey, Topology};
 
 pub mod annotations;
+mod behind;
 pub mod change;
 pub mod domains;
 pub mod external_dns;
@@ -27,6 +27,7 @@ pub mod targets;
 pub mod template;
 pub mod wildcards;
 
+pub use behind::RoutesBehind;
 pub use settings::Settings;
 
 use settings::Profile;
@@ -124,8 +125,8 @@ pub struct Certificate {
     pub dns_names: Vec<Str>,
     /// Listeners that name the Secret and have something to serve, sorted.
     pub listeners: Vec<ListenerKey>,
-    /// Routes behind them, in order. There may be as many as there are routes, so that a copy shares them.
-    pub routes: RouteSet,
+    /// Routes behind them, in order.
+    pub routes: RoutesBehind,
     /// Who issues it, where a policy says so; otherwise the issuer of the settings.
     pub issuer: Option<Reference>,
     /// The TLSPolicy that governs; the oldest where listeners share the Secret.

@@ -15,10 +15,6 @@ use crate::table::Table;
 /// Values that are each about one route, by that route.
 pub struct Roster<V>(Table<Held<V>, ()>);
 
-/// Routes, in order. Two are equal that have the same ones in them, whatever else is to be said of those.
-#[derive(Clone, Default)]
-pub struct RouteSet(Roster<Arc<Route>>);
-
 /// A value that is about a route.
 pub trait OfRoute {
     /// The route.
@@ -124,47 +120,6 @@ impl<V: OfRoute + Clone> Roster<V> {
     /// Other values about the same routes, which are made in order.
     pub fn mapped<W: OfRoute + Clone>(&self, mut make: impl FnMut(&V) -> W) -> Roster<W> {
         Roster(Table::of_sorted(self.values().map(|value| (Held(make(value)), ())).collect()))
-    }
-}
-
-impl RouteSet {
-    /// Routes that come in order.
-    pub(crate) fn of_sorted(routes: Vec<Arc<Route>>) -> Self {
-        RouteSet(Roster(Table::of_sorted(routes.into_iter().map(|route| (Held(route), ())).collect())))
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Which they are, in order.
-    pub fn keys(&self) -> impl Iterator<Item = ObjectRef> {
-        self.0.keys()
-    }
-
-    /// Adds a route; one that was there as something else is let go.
-    pub(crate) fn insert(&mut self, route: &Arc<Route>) {
-        self.0.insert(route.clone());
-    }
-
-    /// Takes a route out.
-    pub(crate) fn remove(&mut self, route: &ObjectRef) {
-        self.0.remove(route);
-    }
-}
-
-impl PartialEq for RouteSet {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.0.are_keys_same(&other.0.0, |a, b| a == b)
-    }
-}
-
-impl Eq for RouteSet {}
-
-impl fmt::Debug for RouteSet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.keys()).finish()
     }
 }
 
@@ -296,31 +251,6 @@ mod tests {
             prop_assert!(roster.values_from(&from).eq(model.range(from.clone()..).map(|(_, value)| value)));
             let same = roster.mapped(|value| Arc::new((**value).clone()));
             prop_assert!(same == roster && same.keys().eq(model.keys().cloned()));
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
-        #[test]
-        fn sets_are_equal_that_have_the_same_routes_in_them(
-            numbers in prop::collection::btree_set(any::<u8>(), 0..250),
-            more in prop::collection::vec((any::<u8>(), any::<bool>()), 0..20),
-        ) {
-            let routes: Roster<Arc<Route>> = numbers.iter().map(|number| route(*number, 0)).collect();
-            let first = RouteSet::of_sorted(routes.values().cloned().collect());
-            let mut grown = RouteSet::default();
-            routes.values().for_each(|known| grown.insert(known));
-            prop_assert_eq!(&first, &grown);
-            let mut changed = first.clone();
-            for (number, is_added) in more {
-                let route = route(number, 1);
-                match is_added {
-                    true => changed.insert(&route),
-                    false => changed.remove(&route.object()),
-                }
-                prop_assert_eq!(changed == first, changed.keys().eq(first.keys()));
-                prop_assert_eq!(changed == grown, changed.keys().eq(grown.keys()));
-            }
         }
     }
 

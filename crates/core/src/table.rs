@@ -56,16 +56,6 @@ impl<K, V> Table<K, V> {
         }
     }
 
-    /// Whether both have the same keys, by a test of two. What they share in memory is not looked at.
-    pub(crate) fn are_keys_same(&self, other: &Self, is_same: impl Fn(&K, &K) -> bool) -> bool {
-        if self.len != other.len {
-            return false;
-        }
-        let (Some(own), Some(theirs)) = (&self.root, &other.root) else { return true };
-        let by_shape = are_keys_same(own, theirs, &is_same);
-        by_shape.unwrap_or_else(|| self.keys().zip(other.keys()).all(|(a, b)| is_same(a, b)))
-    }
-
     /// All entries, by key.
     pub fn iter(&self) -> Iter<'_, K, V> {
         let mut iter = Iter { above: Vec::new(), leaf: [].iter() };
@@ -267,23 +257,6 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
             level = above;
         }
         Table { root: level.pop().map(|(_, node)| node), len }
-    }
-}
-
-/// Whether two nodes have the same keys; nothing where they are divided differently.
-fn are_keys_same<K, V>(a: &Arc<Node<K, V>>, b: &Arc<Node<K, V>>, is_same: &impl Fn(&K, &K) -> bool) -> Option<bool> {
-    if Arc::ptr_eq(a, b) {
-        return Some(true);
-    }
-    match (&**a, &**b) {
-        (Node::Leaf(a), Node::Leaf(b)) if a.len() == b.len() => {
-            Some(a.iter().zip(b).all(|((a, _), (b, _))| is_same(a, b)))
-        }
-        (Node::Branch(a), Node::Branch(b)) if a.len() == b.len() => {
-            let mut below = a.iter().zip(b).map(|((_, a), (_, b))| are_keys_same(a, b, is_same));
-            below.find(|below| *below != Some(true)).unwrap_or(Some(true))
-        }
-        _ => None,
     }
 }
 

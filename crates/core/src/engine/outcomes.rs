@@ -83,8 +83,7 @@ impl Engine {
         let before = self.world.secrets.get(&secret).cloned();
         let after = self.decided_secret(&secret).map(Arc::new);
         if before == after {
-            // Routes behind it may have become others, and nothing of those that were is kept.
-            return self.keep_secret(secret, after);
+            return;
         }
         let is_same = before.as_ref().map(|d| &d.certificate) == after.as_ref().map(|d| &d.certificate);
         if !is_same {
@@ -97,12 +96,8 @@ impl Engine {
         let noted = before.iter().chain(&after).flat_map(|decision| &decision.notes);
         due.reports.extend(noted.map(|(policy, _)| ObjectRef { kind: Kind::TlsPolicy, key: policy.clone() }));
         self.retell(&Teller::Secret(secret.clone()), &old, &new, due);
-        self.keep_secret(secret, after);
-    }
-
-    fn keep_secret(&mut self, secret: Key, decision: Option<Arc<SecretDecision>>) {
-        match decision {
-            Some(decision) => _ = self.world.secrets.insert(secret, decision),
+        match after {
+            Some(after) => _ = self.world.secrets.insert(secret, after),
             None => _ = self.world.secrets.remove(&secret),
         }
     }

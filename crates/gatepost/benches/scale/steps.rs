@@ -15,6 +15,9 @@ const BUDGET_MS: f64 = 4000.0;
 const MOST: usize = 2000;
 const LEAST: usize = 3;
 
+/// So many times each world is measured, by turns.
+const ROUNDS: usize = 3;
+
 /// How many changes of which stream come before memory is measured once more.
 const CHANGES: usize = 200;
 const SETTLING: u64 = 2;
@@ -23,10 +26,12 @@ const SETTLING: u64 = 2;
 const ROUTE_KIB: f64 = 1.0;
 
 pub(super) fn rows() -> Outcome<Vec<Row>> {
-    let (small, large, listeners) = (measure("1k-1")?, measure("100k-1")?, measure("10k-1000-one")?);
-    let (at_1k, at_100k) = (number(&small, "routeMs")?, number(&large, "routeMs")?);
-    let listener = number(&listeners, "listenerMs")?;
-    let per_route = number(&large, "kibPerRoute")?;
+    let (mut small, mut large, mut listeners) = (Least::new("1k-1"), Least::new("100k-1"), Least::new("10k-1000-one"));
+    for _ in 0..ROUNDS {
+        [&mut small, &mut large, &mut listeners].into_iter().try_for_each(Least::measure)?;
+    }
+    let (at_1k, at_100k, listener) = (small.route, large.route, listeners.listener);
+    let per_route = large.kib;
     Ok(vec![
         plain("one route changed at 100k routes, change to plan", time(at_100k), "≤ 100 µs", at_100k <= 0.1),
         plain("the same, compared with 1k routes", times(at_100k / at_1k), "≤ 2 ×", at_100k <= 2.0 * at_1k),
@@ -41,6 +46,28 @@ pub(super) fn rows() -> Outcome<Vec<Row>> {
             )
         },
     ])
+}
+
+/// The least of what was measured of a world so far, and the most memory.
+struct Least {
+    world: &'static str,
+    route: f64,
+    listener: f64,
+    kib: f64,
+}
+
+impl Least {
+    fn new(world: &'static str) -> Self {
+        Least { world, route: f64::INFINITY, listener: f64::INFINITY, kib: 0.0 }
+    }
+
+    fn measure(&mut self) -> Outcome<()> {
+        let found = cost::child(&["change", self.world])?;
+        self.route = self.route.min(number(&found, "routeMs")?);
+        self.listener = self.listener.min(number(&found, "listenerMs")?);
+        self.kib = self.kib.max(number(&found, "kibPerRoute")?);
+        Ok(())
+    }
 }
 
 fn plain(work: &str, found: String, bar: &str, met: bool) -> Row {
@@ -61,10 +88,6 @@ fn their_memory() -> Outcome<f64> {
     let routes = size.routes as f64;
     let folder = Folder::write("steady", size, Style::JsonDocuments)?;
     Ok(number(&peer::time(folder.path(), 1)?, "residentMiB")? * 1024.0 / routes)
-}
-
-fn measure(world: &str) -> Outcome<Value> {
-    cost::child(&["change", world])
 }
 
 /// Measures a world in this process, which does nothing else.

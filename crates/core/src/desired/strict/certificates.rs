@@ -13,7 +13,7 @@ use super::verdicts::Judgement;
 use super::{Base, Context, Told, told};
 use crate::desired::settings::Publish;
 use crate::desired::wildcards::above;
-use crate::desired::{Certificate, KeptName, is_unknown};
+use crate::desired::{Certificate, KeptName, RoutesBehind, is_unknown};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::few::Few;
 use crate::lint::{SHOWN, listed, listed_of, listener_name};
@@ -21,7 +21,6 @@ use crate::model::{Key, Kind, ObjectRef, Reference, Route, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::reason::{self, Reason};
-use crate::roster::RouteSet;
 use crate::snapshot::Visibility;
 use crate::topology::{CertificateUse, Intersection, ListenerKey, ListenerState};
 
@@ -392,7 +391,7 @@ pub(super) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>], routes: Vec<A
         secret: secret.clone(),
         dns_names: names.iter().map(|name| name.text().clone()).collect(),
         listeners: draft.listeners(),
-        routes: RouteSet::of_sorted(routes),
+        routes: RoutesBehind::Whole(routes),
         issuer,
         policy,
     };

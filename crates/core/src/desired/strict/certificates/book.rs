@@ -9,11 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Ask, Made, SecretDecision, Told, chosen_issuer, first_of, issuers_differ, left_out};
-use crate::desired::Certificate;
 use crate::desired::wildcards::above;
+use crate::desired::{Certificate, RoutesBehind};
 use crate::model::{Key, ObjectRef, Route, TlsPolicy};
 use crate::names::Hostname;
-use crate::roster::RouteSet;
 use crate::table::Table;
 use crate::topology::ListenerKey;
 
@@ -21,7 +20,7 @@ use crate::topology::ListenerKey;
 #[derive(Default)]
 pub(crate) struct Book {
     /// Who has wishes.
-    routes: RouteSet,
+    routes: Table<ObjectRef, ()>,
     names: Table<Hostname, Claimants>,
     /// What matters while there are wildcards among the names.
     shelter: Option<Box<Shelter>>,
@@ -92,9 +91,9 @@ impl Book {
         new: Option<Wishes<'_>>,
     ) {
         match (&old, &new) {
-            (_, Some((route, _))) => self.routes.insert(route),
-            (Some(_), None) => self.routes.remove(object),
-            (None, None) => {}
+            (None, Some(_)) => _ = self.routes.insert(object.clone(), ()),
+            (Some(_), None) => _ = self.routes.remove(object),
+            _ => {}
         }
         // The old ones first, so that nothing of them is kept.
         if let Some((route, wishes)) = old {
@@ -115,7 +114,7 @@ impl Book {
         let names: Vec<&Hostname> = self.made.iter().collect();
         let mut diagnostics = Vec::new();
         if !self.dropped.is_empty() {
-            let place = self.routes.keys().find_map(|route| Some(first_of(wishes(&route)?.1.iter())?.place(secret)));
+            let place = self.routes.keys().find_map(|route| Some(first_of(wishes(route)?.1.iter())?.place(secret)));
             let count = self.dropped.len();
             diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, self.left_out())));
         }
@@ -124,7 +123,7 @@ impl Book {
         let mut told: Vec<Told> = Vec::new();
         let made = Made::of(&names);
         if self.spoken > 0 {
-            for (_, asks) in self.routes.keys().filter_map(|route| wishes(&route)) {
+            for (_, asks) in self.routes.keys().filter_map(&wishes) {
                 asks.iter().for_each(|ask| made.speak(secret, ask, &mut diagnostics, &mut told));
             }
         }
@@ -137,7 +136,7 @@ impl Book {
             secret: secret.clone(),
             dns_names: names.iter().map(|name| name.text().clone()).collect(),
             listeners: self.listeners.keys().cloned().collect(),
-            routes: self.routes.clone(),
+            routes: RoutesBehind::Named(self.routes.clone()),
             issuer,
             policy,
         };
