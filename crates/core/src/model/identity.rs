@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use super::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Labels, OWN_GROUP, Str};
 
@@ -162,6 +163,9 @@ impl Key {
 
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
+        if Arc::ptr_eq(&self.namespace, &other.namespace) {
+            return self.name.cmp(&other.name);
+        }
         let (mine, theirs) = (self.namespace.as_bytes(), other.namespace.as_bytes());
         let both = mine.len().min(theirs.len());
         match mine[..both].cmp(&theirs[..both]) {

@@ -93,6 +93,7 @@ impl Doors {
 impl Index {
     fn of(listeners: &[Arc<ListenerState>]) -> Self {
         let mut index = Index::default();
+        index.sections.reserve(listeners.len());
         for (door, listener) in listeners.iter().enumerate() {
             index.sections.entry(listener.spec().name.clone()).or_default().push(door as u32);
         }
