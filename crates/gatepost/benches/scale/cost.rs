@@ -31,6 +31,19 @@ pub(super) fn least<T>(runs: usize, mut run: impl FnMut() -> T) -> f64 {
     (0..runs).map(|_| timed(&mut run).0).fold(f64::INFINITY, f64::min)
 }
 
+/// The least of so many runs, and of more until so many milliseconds have been spent.
+pub(super) fn least_within<T>(runs: usize, turn: f64, mut run: impl FnMut() -> T) -> f64 {
+    let (mut least, mut spent) = (f64::INFINITY, 0.0);
+    for count in 1.. {
+        let (cost, _) = timed(&mut run);
+        (least, spent) = (cost.min(least), spent + cost);
+        if count >= runs && spent >= turn {
+            break;
+        }
+    }
+    least
+}
+
 pub(super) fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }

@@ -43,7 +43,7 @@ fn point(&(world, runs, beside): &(&str, usize, bool)) -> Outcome<Point> {
     let size = sizes::size(world)?;
     let routes = size.routes;
     if !beside {
-        return Ok(Point { routes, ours: scratch::measure(world, runs)?, theirs: None });
+        return Ok(Point { routes, ours: scratch::measure(world, runs, 0.0)?, theirs: None });
     }
     let folder = Folder::write(&format!("growth-{world}"), size, Style::JsonDocuments)?;
     let both = scratch::alternate(world, &folder, runs, 1)?;

@@ -76,7 +76,7 @@ fn run() -> Outcome<()> {
 fn child(words: &[String]) -> Outcome<()> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let answer = match words[..] {
-        ["scratch", world, runs] => scratch::child(world, runs.parse()?)?,
+        ["scratch", world, runs, turn] => scratch::child(world, runs.parse()?, turn.parse()?)?,
         ["change", world] => steps::child(world)?,
         ["lookup", hostnames] => lookup::child(hostnames.parse()?)?,
         ["leaf", name, times] => return instructions::child(name, times.parse()?),

@@ -11,7 +11,11 @@ use super::sizes::{self, Folder};
 use super::{Outcome, answers, ours, peer};
 
 /// How often the programs take turns.
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 3;
+
+/// Ours runs again for as long as theirs takes, in milliseconds at most: the least of a moment says little on a machine that
+/// others use, too.
+const TURN_MS: f64 = 1000.0;
 
 /// A row of the table: the world, its name for people, the bars for time and peak memory.
 struct Bars {
@@ -85,7 +89,8 @@ pub(super) fn alternate(world: &str, folder: &Folder, runs: usize, rounds: usize
     let mut both: Option<Both> = None;
     for _ in 0..rounds {
         let theirs = peer::time(folder.path(), runs)?;
-        let ours = measure(world, runs)?;
+        let turn = TURN_MS.min(number(&theirs, "cpuLeastMs")? * runs as f64);
+        let ours = measure(world, runs, turn)?;
         both = Some(match both {
             Some(before) => Both { theirs: lesser(before.theirs, &theirs), ours: lesser(before.ours, &ours) },
             None => Both { theirs, ours },
@@ -94,9 +99,9 @@ pub(super) fn alternate(world: &str, folder: &Folder, runs: usize, rounds: usize
     both.ok_or_else(|| "no rounds".into())
 }
 
-/// What Gatepost takes for a world, in a process of its own.
-pub(super) fn measure(world: &str, runs: usize) -> Outcome<Value> {
-    cost::child(&["scratch", world, &runs.to_string()])
+/// What Gatepost takes for a world, in a process of its own: so many runs, and more until so many milliseconds are over.
+pub(super) fn measure(world: &str, runs: usize, turn: f64) -> Outcome<Value> {
+    cost::child(&["scratch", world, &runs.to_string(), &turn.to_string()])
 }
 
 /// The least of every number.
@@ -110,13 +115,13 @@ fn lesser(mut one: Value, other: &Value) -> Value {
 }
 
 /// Measures a world in this process, which does nothing else.
-pub(super) fn child(world: &str, runs: usize) -> Outcome<Value> {
+pub(super) fn child(world: &str, runs: usize, turn: f64) -> Outcome<Value> {
     let world = sizes::world(world)?;
     let empty = cost::resident();
     let (reading, snapshot) = cost::timed(|| values::snapshot(&world));
     let objects = cost::resident() - empty;
     cost::forget_peak();
-    let strict = cost::least(runs, || ours::strict(black_box(&snapshot)));
+    let strict = cost::least_within(runs, turn, || ours::strict(black_box(&snapshot)));
     let peak = cost::peak();
     let external_dns = cost::least(runs, || ours::external_dns(black_box(&snapshot)));
     let desired = ours::strict(&snapshot);
