@@ -152,8 +152,14 @@ impl<T: Clone, L: Clone> FromIterator<(Hostname, T)> for HostIndex<T, L> {
     }
 }
 
+/// What a hostname is kept under: a wildcard without its `*`, which no precise name looks like.
+pub(super) fn key(hostname: &Hostname) -> &str {
+    let text = hostname.as_str();
+    text.strip_prefix('*').unwrap_or(text)
+}
+
 /// Whether a host is an IP address that a wildcard could be taken to match. No precise name is one.
-fn is_address(host: &str) -> bool {
+pub(super) fn is_address(host: &str) -> bool {
     host.as_bytes().last().is_some_and(u8::is_ascii_digit) && is_ip(host)
 }
 

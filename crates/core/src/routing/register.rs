@@ -9,9 +9,9 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::iter;
 
-use super::host_index::LONGEST;
+use super::host_index::{LONGEST, is_address, key};
 use crate::model::{Key, Kind, ObjectRef};
-use crate::names::{Hostname, is_ip};
+use crate::names::Hostname;
 use crate::roster::OfRoute;
 use crate::seed::Seed;
 use crate::table::Table;
@@ -43,11 +43,8 @@ impl<V> Register<V> {
         self.entries.is_empty()
     }
 
-    /// What a hostname is kept under: a wildcard without its `*`, as no precise name is written.
     fn number(&self, hostname: &Hostname) -> u64 {
-        let text = hostname.as_str();
-        let key = text.strip_prefix('*').filter(|_| hostname.is_wildcard()).unwrap_or(text);
-        self.seed.of(key.as_bytes())
+        self.seed.of(key(hostname).as_bytes())
     }
 }
 
@@ -76,14 +73,14 @@ impl<V: OfRoute + Clone> Register<V> {
     }
 }
 
-/// What the hostnames that match a host are kept under.
+/// What the hostnames that match a host are kept under; nothing is left of the `*` of an unset field.
 fn keys(host: &str) -> impl Iterator<Item = &str> {
-    let name = if is_ip(host) { "" } else { host };
+    let name = if is_address(host) { "" } else { host };
     let precise = Some(name).filter(|name| !name.is_empty() && !name.starts_with('.'));
     let from = name.len().saturating_sub(LONGEST + 1).max(1);
     let dots = name.bytes().enumerate().skip(from).filter(|(_, byte)| *byte == b'.');
     let wildcards = dots.filter_map(move |(at, _)| name.get(at..));
-    precise.into_iter().chain(wildcards).chain(iter::once("*"))
+    precise.into_iter().chain(wildcards).chain(iter::once(""))
 }
 
 impl<V: OfRoute> Stand for Entry<V> {

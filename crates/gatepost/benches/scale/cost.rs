@@ -4,7 +4,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Outcome;
 
@@ -27,8 +27,8 @@ pub(super) fn timed<T>(run: impl FnOnce() -> T) -> (f64, T) {
 }
 
 /// The least of several runs, in milliseconds; results are dropped outside of the time.
-pub(super) fn least<T>(runs: usize, mut run: impl FnMut() -> T) -> f64 {
-    (0..runs).map(|_| timed(&mut run).0).fold(f64::INFINITY, f64::min)
+pub(super) fn least<T>(runs: usize, run: impl FnMut() -> T) -> f64 {
+    least_within(runs, 0.0, run)
 }
 
 /// The least of so many runs, and of more until so many milliseconds have been spent.
@@ -42,6 +42,16 @@ pub(super) fn least_within<T>(runs: usize, turn: f64, mut run: impl FnMut() -> T
         }
     }
     least
+}
+
+/// The least of every number that was measured twice.
+pub(super) fn lesser(mut one: Value, other: &Value) -> Value {
+    for (name, value) in one.as_object_mut().into_iter().flatten() {
+        if let (Some(a), Some(b)) = (value.as_f64(), other[name].as_f64()) {
+            *value = json!(a.min(b));
+        }
+    }
+    one
 }
 
 pub(super) fn milliseconds(time: Duration) -> f64 {

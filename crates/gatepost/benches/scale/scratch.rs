@@ -5,7 +5,7 @@ use std::hint::black_box;
 use gatepost_worlds::{Style, values};
 use serde_json::{Value, json};
 
-use super::cost::{self, number};
+use super::cost::{self, lesser, number};
 use super::rows::{Row, time, times};
 use super::sizes::{self, Folder};
 use super::{Outcome, answers, ours, peer};
@@ -102,16 +102,6 @@ pub(super) fn alternate(world: &str, folder: &Folder, runs: usize, rounds: usize
 /// What Gatepost takes for a world, in a process of its own: so many runs, and more until so many milliseconds are over.
 pub(super) fn measure(world: &str, runs: usize, turn: f64) -> Outcome<Value> {
     cost::child(&["scratch", world, &runs.to_string(), &turn.to_string()])
-}
-
-/// The least of every number.
-fn lesser(mut one: Value, other: &Value) -> Value {
-    for (name, value) in one.as_object_mut().into_iter().flatten() {
-        if let (Some(a), Some(b)) = (value.as_f64(), other[name].as_f64()) {
-            *value = json!(a.min(b));
-        }
-    }
-    one
 }
 
 /// Measures a world in this process, which does nothing else.

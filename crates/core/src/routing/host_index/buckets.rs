@@ -7,11 +7,11 @@
 
 use std::sync::Arc;
 
-use super::LONGEST;
 use super::arrange::{self, LOOSE, Shifts};
 use super::hash::Salt;
 use super::shelves::Shelves;
 use super::words::{SHOWN, WORDS, Words, are_same, words};
+use super::{LONGEST, key};
 use crate::names::Hostname;
 
 /// How many names a bucket has at most on average. With fewer than a quarter of that two are joined.
@@ -77,12 +77,6 @@ impl<T> Slot<T> {
     pub(super) fn entry(&self) -> (&Hostname, &T) {
         (&self.hostname, &self.value)
     }
-}
-
-/// What a hostname is kept under: a wildcard without its `*`. It is told from a precise name by the length of the hostname.
-fn key(hostname: &Hostname) -> &str {
-    let text = hostname.as_str();
-    text.strip_prefix('*').unwrap_or(text)
 }
 
 impl<T, L> Buckets<T, L> {

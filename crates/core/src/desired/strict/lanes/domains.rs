@@ -16,7 +16,7 @@ pub(super) struct Domains<'a> {
 }
 
 /// For whom an answer is good.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct Whose {
     /// The lane, by its number.
     pub(super) lane: u32,
