@@ -10,7 +10,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use crate::model::{Key, Kind, ObjectRef, Route};
-use crate::table::Table;
+use crate::table::{Spelling, Spelt, Table};
 
 /// Values that are each about one route, by that route.
 pub struct Roster<V>(Table<Held<V>, ()>);
@@ -142,6 +142,18 @@ impl PartialEq for dyn Called + '_ {
 }
 
 impl Eq for dyn Called + '_ {}
+
+impl Spelt for dyn Called + '_ {
+    fn spelling(&self) -> Spelling<'_> {
+        Spelling::object(self.kind(), self.key())
+    }
+}
+
+impl<V: OfRoute> Spelt for Held<V> {
+    fn spelling(&self) -> Spelling<'_> {
+        Spelling::object(self.kind(), self.key())
+    }
+}
 
 impl<'a, V: OfRoute + 'a> Borrow<dyn Called + 'a> for Held<V> {
     fn borrow(&self) -> &(dyn Called + 'a) {

@@ -9,6 +9,13 @@ use std::fmt;
 use std::ops::{Bound, Index, RangeBounds};
 use std::sync::Arc;
 
+mod guide;
+mod node;
+mod spelling;
+
+use node::{Child, Items, Node, Way};
+pub use spelling::{Spelling, Spelt};
+
 /// The most entries of a node; one with more is split in two.
 const MOST: usize = 32;
 
@@ -22,14 +29,6 @@ const LEAST: usize = 8;
 pub struct Table<K, V> {
     root: Option<Arc<Node<K, V>>>,
     len: usize,
-}
-
-#[derive(Clone)]
-enum Node<K, V> {
-    Leaf(Vec<(K, V)>),
-    /// Children, each with a key that is not greater than any of its own and greater than all before it; the first child
-    /// takes whatever is smaller, too.
-    Branch(Vec<(K, Arc<Node<K, V>>)>),
 }
 
 impl<K, V> Table<K, V> {
@@ -76,9 +75,9 @@ impl<K, V> Table<K, V> {
     }
 }
 
-impl<K: Ord, V> Table<K, V> {
+impl<K: Spelt, V> Table<K, V> {
     /// The value of a key.
-    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    pub fn get<Q: Spelt + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
     {
@@ -86,24 +85,24 @@ impl<K: Ord, V> Table<K, V> {
     }
 
     /// The entry of a key, with the key as it is kept.
-    pub fn get_key_value<Q: Ord + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
+    pub fn get_key_value<Q: Spelt + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
     where
         K: Borrow<Q>,
     {
-        let mut node = self.root.as_deref()?;
-        loop {
-            match node {
-                Node::Branch(children) => node = &children[child_of(children, key)].1,
-                Node::Leaf(entries) => {
-                    let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
-                    return Some((&entries[place].0, &entries[place].1));
-                }
-            }
-        }
+        self.way(key).map(|(_, (key, value))| (key, value))
+    }
+
+    /// The entry of a key, and the way to it.
+    fn way<Q: Spelt + ?Sized>(&self, key: &Q) -> Option<(Way, &(K, V))>
+    where
+        K: Borrow<Q>,
+    {
+        let root = self.root.as_deref()?;
+        root.way(key, true).or_else(|| root.way(key, false))
     }
 
     /// Whether there is an entry of this key.
-    pub fn contains_key<Q: Ord + ?Sized>(&self, key: &Q) -> bool
+    pub fn contains_key<Q: Spelt + ?Sized>(&self, key: &Q) -> bool
     where
         K: Borrow<Q>,
     {
@@ -130,21 +129,21 @@ impl<K: Ord, V> Table<K, V> {
     }
 
     /// The entries from a key on.
-    pub(crate) fn iter_from<Q: Ord + ?Sized>(&self, from: &Q) -> Iter<'_, K, V>
+    pub(crate) fn iter_from<Q: Spelt + ?Sized>(&self, from: &Q) -> Iter<'_, K, V>
     where
         K: Borrow<Q>,
     {
         let mut iter = Iter { above: Vec::new(), leaf: [].iter() };
         let Some(mut node) = self.root.as_deref() else { return iter };
         loop {
-            match node {
-                Node::Branch(children) => {
-                    let place = child_of(children, from);
+            match &node.items {
+                Items::Branch(children) => {
+                    let place = node.child(children, from);
                     iter.above.push(children[place + 1..].iter());
                     node = &children[place].1;
                 }
-                Node::Leaf(entries) => {
-                    let place = entries.partition_point(|(known, _)| known.borrow() < from);
+                Items::Leaf(entries) => {
+                    let place = node.place(entries, from).unwrap_or_else(|place| place);
                     iter.leaf = entries[place..].iter();
                     return iter;
                 }
@@ -153,7 +152,7 @@ impl<K: Ord, V> Table<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V: Clone> Table<K, V> {
+impl<K: Spelt + Clone, V: Clone> Table<K, V> {
     /// Sets the value of a key; gives back the one it replaces.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         self.exchange(key, value).map(|(_, old)| old)
@@ -162,41 +161,30 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     /// The same; gives back also the key as it was kept. Nothing of the entry that is replaced stays behind.
     pub(crate) fn exchange(&mut self, key: K, value: V) -> Option<(K, V)> {
         let Some(root) = &mut self.root else {
-            self.root = Some(Arc::new(Node::Leaf(vec![(key, value)])));
+            self.root = Some(Arc::new(Node::leaf(vec![(key, value)])));
             self.len = 1;
             return None;
         };
-        let (old, split) = insert(root, key, value);
+        if let Some((way, _)) = root.way(&key, true) {
+            return Arc::make_mut(root).replace(way.places(), (key, value));
+        }
+        let (old, split) = Arc::make_mut(root).insert(key, value);
         if let Some((separator, right)) = split {
             let left = root.clone();
             let first = left.first_key().unwrap_or(&separator).clone();
-            *root = Arc::new(Node::Branch(vec![(first, left), (separator, right)]));
+            *root = Arc::new(Node::branch(vec![(first, left), (separator, right)]));
         }
         self.len += usize::from(old.is_none());
         old
     }
 
     /// The value of a key, to be changed; what others hold stays as it is. Nothing is copied where there is none.
-    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    pub fn get_mut<Q: Spelt + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
-        if !self.contains_key(key) {
-            return None;
-        }
-        let mut node = self.root.as_mut()?;
-        loop {
-            match Arc::make_mut(node) {
-                Node::Branch(children) => {
-                    let place = child_of(children, key);
-                    node = &mut children[place].1;
-                }
-                Node::Leaf(entries) => {
-                    let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
-                    return Some(&mut entries[place].1);
-                }
-            }
-        }
+        let (way, _) = self.way(key)?;
+        Arc::make_mut(self.root.as_mut()?).entry(way.places()).map(|(_, value)| value)
     }
 
     /// Takes the first entry out.
@@ -206,7 +194,7 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     }
 
     /// Takes a key out; gives back its value. Nothing is copied where there is none.
-    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<V>
+    pub fn remove<Q: Spelt + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
     {
@@ -214,19 +202,17 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     }
 
     /// The same; gives back also the key as it was kept.
-    pub(crate) fn remove_entry<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
+    pub(crate) fn remove_entry<Q: Spelt + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
     where
         K: Borrow<Q>,
     {
-        if !self.contains_key(key) {
-            return None;
-        }
+        let (way, _) = self.way(key)?;
         let root = self.root.as_mut()?;
-        let old = remove(root, key);
+        let old = Arc::make_mut(root).remove(way.places());
         self.len -= usize::from(old.is_some());
-        match &**root {
-            node if node.width() == 0 => self.root = None,
-            Node::Branch(children) if children.len() == 1 => self.root = Some(children[0].1.clone()),
+        match &root.items {
+            _ if root.width() == 0 => self.root = None,
+            Items::Branch(children) if children.len() == 1 => self.root = Some(children[0].1.clone()),
             _ => {}
         }
         old
@@ -237,14 +223,14 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
         debug_assert!(entries.is_sorted_by(|a, b| a.0 < b.0));
         let len = entries.len();
         if (1..=MOST).contains(&len) {
-            return Table { root: Some(Arc::new(Node::Leaf(entries))), len };
+            return Table { root: Some(Arc::new(Node::leaf(entries))), len };
         }
         let mut entries = entries.into_iter();
-        let mut level: Vec<(K, Arc<Node<K, V>>)> = Vec::with_capacity(len.div_ceil(MOST));
+        let mut level: Vec<Child<K, V>> = Vec::with_capacity(len.div_ceil(MOST));
         loop {
             let leaf: Vec<(K, V)> = entries.by_ref().take(MOST).collect();
             let Some((first, _)) = leaf.first() else { break };
-            level.push((first.clone(), Arc::new(Node::Leaf(leaf))));
+            level.push((first.clone(), Arc::new(Node::leaf(leaf))));
         }
         while level.len() > 1 {
             let mut children = level.into_iter();
@@ -252,7 +238,7 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
             loop {
                 let branch: Vec<_> = children.by_ref().take(MOST).collect();
                 let Some((first, _)) = branch.first() else { break };
-                above.push((first.clone(), Arc::new(Node::Branch(branch))));
+                above.push((first.clone(), Arc::new(Node::branch(branch))));
             }
             level = above;
         }
@@ -260,131 +246,8 @@ impl<K: Ord + Clone, V: Clone> Table<K, V> {
     }
 }
 
-/// Which child a key belongs to.
-fn child_of<K: Borrow<Q>, V, Q: Ord + ?Sized>(children: &[(K, Arc<Node<K, V>>)], key: &Q) -> usize {
-    children.partition_point(|(first, _)| first.borrow() <= key).saturating_sub(1)
-}
-
-type Split<K, V> = Option<(K, Arc<Node<K, V>>)>;
-
-fn insert<K: Ord + Clone, V: Clone>(node: &mut Arc<Node<K, V>>, key: K, value: V) -> (Option<(K, V)>, Split<K, V>) {
-    match Arc::make_mut(node) {
-        Node::Leaf(entries) => match entries.binary_search_by(|(known, _)| known.cmp(&key)) {
-            Ok(place) => (Some(std::mem::replace(&mut entries[place], (key, value))), None),
-            Err(place) => {
-                let right = put(entries, place, (key, value));
-                (None, right.map(|right| (right[0].0.clone(), Arc::new(Node::Leaf(right)))))
-            }
-        },
-        Node::Branch(children) => {
-            let place = child_of(children, &key);
-            let (old, below) = insert(&mut children[place].1, key, value);
-            if let Some((old, _)) = &old {
-                renew(&mut children[place], old);
-            }
-            let right = below.and_then(|right| put(children, place + 1, right));
-            (old, right.map(|right| (right[0].0.clone(), Arc::new(Node::Branch(right)))))
-        }
-    }
-}
-
-/// Lets a child go by the key as its entry has it now, where it went by the one that was replaced.
-fn renew<K: Ord + Clone, V>((first, child): &mut (K, Arc<Node<K, V>>), replaced: &K) {
-    if first == replaced
-        && let Some(now) = child.first_key().filter(|now| *now == replaced)
-    {
-        *first = now.clone();
-    }
-}
-
-/// Puts an entry into a node; gives the second half of one that has no room left. What grows at its end stays full instead,
-/// so that entries that come in order fill their nodes. A node has room for few entries more than it holds, because there are
-/// many of them.
-fn put<T>(entries: &mut Vec<T>, place: usize, entry: T) -> Option<Vec<T>> {
-    if entries.len() < MOST {
-        if entries.len() == entries.capacity() {
-            entries.reserve_exact(SPARE.min(MOST - entries.len()));
-        }
-        entries.insert(place, entry);
-        return None;
-    }
-    if place == entries.len() {
-        return Some(vec![entry]);
-    }
-    let half = entries.len() / 2;
-    let mut right = Vec::with_capacity(half + SPARE);
-    right.extend(entries.drain(half..));
-    entries.shrink_to(half + SPARE);
-    match place.checked_sub(half) {
-        Some(place) => right.insert(place, entry),
-        None => entries.insert(place, entry),
-    }
-    Some(right)
-}
-
-fn remove<K: Ord + Clone + Borrow<Q>, V: Clone, Q: Ord + ?Sized>(
-    node: &mut Arc<Node<K, V>>,
-    key: &Q,
-) -> Option<(K, V)> {
-    match Arc::make_mut(node) {
-        Node::Leaf(entries) => {
-            let place = entries.binary_search_by(|(known, _)| known.borrow().cmp(key)).ok()?;
-            Some(entries.remove(place))
-        }
-        Node::Branch(children) => {
-            let place = child_of(children, key);
-            let old = remove(&mut children[place].1, key);
-            if children[place].1.width() < LEAST {
-                tidy(children, place);
-            }
-            old
-        }
-    }
-}
-
-/// Drops a child that is empty, or joins it with a neighbour where there is room.
-fn tidy<K: Clone, V: Clone>(children: &mut Vec<(K, Arc<Node<K, V>>)>, place: usize) {
-    if children[place].1.width() == 0 {
-        children.remove(place);
-        return;
-    }
-    let left = place.saturating_sub(1);
-    let fits = |at: usize| children.get(at + 1).is_some_and(|next| children[at].1.width() + next.1.width() <= MOST);
-    if fits(left) {
-        let (_, right) = children.remove(left + 1);
-        Arc::make_mut(&mut children[left].1).append(&right);
-    }
-}
-
-impl<K, V> Node<K, V> {
-    fn width(&self) -> usize {
-        match self {
-            Node::Leaf(entries) => entries.len(),
-            Node::Branch(children) => children.len(),
-        }
-    }
-
-    fn first_key(&self) -> Option<&K> {
-        match self {
-            Node::Leaf(entries) => entries.first().map(|(key, _)| key),
-            Node::Branch(children) => children.first().map(|(key, _)| key),
-        }
-    }
-}
-
-impl<K: Clone, V: Clone> Node<K, V> {
-    /// Adds what stands in the node behind; both are of one depth.
-    fn append(&mut self, next: &Self) {
-        match (self, next) {
-            (Node::Leaf(own), Node::Leaf(more)) => own.extend(more.iter().cloned()),
-            (Node::Branch(own), Node::Branch(more)) => own.extend(more.iter().cloned()),
-            _ => {}
-        }
-    }
-}
-
 /// Children that are still to be walked.
-type Children<'a, K, V> = std::slice::Iter<'a, (K, Arc<Node<K, V>>)>;
+type Children<'a, K, V> = std::slice::Iter<'a, Child<K, V>>;
 
 /// The entries of a [`Table`], by key.
 pub struct Iter<'a, K, V> {
@@ -395,12 +258,12 @@ pub struct Iter<'a, K, V> {
 impl<'a, K, V> Iter<'a, K, V> {
     fn descend(&mut self, mut node: &'a Node<K, V>) {
         loop {
-            match node {
-                Node::Leaf(entries) => {
+            match &node.items {
+                Items::Leaf(entries) => {
                     self.leaf = entries.iter();
                     return;
                 }
-                Node::Branch(children) => {
+                Items::Branch(children) => {
                     let mut children = children.iter();
                     let Some((_, first)) = children.next() else { return };
                     self.above.push(children);
@@ -439,7 +302,7 @@ impl<'a, K, V> IntoIterator for &'a Table<K, V> {
     }
 }
 
-impl<K: Ord + Borrow<Q>, V, Q: Ord + ?Sized> Index<&Q> for Table<K, V> {
+impl<K: Spelt + Borrow<Q>, V, Q: Spelt + ?Sized> Index<&Q> for Table<K, V> {
     type Output = V;
 
     /// The value of a key that is known to be there.
@@ -448,7 +311,7 @@ impl<K: Ord + Borrow<Q>, V, Q: Ord + ?Sized> Index<&Q> for Table<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Table<K, V> {
+impl<K: Spelt + Clone, V: Clone> FromIterator<(K, V)> for Table<K, V> {
     /// Later entries replace earlier ones of the same key.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(entries: I) -> Self {
         let mut entries: Vec<(K, V)> = entries.into_iter().collect();
@@ -462,7 +325,7 @@ impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Table<K, V> {
     }
 }
 
-impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for Table<K, V> {
+impl<K: Spelt + Clone, V: Clone> Extend<(K, V)> for Table<K, V> {
     fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, entries: I) {
         entries.into_iter().for_each(|(key, value)| _ = self.insert(key, value));
     }
@@ -501,6 +364,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::model::Key;
 
     #[test]
     fn what_was_copied_before_a_change_stays() {
@@ -550,6 +414,38 @@ mod tests {
                 prop_assert!(table.range(from..to).eq(model.range(from..to)));
                 prop_assert!(table.range(from..).eq(model.range(from..)));
                 prop_assert!(table.range(..=to).eq(model.range(..=to)));
+            }
+        }
+    }
+    /// Names that begin alike for long, and some that do not.
+    fn name(number: u16) -> Key {
+        let namespaces = ["", "a", "team", "team-with-a-long-name-1", "team-with-a-long-name-12", "z"];
+        let namespace = namespaces[usize::from(number) % namespaces.len()];
+        Key::new(namespace, format!("{}{}", ["", "route-", "route-of-"][usize::from(number) % 3], number / 3))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        #[test]
+        fn keys_that_begin_alike_are_told_apart(
+            filled in 0u16..2000,
+            changes in prop::collection::vec((0u16..2000, 0u8..3), 0..1500),
+        ) {
+            let mut table: Table<Key, u16> = (0..filled).map(|n| (name(n), n)).collect();
+            let mut model: BTreeMap<Key, u16> = (0..filled).map(|n| (name(n), n)).collect();
+            for (number, what) in changes {
+                let key = name(number);
+                match what {
+                    0 => prop_assert_eq!(table.remove(&key), model.remove(&key)),
+                    _ => prop_assert_eq!(table.insert(key.clone(), number), model.insert(key.clone(), number)),
+                }
+                prop_assert_eq!(table.get(&key), model.get(&key));
+                prop_assert_eq!(table.get_mut(&name(number / 2)), model.get_mut(&name(number / 2)));
+            }
+            prop_assert!(table.iter().eq(model.iter()));
+            for number in (0..2000).step_by(97) {
+                let from = name(number);
+                prop_assert!(table.range(from.clone()..).eq(model.range(from..)));
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::model::{Key, Kind, ObjectRef};
 use crate::names::Hostname;
 use crate::roster::OfRoute;
 use crate::seed::Seed;
-use crate::table::Table;
+use crate::table::{Spelling, Spelt, Table};
 
 /// Values that are about routes, by hostname.
 #[derive(Clone)]
@@ -123,6 +123,18 @@ impl PartialEq for dyn Stand + '_ {
 }
 
 impl Eq for dyn Stand + '_ {}
+
+impl Spelt for dyn Stand + '_ {
+    fn spelling(&self) -> Spelling<'_> {
+        Spelling::number(self.number())
+    }
+}
+
+impl<V: OfRoute> Spelt for Entry<V> {
+    fn spelling(&self) -> Spelling<'_> {
+        Spelling::number(self.number)
+    }
+}
 
 impl<'a, V: OfRoute + 'a> Borrow<dyn Stand + 'a> for Entry<V> {
     fn borrow(&self) -> &(dyn Stand + 'a) {

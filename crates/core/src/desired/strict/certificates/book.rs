@@ -13,7 +13,7 @@ use crate::desired::wildcards::above;
 use crate::desired::{Certificate, RoutesBehind};
 use crate::model::{Key, ObjectRef, Route, TlsPolicy};
 use crate::names::Hostname;
-use crate::table::Table;
+use crate::table::{Spelling, Spelt, Table};
 use crate::topology::ListenerKey;
 
 /// Everything that is wished for one Secret.
@@ -373,6 +373,12 @@ impl Placed {
 
     fn parent(&self) -> Option<&str> {
         self.parent.map(|start| &self.name.as_str()[usize::from(start)..])
+    }
+}
+
+impl Spelt for Ranked {
+    fn spelling(&self) -> Spelling<'_> {
+        Spelling::aged(self.0.created, &self.0.route.meta.key)
     }
 }
 

@@ -1,0 +1,259 @@
+//! The nodes of the tree: how one is made, searched, filled, split and joined.
+
+use std::borrow::Borrow;
+use std::sync::Arc;
+
+use super::guide::Guide;
+use super::spelling::Spelt;
+use super::{LEAST, MOST, SPARE};
+
+/// Entries or further nodes, in order.
+#[derive(Clone)]
+pub(super) struct Node<K, V> {
+    guide: Guide,
+    pub(super) items: Items<K, V>,
+}
+
+#[derive(Clone)]
+pub(super) enum Items<K, V> {
+    Leaf(Vec<(K, V)>),
+    /// Children, each with a key that is not greater than any of its own and greater than all before it; the first child
+    /// takes whatever is smaller, too.
+    Branch(Vec<Child<K, V>>),
+}
+
+pub(super) type Child<K, V> = (K, Arc<Node<K, V>>);
+
+/// The entry that was replaced, if any, and the second half of a node that had no room left.
+pub(super) type Inserted<K, V> = (Option<(K, V)>, Option<Child<K, V>>);
+
+impl<K, V> Node<K, V> {
+    pub(super) fn width(&self) -> usize {
+        match &self.items {
+            Items::Leaf(entries) => entries.len(),
+            Items::Branch(children) => children.len(),
+        }
+    }
+
+    pub(super) fn first_key(&self) -> Option<&K> {
+        match &self.items {
+            Items::Leaf(entries) => entries.first().map(|(key, _)| key),
+            Items::Branch(children) => children.first().map(|(key, _)| key),
+        }
+    }
+
+    /// Which of these children a key belongs to.
+    pub(super) fn child<Q: Spelt + ?Sized>(&self, children: &[Child<K, V>], key: &Q) -> usize
+    where
+        K: Borrow<Q>,
+    {
+        child_of(&self.guide, children, key)
+    }
+
+    /// Where a key stands in a leaf with these entries, or would stand.
+    pub(super) fn place<Q: Spelt + ?Sized>(&self, entries: &[(K, V)], key: &Q) -> Result<usize, usize>
+    where
+        K: Borrow<Q>,
+    {
+        self.guide.find(entries, key)
+    }
+
+    /// The way to a key. A guess looks at fewer keys, and may miss some that are there.
+    pub(super) fn way<Q: Spelt + ?Sized>(&self, key: &Q, is_guess: bool) -> Option<(Way, &(K, V))>
+    where
+        K: Borrow<Q>,
+    {
+        let mut way = Way::default();
+        let mut node = self;
+        loop {
+            let guide = &node.guide;
+            match &node.items {
+                Items::Branch(children) => {
+                    let place = if is_guess { guide.guess(children, key) } else { guide.find(children, key) };
+                    let place = place.unwrap_or_else(|place| place.saturating_sub(1));
+                    way.push(place);
+                    node = &children.get(place)?.1;
+                }
+                Items::Leaf(entries) => {
+                    let place = if is_guess { guide.guess(entries, key) } else { guide.find(entries, key) }.ok()?;
+                    way.push(place);
+                    return Some((way, &entries[place]));
+                }
+            }
+        }
+    }
+}
+
+/// The most levels that a tree has: with four children each it would hold more than there is memory for.
+const DEPTH: usize = 24;
+
+/// Which child is taken at each level, and then which entry.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Way {
+    places: [u8; DEPTH],
+    depth: usize,
+}
+
+impl Way {
+    fn push(&mut self, place: usize) {
+        // A node has few entries.
+        self.places[self.depth] = place as u8;
+        self.depth += 1;
+    }
+
+    pub(super) fn places(&self) -> &[u8] {
+        &self.places[..self.depth]
+    }
+}
+
+fn child_of<K: Borrow<Q>, V, Q: Spelt + ?Sized>(guide: &Guide, children: &[Child<K, V>], key: &Q) -> usize {
+    guide.find(children, key).unwrap_or_else(|place| place.saturating_sub(1))
+}
+
+impl<K: Spelt, V> Node<K, V> {
+    pub(super) fn leaf(entries: Vec<(K, V)>) -> Self {
+        Node { guide: Guide::of(&entries), items: Items::Leaf(entries) }
+    }
+
+    pub(super) fn branch(children: Vec<Child<K, V>>) -> Self {
+        Node { guide: Guide::of(&children), items: Items::Branch(children) }
+    }
+}
+
+impl<K: Spelt + Clone, V: Clone> Node<K, V> {
+    /// Sets the value of a key.
+    pub(super) fn insert(&mut self, key: K, value: V) -> Inserted<K, V> {
+        let Node { guide, items } = self;
+        match items {
+            Items::Leaf(entries) => match guide.find(entries, &key) {
+                Ok(place) => (Some(std::mem::replace(&mut entries[place], (key, value))), None),
+                Err(place) => {
+                    let right = put(guide, entries, place, (key, value));
+                    (None, right.map(|right| (right[0].0.clone(), Arc::new(Node::leaf(right)))))
+                }
+            },
+            Items::Branch(children) => {
+                let place = child_of(guide, children, &key);
+                let (old, below) = Arc::make_mut(&mut children[place].1).insert(key, value);
+                if let Some((old, _)) = &old {
+                    renew(&mut children[place], old);
+                }
+                let right = below.and_then(|right| put(guide, children, place + 1, right));
+                (old, right.map(|right| (right[0].0.clone(), Arc::new(Node::branch(right)))))
+            }
+        }
+    }
+
+    /// Takes out the entry that a way leads to.
+    pub(super) fn remove(&mut self, way: &[u8]) -> Option<(K, V)> {
+        let Node { guide, items } = self;
+        let (place, below) = way.split_first()?;
+        let place = usize::from(*place);
+        match items {
+            Items::Leaf(entries) => {
+                guide.take(place);
+                Some(entries.remove(place))
+            }
+            Items::Branch(children) => {
+                let old = Arc::make_mut(&mut children[place].1).remove(below);
+                if children[place].1.width() < LEAST {
+                    tidy(guide, children, place);
+                }
+                old
+            }
+        }
+    }
+
+    /// The entry that a way leads to, to be changed; its key stays in its place.
+    pub(super) fn entry(&mut self, way: &[u8]) -> Option<&mut (K, V)> {
+        let (place, below) = way.split_first()?;
+        match &mut self.items {
+            Items::Leaf(entries) => entries.get_mut(usize::from(*place)),
+            Items::Branch(children) => Arc::make_mut(&mut children.get_mut(usize::from(*place))?.1).entry(below),
+        }
+    }
+
+    /// Replaces the entry that a way leads to by one of the same key.
+    pub(super) fn replace(&mut self, way: &[u8], entry: (K, V)) -> Option<(K, V)> {
+        let (place, below) = way.split_first()?;
+        match &mut self.items {
+            Items::Leaf(entries) => Some(std::mem::replace(entries.get_mut(usize::from(*place))?, entry)),
+            Items::Branch(children) => {
+                let child = children.get_mut(usize::from(*place))?;
+                let old = Arc::make_mut(&mut child.1).replace(below, entry)?;
+                // Only who comes first below it gives a child its key.
+                if below.iter().all(|place| *place == 0) {
+                    renew(child, &old.0);
+                }
+                Some(old)
+            }
+        }
+    }
+
+    /// Adds what stands in the node behind; both are of one depth.
+    fn append(&mut self, next: &Self) {
+        match (&mut self.items, &next.items) {
+            (Items::Leaf(own), Items::Leaf(more)) => {
+                own.extend(more.iter().cloned());
+                self.guide = Guide::of(own);
+            }
+            (Items::Branch(own), Items::Branch(more)) => {
+                own.extend(more.iter().cloned());
+                self.guide = Guide::of(own);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Lets a child go by the key as its entry has it now, where it went by the one that was replaced.
+fn renew<K: Ord + Clone, V>((first, child): &mut Child<K, V>, replaced: &K) {
+    if first == replaced
+        && let Some(now) = child.first_key().filter(|now| *now == replaced)
+    {
+        *first = now.clone();
+    }
+}
+
+/// Puts an entry into a node; gives the second half of one that has no room left. What grows at its end stays full instead,
+/// so that entries that come in order fill their nodes. A node has room for few entries more than it holds, because there are
+/// many of them.
+fn put<K: Spelt, T>(guide: &mut Guide, entries: &mut Vec<(K, T)>, place: usize, entry: (K, T)) -> Option<Vec<(K, T)>> {
+    if entries.len() < MOST {
+        if entries.len() == entries.capacity() {
+            entries.reserve_exact(SPARE.min(MOST - entries.len()));
+        }
+        entries.insert(place, entry);
+        guide.put(entries, place);
+        return None;
+    }
+    if place == entries.len() {
+        return Some(vec![entry]);
+    }
+    let half = entries.len() / 2;
+    let mut right = Vec::with_capacity(half + SPARE);
+    right.extend(entries.drain(half..));
+    entries.shrink_to(half + SPARE);
+    match place.checked_sub(half) {
+        Some(place) => right.insert(place, entry),
+        None => entries.insert(place, entry),
+    }
+    *guide = Guide::of(entries);
+    Some(right)
+}
+
+/// Drops a child that is empty, or joins it with a neighbour where there is room.
+fn tidy<K: Spelt + Clone, V: Clone>(guide: &mut Guide, children: &mut Vec<Child<K, V>>, place: usize) {
+    if children[place].1.width() == 0 {
+        children.remove(place);
+        guide.take(place);
+        return;
+    }
+    let left = place.saturating_sub(1);
+    let fits = |at: usize| children.get(at + 1).is_some_and(|next| children[at].1.width() + next.1.width() <= MOST);
+    if fits(left) {
+        let (_, right) = children.remove(left + 1);
+        guide.take(left + 1);
+        Arc::make_mut(&mut children[left].1).append(&right);
+    }
+}
