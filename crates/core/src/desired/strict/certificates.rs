@@ -367,7 +367,7 @@ struct Draft<'a> {
 /// The names that a certificate gets, sorted, and those there is no room for.
 struct Chosen<'a> {
     names: Vec<&'a Hostname>,
-    /// The first of those that are left out, sorted, and how many there are.
+    /// The first of those that are left out, the oldest first, and how many there are.
     first_dropped: Vec<&'a Hostname>,
     dropped: usize,
 }
@@ -483,21 +483,21 @@ impl<'a> Chosen<'a> {
             let names = names.iter().map(|(name, _)| *name).filter(|name| is_needed(name)).collect();
             return Chosen { names, first_dropped: Vec::new(), dropped: 0 };
         }
+        // Those that come next are told of.
+        let told = limit.saturating_add(SHOWN);
         let mut oldest: BinaryHeap<(Age<'a>, usize)> = BinaryHeap::new();
         let mut needed = 0;
         for (place, (name, age)) in names.iter().enumerate() {
             if is_needed(name) {
                 needed += 1;
-                take_older(&mut oldest, limit, (*age, place));
+                take_older(&mut oldest, told, (*age, place));
             }
         }
-        let mut places: Vec<usize> = oldest.into_iter().map(|(_, place)| place).collect();
+        let mut places: Vec<usize> = oldest.into_sorted_vec().into_iter().map(|(_, place)| place).collect();
+        let next = places.split_off(limit.min(places.len()));
         places.sort_unstable();
-        let is_dropped = |place: &usize| places.binary_search(place).is_err() && is_needed(names[*place].0);
-        let all = 0..if needed > places.len() { names.len() } else { 0 };
-        let first_dropped = all.filter(is_dropped).take(SHOWN).map(|place| names[place].0).collect();
-        let dropped = needed - places.len();
-        Chosen { names: places.iter().map(|place| names[*place].0).collect(), first_dropped, dropped }
+        let named = |places: Vec<usize>| places.into_iter().map(|place| names[place].0).collect();
+        Chosen { dropped: needed - places.len(), names: named(places), first_dropped: named(next) }
     }
 }
 

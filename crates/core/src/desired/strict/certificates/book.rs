@@ -60,10 +60,9 @@ type Ranked = (Claimant, Hostname);
 
 /// Everybody who asks for a name, and how often.
 #[derive(Clone)]
-#[allow(clippy::box_collection, reason = "nearly all names have one, and are no larger than that needs")]
 enum Claimants {
     One(Arc<Route>, u32),
-    Many(Box<BTreeMap<Claimant, usize>>),
+    Many(Box<Table<Claimant, u32>>),
 }
 
 /// What matters while there are wildcards.
@@ -72,8 +71,6 @@ struct Shelter {
     /// What stands behind `*.` in them.
     bases: BTreeSet<Arc<str>>,
     names: BTreeSet<Placed>,
-    /// The names that there is no room for.
-    left_out: BTreeSet<Hostname>,
 }
 
 impl Book {
@@ -116,7 +113,7 @@ impl Book {
         if !self.dropped.is_empty() {
             let place = self.routes.keys().find_map(|route| Some(first_of(wishes(route)?.1.iter())?.place(secret)));
             let count = self.dropped.len();
-            diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, self.left_out())));
+            diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, names_in(self.dropped.keys()))));
         }
         let policies = || self.policies.values().map(|(policy, _)| policy);
         diagnostics.extend(issuers_differ(secret, policies()));
@@ -174,15 +171,6 @@ impl Book {
         }
     }
 
-    /// The names that there is no room for, in order.
-    fn left_out(&self) -> impl Iterator<Item = &Hostname> {
-        let listed = self.shelter.as_ref().map(|shelter| shelter.left_out.iter());
-        // Without wildcards every name either is made or has no room, and few are made.
-        let others = || self.names.keys().filter(|name| !self.made.contains(*name));
-        let others = self.shelter.is_none().then(others);
-        listed.into_iter().flatten().chain(others.into_iter().flatten())
-    }
-
     /// One claim more on a name.
     fn claim(&mut self, limit: usize, name: &Hostname, route: &Arc<Route>) {
         let Some(known) = self.names.get_mut(name) else {
@@ -222,9 +210,10 @@ impl Book {
     /// A wildcard is there now, or no longer: the names that it stands for need no room, or do.
     fn cover(&mut self, limit: usize, wildcard: &Hostname, base: &str, is_there: bool) {
         if self.shelter.is_none() {
-            let names = self.names.keys().map(Placed::of).collect();
-            let left_out = self.dropped.keys().map(|(_, name)| name.clone()).collect();
-            self.shelter = Some(Box::new(Shelter { bases: BTreeSet::new(), names, left_out }));
+            // Without wildcards there either is room for a name, or there is none.
+            let names = names_in(self.chosen.iter().chain(self.dropped.keys())).map(Placed::of);
+            let names = names.chain([Placed::of(wildcard)]).collect();
+            self.shelter = Some(Box::new(Shelter { bases: BTreeSet::new(), names }));
         }
         let Some(shelter) = &mut self.shelter else { return };
         if is_there {
@@ -244,21 +233,6 @@ impl Book {
         name.is_precise() && above(name.as_str()).next().is_some_and(|parent| shelter.bases.contains(parent))
     }
 
-    /// Puts a name to those that there is no room for.
-    fn drop_name(&mut self, rank: Ranked) {
-        if let Some(shelter) = &mut self.shelter {
-            shelter.left_out.insert(rank.1.clone());
-        }
-        self.dropped.insert(rank, ());
-    }
-
-    /// Takes a name from those that there is no room for.
-    fn undrop_name(&mut self, name: &Hostname) {
-        if let Some(shelter) = &mut self.shelter {
-            shelter.left_out.remove(name);
-        }
-    }
-
     fn rank_again(&mut self, limit: usize, name: &Hostname, before: &Claimant, after: Claimant) {
         if *before != after {
             self.rank_out(limit, name, before);
@@ -272,7 +246,8 @@ impl Book {
         }
         let rank = (claimant, name.clone());
         if self.chosen.len() >= limit && self.chosen.last().is_none_or(|last| *last < rank) {
-            return self.drop_name(rank);
+            self.dropped.insert(rank, ());
+            return;
         }
         self.made.insert(name.clone());
         self.chosen.insert(rank);
@@ -280,7 +255,7 @@ impl Book {
             && let Some(last) = self.chosen.pop_last()
         {
             self.made.remove(&last.1);
-            self.drop_name(last);
+            self.dropped.insert(last, ());
         }
     }
 
@@ -291,12 +266,11 @@ impl Book {
             if limit > 0
                 && let Some((first, ())) = self.dropped.pop_first()
             {
-                self.undrop_name(&first.1);
                 self.made.insert(first.1.clone());
                 self.chosen.insert(first);
             }
-        } else if self.dropped.remove(&rank).is_some() {
-            self.undrop_name(name);
+        } else {
+            self.dropped.remove(&rank);
         }
     }
 }
@@ -327,10 +301,13 @@ impl Claimants {
                 *count += 1;
             }
             Claimants::One(known, count) => {
-                let known = (Claimant::of(known), *count as usize);
+                let known = (Claimant::of(known), *count);
                 *self = Claimants::Many(Box::new([known, (claimant, 1)].into_iter().collect()));
             }
-            Claimants::Many(all) => *all.entry(claimant).or_default() += 1,
+            Claimants::Many(all) => match all.get_mut(&claimant) {
+                Some(count) => *count += 1,
+                None => _ = all.insert(claimant, 1),
+            },
         }
     }
 
@@ -342,16 +319,25 @@ impl Claimants {
                 *count > 0
             }
             Claimants::Many(all) => {
-                discount(all, &Claimant::of(route), |count| count);
+                let claimant = Claimant::of(route);
+                match all.get_mut(&claimant) {
+                    Some(count) if *count > 1 => *count -= 1,
+                    _ => _ = all.remove(&claimant),
+                }
                 if all.len() == 1
                     && let Some((last, count)) = all.pop_first()
                 {
-                    *self = Claimants::One(last.route, count as u32);
+                    *self = Claimants::One(last.route, count);
                 }
                 true
             }
         }
     }
+}
+
+/// The names among those that are ranked, as they stand there.
+fn names_in<'a>(ranked: impl Iterator<Item = &'a Ranked>) -> impl Iterator<Item = &'a Hostname> {
+    ranked.map(|(_, name)| name)
 }
 
 /// Counts one less of something; what is not there any more is forgotten.
@@ -376,9 +362,15 @@ impl Placed {
     }
 }
 
+impl Spelt for Claimant {
+    fn spelling(&self) -> Spelling<'_> {
+        Spelling::aged(self.created, &self.route.meta.key)
+    }
+}
+
 impl Spelt for Ranked {
     fn spelling(&self) -> Spelling<'_> {
-        Spelling::aged(self.0.created, &self.0.route.meta.key)
+        self.0.spelling()
     }
 }
 
