@@ -1,6 +1,7 @@
 //! What a change of an object makes due. An object that is the same as before makes nothing due.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::due::Due;
 use super::links::RouteId;
@@ -13,6 +14,11 @@ impl Engine {
     /// Takes one change into the snapshot, and marks what depends on it.
     pub(super) fn take(&mut self, change: Change, due: &mut Due) {
         match change {
+            Change::Upsert(Object::Route(route)) => {
+                if !self.take_route(route, due) {
+                    return;
+                }
+            }
             Change::Upsert(object) => {
                 let key = object.object();
                 if self.is_known(&object) {
@@ -40,6 +46,23 @@ impl Engine {
         due.is_anything_changed = true;
     }
 
+    /// Takes a route in, new or changed; says whether it is another than before.
+    fn take_route(&mut self, route: Route, due: &mut Due) -> bool {
+        if self.is_known_route(&route) {
+            return false;
+        }
+        let route = Arc::new(route);
+        let known = self.world.snapshot.routes.insert(route.clone());
+        let id = self.links.enter(&route);
+        // Mostly it names what it named before.
+        if !known.as_ref().is_some_and(|known| known.parents == route.parents && known.rules == route.rules) {
+            known.iter().for_each(|known| link_route(&mut self.links, id, known, false));
+            link_route(&mut self.links, id, &route, true);
+        }
+        due.routes.insert(id);
+        true
+    }
+
     fn is_known(&self, object: &Object) -> bool {
         let snapshot = &self.world.snapshot;
         let key = &object.meta().key;
@@ -47,7 +70,7 @@ impl Engine {
             Object::GatewayClass(o) => snapshot.classes.get(&key.name).is_some_and(|known| **known == *o),
             Object::Gateway(o) => snapshot.gateways.get(key).is_some_and(|known| **known == *o),
             Object::ListenerSet(o) => snapshot.listener_sets.get(&o.object()).is_some_and(|known| **known == *o),
-            Object::Route(o) => snapshot.routes.get(&o.object()).is_some_and(|known| **known == *o),
+            Object::Route(o) => self.is_known_route(o),
             Object::ReferenceGrant(o) => snapshot.grants.get(key).is_some_and(|known| **known == *o),
             Object::Namespace(o) => snapshot.namespaces.get(&key.name).is_some_and(|known| **known == *o),
             Object::Service(o) => snapshot.services.get(key).is_some_and(|known| **known == *o),
@@ -56,6 +79,11 @@ impl Engine {
             Object::DnsPolicy(o) => snapshot.dns_policies.get(key).is_some_and(|known| **known == *o),
             Object::TlsPolicy(o) => snapshot.tls_policies.get(key).is_some_and(|known| **known == *o),
         }
+    }
+
+    fn is_known_route(&self, route: &Route) -> bool {
+        let known = self.links.id(&route.object()).and_then(|id| self.links.route(id));
+        known.is_some_and(|known| **known == *route)
     }
 
     /// Marks and unlinks what an object was, before it goes or is replaced.
@@ -111,11 +139,7 @@ impl Engine {
             }
             Kind::DnsPolicy | Kind::TlsPolicy => due.policies = true,
             Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
-                if let Some(route) = self.world.snapshot.routes.get(object).cloned() {
-                    let id = self.links.enter(&route);
-                    link_route(&mut self.links, id, &route, true);
-                    due.routes.insert(id);
-                }
+                // What is there now was taken in, and whatever it concerns was marked when it left.
             }
         }
     }

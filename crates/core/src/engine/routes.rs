@@ -149,9 +149,12 @@ impl Engine {
         if !(old.told.is_empty() && new.told.is_empty()) {
             self.retell(&Teller::Route(object.clone()), old.told, new.told, due);
         }
-        match after.as_ref().filter(|after| after.rest().is_some()) {
-            Some(after) => _ = self.world.contributions.insert(object.clone(), after.clone()),
-            None => _ = self.world.contributions.remove(object),
+        let has_rest =
+            |contribution: &Option<Arc<Contribution>>| contribution.as_ref().is_some_and(|c| c.rest().is_some());
+        match &after {
+            Some(new) if has_rest(&after) => _ = self.world.contributions.insert(object.clone(), new.clone()),
+            _ if has_rest(&before) => _ = self.world.contributions.remove(object),
+            _ => {}
         }
         self.links.set_contribution(id, after);
     }
