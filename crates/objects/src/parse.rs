@@ -214,7 +214,7 @@ fn key(map: &Map<String, Value>, kind: Kind, settings: &Settings, pool: &mut Poo
         Some(Value::String(name)) if !name.is_empty() => {
             let namespace = metadata.and_then(|metadata| text_of(metadata, "namespace")).unwrap_or(&settings.namespace);
             let namespace = if kind.is_cluster_scoped() { "" } else { namespace };
-            Ok(Key::new(pool.text(namespace), pool.text(name)))
+            Ok(Key::new(pool.text(namespace), &**name))
         }
         Some(value @ (Value::Bool(_) | Value::Number(_))) => Err((
             field,

@@ -2,6 +2,7 @@
 //! field is written out.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 
 use gatepost_core::diagnostic::{Diagnostic, FieldPath};
 use gatepost_core::model::{Labels, List, ObjectRef, Str};
@@ -55,14 +56,16 @@ impl Sink {
         &self.object
     }
 
-    /// A text, shared with those of other objects.
+    /// A text, shared with those of other objects. Its name an object only shares with itself: a pool would be full of them.
     pub(crate) fn text(&self, text: &str) -> Str {
-        self.pool.borrow_mut().text(text)
+        let name = self.object.name();
+        if **name == *text { name.clone() } else { self.pool.borrow_mut().text(text) }
     }
 
-    /// Labels, shared with those of other objects.
+    /// Labels, shared with those of other objects unless they tell the name of this one.
     pub(super) fn labels(&self, labels: Labels) -> Labels {
-        self.pool.borrow_mut().labels(labels)
+        let is_own = labels.iter().any(|(_, value)| Arc::ptr_eq(value, self.object.name()));
+        if is_own { labels } else { self.pool.borrow_mut().labels(labels) }
     }
 
     /// A list, shared with those of other objects.
