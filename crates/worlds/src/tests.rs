@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use gatepost_core::model::{ObjectRef, RouteKind, condition};
+use gatepost_core::snapshot::Snapshot;
 use gatepost_core::topology::{Scope, Topology};
 use gatepost_objects::{Loaded, Settings, collect};
 
@@ -144,12 +145,13 @@ fn a_stream_repeats_itself_and_shows_every_event() {
 #[test]
 fn changes_of_a_stream_pass_the_border_and_change_something() {
     let world = world(Size::platform(60));
-    let mut snapshot = values::snapshot(&world);
+    let mut reader = values::Reader::default();
+    let mut snapshot = Snapshot::of(reader.objects(&world));
     let mut changed = 0;
     for step in world.stream(3, &Event::USUAL).take(150) {
         for told in &step.told {
             let before = snapshot.clone();
-            snapshot.apply(values::change(told).unwrap_or_else(|| panic!("{told:?}")));
+            snapshot.apply(reader.change(told).unwrap_or_else(|| panic!("{told:?}")));
             changed += usize::from(snapshot != before);
             let line: serde_json::Value = serde_json::from_str(&told.line()).unwrap();
             assert!(line["object"]["kind"].is_string(), "{line}");

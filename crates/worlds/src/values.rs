@@ -9,33 +9,35 @@ use crate::world::{Document, Style, World};
 /// How many bytes are read at once.
 const CHUNK: usize = 1 << 16;
 
+/// Who reads a world and its changes: with one pool for as long as it lives, as a watch does.
+#[derive(Debug, Default)]
+pub struct Reader {
+    pool: Pool,
+}
+
+impl Reader {
+    /// The objects of a world one after the other; equal parts of them are shared.
+    pub fn objects<'a>(&'a mut self, world: &'a World) -> impl Iterator<Item = Object> + 'a {
+        let mut documents = world.documents(Style::JsonLines);
+        let chunks = std::iter::from_fn(move || {
+            let text = chunk(&mut documents);
+            (!text.is_empty()).then(|| read_all(&text, &mut self.pool))
+        });
+        chunks.flatten()
+    }
+
+    /// One change of a stream. A document that the border refuses gives none; a test holds that there is no such document.
+    pub fn change(&mut self, told: &Told) -> Option<Change> {
+        match told {
+            Told::Upsert(document) => read_all(&document.text, &mut self.pool).next().map(Change::Upsert),
+            Told::Delete(object) => Some(Change::Delete(object.clone())),
+        }
+    }
+}
+
 /// Every object of a world.
 pub fn snapshot(world: &World) -> Snapshot {
-    Snapshot::of(objects(world))
-}
-
-/// The objects of a world one after the other; equal parts of them are shared, as a source would.
-pub fn objects(world: &World) -> impl Iterator<Item = Object> + '_ {
-    let mut documents = world.documents(Style::JsonLines);
-    let mut pool = Pool::new();
-    let chunks = std::iter::from_fn(move || {
-        let text = chunk(&mut documents);
-        (!text.is_empty()).then(|| read_all(&text, &mut pool))
-    });
-    chunks.flatten()
-}
-
-/// One object. A document that the border refuses gives none; a test holds that there is no such document.
-pub fn object(document: &Document) -> Option<Object> {
-    read_all(&document.text, &mut Pool::new()).next()
-}
-
-/// One change of a stream.
-pub fn change(told: &Told) -> Option<Change> {
-    match told {
-        Told::Upsert(document) => object(document).map(Change::Upsert),
-        Told::Delete(object) => Some(Change::Delete(object.clone())),
-    }
+    Snapshot::of(Reader::default().objects(world))
 }
 
 fn chunk(documents: &mut impl Iterator<Item = Document>) -> String {
