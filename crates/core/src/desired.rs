@@ -27,7 +27,7 @@ pub mod targets;
 pub mod template;
 pub mod wildcards;
 
-pub use behind::RoutesBehind;
+pub use behind::{RouteNames, RoutesBehind};
 pub use settings::Settings;
 
 use settings::Profile;

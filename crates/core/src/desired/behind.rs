@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{ObjectRef, Route};
+use crate::model::{Key, ObjectRef, Route, RouteKind};
 use crate::table::Table;
 
 /// Routes, in order; the same ones are equal however they are kept.
@@ -15,7 +15,39 @@ pub enum RoutesBehind {
     /// All of them as they are.
     Whole(Vec<Arc<Route>>),
     /// Which they are.
-    Named(Table<ObjectRef, ()>),
+    Named(RouteNames),
+}
+
+/// Which routes, kind by kind, so that the kind takes no room beside each. A copy shares what it has in common with others.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct RouteNames([Table<Key, ()>; RouteKind::ALL.len()]);
+
+impl RouteNames {
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(Table::is_empty)
+    }
+
+    /// Adds a route.
+    pub(crate) fn insert(&mut self, route: &ObjectRef) {
+        self.of_kind(route).into_iter().for_each(|names| _ = names.insert(route.key.clone(), ()));
+    }
+
+    /// Takes a route out.
+    pub(crate) fn remove(&mut self, route: &ObjectRef) {
+        self.of_kind(route).into_iter().for_each(|names| _ = names.remove(&route.key));
+    }
+
+    /// All of them, in order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = ObjectRef> {
+        let kinds = RouteKind::ALL.into_iter().zip(&self.0);
+        kinds.flat_map(|(kind, names)| names.keys().map(move |key| ObjectRef { kind: kind.kind(), key: key.clone() }))
+    }
+
+    fn of_kind(&mut self, route: &ObjectRef) -> Option<&mut Table<Key, ()>> {
+        let place = RouteKind::ALL.iter().position(|kind| kind.kind() == route.kind)?;
+        self.0.get_mut(place)
+    }
 }
 
 impl RoutesBehind {
@@ -26,13 +58,13 @@ impl RoutesBehind {
             RoutesBehind::Named(names) => (None, Some(names)),
         };
         let whole = routes.into_iter().flatten().map(|route| route.object());
-        whole.chain(names.into_iter().flat_map(Table::keys).cloned())
+        whole.chain(names.into_iter().flat_map(RouteNames::keys))
     }
 }
 
 impl Default for RoutesBehind {
     fn default() -> Self {
-        RoutesBehind::Named(Table::new())
+        RoutesBehind::Named(RouteNames::default())
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) struct Due {
     /// Halls whose outlets are to be made.
     pub(super) halls: BTreeSet<u32>,
     /// Routes to be bound, and to be walked in any case.
-    pub(super) routes: BTreeSet<RouteId>,
+    pub(super) routes: Marks<RouteId>,
     /// Names to be decided about.
     pub(super) names: Marks<Hostname>,
     /// Secrets to be decided about.
@@ -34,7 +34,7 @@ pub(super) struct Due {
     /// Policies to be reported on.
     pub(super) reports: BTreeSet<ObjectRef>,
     pub(super) changed_parents: BTreeSet<ObjectRef>,
-    pub(super) changed_routes: Marks<ObjectRef>,
+    pub(super) changed_routes: usize,
     pub(super) changed_names: Marks<Str>,
     pub(super) changed_secrets: BTreeSet<Key>,
     pub(super) changed_reports: BTreeSet<ObjectRef>,
@@ -45,7 +45,7 @@ impl Due {
     /// What came out differently.
     pub(super) fn delta(mut self) -> Delta {
         Delta {
-            routes: self.changed_routes.take(),
+            routes: self.changed_routes,
             parents: self.changed_parents.into_iter().collect(),
             names: self.changed_names.take(),
             certificates: self.changed_secrets.into_iter().collect(),

@@ -42,6 +42,12 @@ impl<T> Default for Marks<T> {
     }
 }
 
+impl<T> From<Vec<T>> for Marks<T> {
+    fn from(values: Vec<T>) -> Self {
+        Marks(values)
+    }
+}
+
 impl<T: Ord> Extend<T> for Marks<T> {
     fn extend<I: IntoIterator<Item = T>>(&mut self, values: I) {
         values.into_iter().for_each(|value| self.insert(value));

@@ -7,16 +7,17 @@ use super::due::Due;
 use super::links::Teller;
 use super::named::Named;
 use crate::desired::strict::{Contribution, Decision, Ledger, NameRest, SecretDecision};
-use crate::model::{Key, Kind, ObjectRef};
+use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
 
 impl Engine {
     /// Decides about the names that are due, and about wildcards that answer for them.
     pub(super) fn settle_names(&mut self, due: &mut Due) {
-        for name in due.names.take() {
-            self.settle_name(name, due);
-        }
+        // The names that differ take the room of those that were due.
+        let names = due.names.take().into_iter();
+        let differ: Vec<Str> = names.filter_map(|name| self.settle_name(name, due)).collect();
+        due.changed_names = differ.into();
         for name in self.coverage.settle(&self.world.names, &mut self.world.covered) {
             due.changed_names.insert(name.text().clone());
             let told = self.world.names.get(&name).and_then(Named::rest).map(|rest| &rest.told[..]);
@@ -24,18 +25,19 @@ impl Engine {
         }
     }
 
-    fn settle_name(&mut self, name: Hostname, due: &mut Due) {
+    /// Decides about a name; gives it back where readers see something else.
+    fn settle_name(&mut self, name: Hostname, due: &mut Due) -> Option<Str> {
         let claimants: Vec<Arc<Contribution>> =
             self.links.claimants(&name).filter_map(|id| self.links.contribution(id).cloned()).collect();
         let (kept, after) = Named::of(&name, &claimants).unzip();
         let before = self.world.names.get(&name).cloned();
         let was = before.as_ref().map(|before| before.decision(&name));
         if was.as_deref() == after.as_deref() {
-            return self.keep_name(name, before.as_ref(), kept);
+            self.keep_name(name, before.as_ref(), kept);
+            return None;
         }
-        if !is_same_to_readers(was.as_deref(), after.as_deref()) {
-            due.changed_names.insert(name.text().clone());
-        }
+        let is_same = is_same_to_readers(was.as_deref(), after.as_deref());
+        let differs = (!is_same).then(|| name.text().clone());
         self.coverage.note(&name, was.as_deref(), after.as_deref());
         was.iter().for_each(|decision| self.count_kinds(decision, false));
         after.iter().for_each(|decision| self.count_kinds(decision, true));
@@ -50,6 +52,7 @@ impl Engine {
             Some(kept) => _ = self.world.names.insert(name, kept),
             None => _ = self.world.names.remove(&name),
         }
+        differs
     }
 
     /// Keeps a decision that came out as before: what it follows from may be another value now, and the old one is to go.

@@ -58,7 +58,7 @@ impl Engine {
     /// Binds and walks the routes that are due.
     pub(super) fn settle_routes(&mut self, due: &mut Due) {
         let mut memo = Memo::default();
-        for id in std::mem::take(&mut due.routes) {
+        for id in due.routes.take() {
             match self.links.route(id).cloned() {
                 Some(route) => self.settle_route(id, &route, &mut memo, due),
                 None => self.drop_route(id, due),
@@ -78,7 +78,7 @@ impl Engine {
                 self.attach(id, before.as_deref(), Some(&state));
                 self.direct_route(before.as_deref(), Some(&state));
                 self.world.topology.routes.insert(state.clone());
-                due.changed_routes.insert(object.clone());
+                due.changed_routes += 1;
                 state
             }
         };
@@ -95,7 +95,7 @@ impl Engine {
             self.direct_route(Some(&before), None);
             self.links.set_unsettled(id, None);
             self.contribute(id, &object, None, due);
-            due.changed_routes.insert(object);
+            due.changed_routes += 1;
         }
         self.links.forget(id);
     }

@@ -120,8 +120,8 @@ impl World {
 /// What one change came to. Who follows it looks only at what is named here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
-    /// Routes whose bindings differ, sorted.
-    pub routes: Vec<ObjectRef>,
+    /// How many routes are bound otherwise, or no longer.
+    pub routes: usize,
     /// Gateways and ListenerSets that were judged anew, sorted.
     pub parents: Vec<ObjectRef>,
     /// Names whose records differ, sorted.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use super::{Ask, Made, SecretDecision, Told, chosen_issuer, first_of, issuers_differ, left_out};
 use crate::desired::wildcards::above;
-use crate::desired::{Certificate, RoutesBehind};
+use crate::desired::{Certificate, RouteNames, RoutesBehind};
 use crate::model::{Key, ObjectRef, Route, TlsPolicy};
 use crate::names::Hostname;
 use crate::table::{Spelling, Spelt, Table};
@@ -20,7 +20,7 @@ use crate::topology::ListenerKey;
 #[derive(Default)]
 pub(crate) struct Book {
     /// Who has wishes.
-    routes: Table<ObjectRef, ()>,
+    routes: RouteNames,
     names: Table<Hostname, Claimants>,
     /// What matters while there are wildcards among the names.
     shelter: Option<Box<Shelter>>,
@@ -88,8 +88,8 @@ impl Book {
         new: Option<Wishes<'_>>,
     ) {
         match (&old, &new) {
-            (None, Some(_)) => _ = self.routes.insert(object.clone(), ()),
-            (Some(_), None) => _ = self.routes.remove(object),
+            (None, Some(_)) => self.routes.insert(object),
+            (Some(_), None) => self.routes.remove(object),
             _ => {}
         }
         // The old ones first, so that nothing of them is kept.
@@ -111,7 +111,7 @@ impl Book {
         let names: Vec<&Hostname> = self.made.iter().collect();
         let mut diagnostics = Vec::new();
         if !self.dropped.is_empty() {
-            let place = self.routes.keys().find_map(|route| Some(first_of(wishes(route)?.1.iter())?.place(secret)));
+            let place = self.routes.keys().find_map(|route| Some(first_of(wishes(&route)?.1.iter())?.place(secret)));
             let count = self.dropped.len();
             diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, names_in(self.dropped.keys()))));
         }
@@ -120,7 +120,7 @@ impl Book {
         let mut told: Vec<Told> = Vec::new();
         let made = Made::of(&names);
         if self.spoken > 0 {
-            for (_, asks) in self.routes.keys().filter_map(&wishes) {
+            for (_, asks) in self.routes.keys().filter_map(|route| wishes(&route)) {
                 asks.iter().for_each(|ask| made.speak(secret, ask, &mut diagnostics, &mut told));
             }
         }
