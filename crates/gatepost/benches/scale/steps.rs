@@ -37,9 +37,15 @@ pub(super) fn rows() -> Outcome<Vec<Row>> {
     }
     let (at_1k, at_100k) = (number(&small, "routeMs")?, number(&large, "routeMs")?);
     let listener = number(&listeners, "listenerMs")?;
+    let (read_1k, read_100k) = (number(&small, "readMs")?, number(&large, "readMs")?);
     Ok(vec![
         plain("one route changed at 100k routes, change to plan", time(at_100k), "≤ 100 µs", at_100k <= 0.1),
         plain("the same, compared with 1k routes", times(at_100k / at_1k), "≤ 2 ×", at_100k <= 2.0 * at_1k),
+        Row {
+            ours: format!("{} of what it takes at 1k", times(read_100k / read_1k)),
+            met: None,
+            ..plain("the same while a reader holds the world before", time(read_100k), "–", true)
+        },
         plain("one listener added at 1,000 listeners", time(listener), "≤ 1 ms plus its routes", listener <= 1.0),
         Row {
             theirs: format!("{:.1} KiB", their_memory()?),
@@ -89,10 +95,11 @@ pub(super) fn child(name: &str) -> Outcome<Value> {
     if !kept.is_right() {
         return Err(format!("{name}: the engine and the computation from scratch disagree").into());
     }
-    let route = typical(&world, &mut reader, &mut kept, Event::RouteEdited);
-    let listener = typical(&world, &mut reader, &mut kept, Event::ListenerAdded);
+    let route = typical(&world, &mut reader, Event::RouteEdited, |change| kept.change(change));
+    let read = typical(&world, &mut reader, Event::RouteEdited, |change| kept.change_while_read(change));
+    let listener = typical(&world, &mut reader, Event::ListenerAdded, |change| kept.change(change));
     let kib = steady * 1024.0 / world.size().routes.max(1) as f64;
-    Ok(json!({"routeMs": route, "listenerMs": listener, "kibPerRoute": kib}))
+    Ok(json!({"routeMs": route, "readMs": read, "listenerMs": listener, "kibPerRoute": kib}))
 }
 
 /// What the process occupies when everything has been taken in, or after some changes where that is more.
@@ -106,7 +113,7 @@ fn steady(world: &World, reader: &mut Reader, kept: &mut Kept) -> f64 {
 
 /// The median of what changes of one kind take, in milliseconds. Edits of routes that come to nothing are passed over: every
 /// other edit of a route changes only a label, and in a large world hardly a route is edited twice.
-fn typical(world: &World, reader: &mut Reader, kept: &mut Kept, event: Event) -> f64 {
+fn typical(world: &World, reader: &mut Reader, event: Event, mut take: impl FnMut(Change) -> usize) -> f64 {
     let mut stream = world.stream(1, &[(event, 1)]);
     let mut taken = Vec::new();
     let mut spent = 0.0;
@@ -114,7 +121,7 @@ fn typical(world: &World, reader: &mut Reader, kept: &mut Kept, event: Event) ->
         // A listener is only added where there is room, so that some steps tell nothing.
         let Some(step) = stream.by_ref().take(MOST).find(|step| !step.told.is_empty()) else { break };
         for change in step.told.iter().filter_map(|told| reader.change(told)).collect::<Vec<Change>>() {
-            let (cost, count) = cost::timed(|| kept.change(change));
+            let (cost, count) = cost::timed(|| take(change));
             taken.extend((count > 0 || event != Event::RouteEdited).then_some(cost));
             spent += cost;
         }
