@@ -111,7 +111,7 @@ fn open_listeners(world: World<'_>, hostname: &Hostname) -> Vec<ListenerKey> {
 /// Names in use that a typing mistake could have meant.
 fn similar(world: World<'_>, hostname: &Hostname) -> Vec<String> {
     let routes = world.topology.routes.values();
-    let names: BTreeSet<&str> = routes.flat_map(|r| &r.route.hostnames).map(|w| &*w.text).collect();
+    let names: BTreeSet<&str> = routes.flat_map(|r| &r.route.hostnames).map(|w| &**w.text()).collect();
     let below = |name: &&&str| {
         name.split_once('.').map(|(_, rest)| rest) == hostname.as_str().split_once('.').map(|(_, rest)| rest)
     };
@@ -128,7 +128,7 @@ fn similar(world: World<'_>, hostname: &Hostname) -> Vec<String> {
 /// The reason an unreadable hostname gets nothing.
 fn unreadable(route: &Route, index: usize) -> Option<Diagnostic> {
     let written = route.hostnames.get(index)?;
-    let error = written.name.as_ref().err()?;
+    let error = written.name().err()?;
     let field = FieldPath::of("spec.hostnames").index(index);
-    Some(Diagnostic::new(reason::INVALID_HOSTNAME, &route.object(), field, format!("`{}` {error}", written.text)))
+    Some(Diagnostic::new(reason::INVALID_HOSTNAME, &route.object(), field, format!("`{}` {error}", written.text())))
 }

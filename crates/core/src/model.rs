@@ -10,6 +10,7 @@ use crate::names::{Hostname, HostnameError};
 mod gateway;
 mod identity;
 mod labels;
+mod maybe;
 mod policy;
 mod route;
 mod status;
@@ -21,6 +22,7 @@ pub use crate::list::List;
 pub use gateway::*;
 pub use identity::*;
 pub use labels::Labels;
+pub use maybe::Maybe;
 pub use policy::*;
 pub use route::*;
 pub use status::*;
@@ -41,19 +43,37 @@ pub const OWN_GROUP: &str = "gatepost.dev";
 
 /// A hostname as it stands in a field: the text, and what it means if it is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrittenHostname {
-    /// The text of the field; one with the name where both are the same.
-    pub text: Str,
-    /// The name it stands for, or why it stands for none.
-    pub name: Result<Hostname, Box<HostnameError>>,
+pub struct WrittenHostname(Written);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Written {
+    /// The text is the name, as nearly always.
+    Plain(Hostname),
+    Other(Box<(Str, Result<Hostname, HostnameError>)>),
 }
 
 impl WrittenHostname {
     /// Reads a field's text.
     pub fn new(text: &str) -> Self {
         match Hostname::parse(text) {
-            Ok(name) if name.as_str() == text => WrittenHostname { text: name.text().clone(), name: Ok(name) },
-            name => WrittenHostname { text: text.into(), name: name.map_err(Box::new) },
+            Ok(name) if name.as_str() == text => WrittenHostname(Written::Plain(name)),
+            name => WrittenHostname(Written::Other(Box::new((text.into(), name)))),
+        }
+    }
+
+    /// The text of the field.
+    pub fn text(&self) -> &Str {
+        match &self.0 {
+            Written::Plain(name) => name.text(),
+            Written::Other(other) => &other.0,
+        }
+    }
+
+    /// The name it stands for, or why it stands for none.
+    pub fn name(&self) -> Result<&Hostname, &HostnameError> {
+        match &self.0 {
+            Written::Plain(name) => Ok(name),
+            Written::Other(other) => other.1.as_ref(),
         }
     }
 }

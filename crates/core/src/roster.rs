@@ -235,7 +235,7 @@ mod tests {
     fn route(number: u8, generation: i64) -> Arc<Route> {
         let kind = RouteKind::ALL[usize::from(number) % 5];
         let namespace = ["a", "a-b", "ab"][usize::from(number) % 3];
-        let meta = Meta { generation: Some(generation), ..Meta::named(namespace, format!("r{}", number % 50)) };
+        let meta = Meta { generation: Some(generation).into(), ..Meta::named(namespace, format!("r{}", number % 50)) };
         let (parents, rules, status) = (List::new(), List::new(), RouteStatus::default());
         Arc::new(Route { kind, meta, parents, hostnames: Default::default(), rules, status })
     }
@@ -271,10 +271,10 @@ mod tests {
         let mut roster: Roster<Arc<Route>> = (0..250).map(|number| route(number, 0)).collect();
         let first: Vec<Arc<Route>> = roster.values().cloned().collect();
         for value in &first {
-            let meta = Meta { generation: Some(1), ..value.meta.clone() };
+            let meta = Meta { generation: Some(1).into(), ..value.meta.clone() };
             roster.insert(Arc::new(Route { meta, ..(**value).clone() }));
         }
-        assert!(roster.values().all(|value| value.meta.generation == Some(1)));
+        assert!(roster.values().all(|value| value.meta.generation.get() == Some(1)));
         assert!(first.iter().all(|value| Arc::strong_count(value) == 1));
     }
 }

@@ -13,7 +13,7 @@ use crate::fields::{Node, shortened};
 pub(crate) fn hostname(node: Node<'_>) -> WrittenHostname {
     let Some(text) = node.text() else { return WrittenHostname::new("") };
     let written = WrittenHostname::new(text);
-    match &written.name {
+    match &written.name() {
         Ok(_) => lint(node, text),
         Err(error) => complain(node, text, error),
     }

@@ -36,7 +36,7 @@ fn two_objects_of_one_name_are_told_at_both_places() {
     assert_eq!((at(first), at(second)), (("a.yaml".to_owned(), 4, 9), ("b.yaml".to_owned(), 6, 9)));
     assert_eq!(second.related[0].place, first.place);
     let route = loaded.snapshot.routes.values().next().unwrap();
-    assert_eq!(route.hostnames[0].text.as_ref(), "later.example.com");
+    assert_eq!(route.hostnames[0].text().as_ref(), "later.example.com");
     let object = route.object();
     assert_eq!(loaded.origin(&object).unwrap().source.as_ref(), "b.yaml");
 }

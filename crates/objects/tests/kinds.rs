@@ -47,7 +47,7 @@ fn who_an_object_is() {
     let text = "apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n  creationTimestamp: \"1970-01-01T00:01:00Z\"\n  generation: 3\n  labels: {l: m}\n  annotations: {x: \"y\"}\n";
     let meta = one(text).meta().clone();
     assert_eq!(meta.key, Key::new("default", "a"));
-    assert_eq!((meta.created, meta.generation), (Some(60), Some(3)));
+    assert_eq!((meta.created.get(), meta.generation.get()), (Some(60), Some(3)));
     assert_eq!(meta.labels.get("l").map(AsRef::as_ref), Some("m"));
     assert_eq!(meta.annotations.get("x").map(AsRef::as_ref), Some("y"));
     let class = one(
@@ -122,7 +122,7 @@ fn gateway_in_full() {
     let listener = &gateway.listeners[0];
     assert!(listener.has_filters);
     let hostname = listener.hostname.as_ref().unwrap();
-    assert_eq!((hostname.text.as_ref(), hostname.name.as_ref().unwrap().as_str()), ("*.Example.com", "*.example.com"));
+    assert_eq!((hostname.text().as_ref(), hostname.name().unwrap().as_str()), ("*.Example.com", "*.example.com"));
     let kinds = &listener.allowed_routes.kinds;
     assert_eq!(kinds[0], (GATEWAY_GROUP.into(), "HTTPRoute".into()));
     assert_eq!(kinds[1], ("x".into(), "Z".into()));
@@ -310,8 +310,8 @@ fn policies() {
 #[test]
 fn what_cannot_be_read_never_means_everything() {
     let route_of = |spec: &str| route(flawed(&v1("HTTPRoute", spec)));
-    assert!(route_of("{hostnames: a.b}").hostnames[0].name.is_err());
-    assert!(route_of("{hostnames: [5]}").hostnames[0].name.is_err());
+    assert!(route_of("{hostnames: a.b}").hostnames[0].name().is_err());
+    assert!(route_of("{hostnames: [5]}").hostnames[0].name().is_err());
     assert_eq!(route_of("{parentRefs: [{name: g, sectionName: 5}]}").parents[0].section.as_deref(), Some(""));
     assert_eq!(route_of("{parentRefs: [{name: g, port: http}]}").parents[0].port, Some(0));
     for spec in [
@@ -337,7 +337,7 @@ fn what_cannot_be_read_never_means_everything() {
         .listeners
         .remove(0)
     };
-    assert!(listener("hostname: 5").hostname.unwrap().name.is_err());
+    assert!(listener("hostname: 5").hostname.unwrap().name().is_err());
     assert_eq!(listener("allowedRoutes: {kinds: HTTPRoute}").allowed_routes.kinds, [("".into(), "".into())]);
     assert_eq!(listener("allowedRoutes: {namespaces: All}").allowed_routes.namespaces, Admission::Same);
     for selector in [

@@ -124,7 +124,7 @@ fn listener_statuses(world: &World) -> BTreeMap<(ObjectRef, String), (u64, bool)
 fn shares_are_kept() {
     let size = Size { wildcards: 0.2, listeners: 10, refused: 0.1, ..Size::routes(4000) };
     let snapshot = values::snapshot(&world(size));
-    let wildcards = snapshot.routes.values().filter(|route| route.hostnames[0].text.starts_with("*.")).count();
+    let wildcards = snapshot.routes.values().filter(|route| route.hostnames[0].text().starts_with("*.")).count();
     assert!((700..900).contains(&wildcards), "{wildcards}");
     let topology = Topology::build(&snapshot, &Scope::default());
     let wrong = topology.routes.values().filter(|r| !r.parents[0].is_accepted() || !r.backends.is_empty()).count();

@@ -84,8 +84,8 @@ impl Blocks {
             self.items(hostnames);
         }
         for hostname in &route.hostnames {
-            self.text(&hostname.text);
-            self.texts(hostname.name.as_ref().ok().map(|name| name.text()));
+            self.text(hostname.text());
+            self.texts(hostname.name().ok().map(|name| name.text()));
         }
         self.items(&route.parents);
         route.parents.iter().for_each(|parent| self.parent(parent));

@@ -85,7 +85,7 @@ pub fn of_route(
 /// The route's own hostnames.
 pub fn spec_names(route: &Route) -> Vec<Wanted> {
     let names = route.hostnames.iter().enumerate();
-    names.map(|(index, name)| Wanted { text: name.text.clone(), origin: Origin::Spec(index) }).collect()
+    names.map(|(index, name)| Wanted { text: name.text().clone(), origin: Origin::Spec(index) }).collect()
 }
 
 /// The items of the `hostname` annotation, empty ones too.

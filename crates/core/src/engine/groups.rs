@@ -335,7 +335,7 @@ fn is_same_to_routes(a: &ListenerState, b: &ListenerState) -> bool {
 
 /// Whether a route has a hostname in common with a listener.
 fn may_attach(route: &Route, listener: &Hostname) -> bool {
-    let mut names = route.hostnames.iter().filter_map(|written| written.name.as_ref().ok());
+    let mut names = route.hostnames.iter().filter_map(|written| written.name().ok());
     !route.kind.has_hostnames() || route.hostnames.is_empty() || names.any(|name| name.overlaps(listener))
 }
 

@@ -31,11 +31,11 @@ fn asks(route: &Route, hostname: &Hostname) -> Option<Asks> {
     if !route.kind.has_hostnames() || route.hostnames.is_empty() {
         return Some(Asks::ByListener);
     }
-    let named = |w: &WrittenHostname| w.name.as_ref().is_ok_and(|name| name.contains(hostname));
+    let named = |w: &WrittenHostname| w.name().is_ok_and(|name| name.contains(hostname));
     if route.hostnames.iter().any(named) {
         return Some(Asks::ByName);
     }
-    let alike = |w: &WrittenHostname| w.name.is_err() && loosely(&w.text) == hostname.as_str();
+    let alike = |w: &WrittenHostname| w.name().is_err() && loosely(w.text()) == hostname.as_str();
     route.hostnames.iter().position(alike).map(Asks::Unreadable)
 }
 

@@ -232,7 +232,7 @@ fn hostnames(route: &RouteState, listener: &ListenerState) -> Diagnostic {
     let field = FieldPath::of("spec.hostnames");
     let field = if written.len() == 1 { field.index(0) } else { field };
     let asked = match has_valid_hostname(route) {
-        true => format!("the route asks for {}", listed(written.iter().map(|w| &*w.text))),
+        true => format!("the route asks for {}", listed(written.iter().map(|w| &**w.text()))),
         false => "none of the route's hostnames is valid".to_owned(),
     };
     let message = format!("{} serves `{host}`, and {asked}", listener_name(listener));
@@ -241,7 +241,7 @@ fn hostnames(route: &RouteState, listener: &ListenerState) -> Diagnostic {
         listener_field(listener, "hostname"),
         "the listener's hostname",
     );
-    let apex = host.wildcard_base().filter(|base| written.iter().any(|w| *w.text == **base));
+    let apex = host.wildcard_base().filter(|base| written.iter().any(|w| **w.text() == **base));
     match apex {
         Some(base) => diagnostic.help(format!(
             "`{host}` stands for names below `{base}`, never for `{base}` itself; add a listener for it"
@@ -252,7 +252,7 @@ fn hostnames(route: &RouteState, listener: &ListenerState) -> Diagnostic {
 
 /// Whether any hostname of a route could be read; those that could not were reported where they were read.
 pub(super) fn has_valid_hostname(route: &RouteState) -> bool {
-    route.route.hostnames.iter().any(|written| written.name.is_ok())
+    route.route.hostnames.iter().any(|written| written.name().is_ok())
 }
 
 fn kind(route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagnostic {
@@ -329,15 +329,14 @@ pub(super) fn ignored_hostnames(world: World<'_>, route: &RouteState) -> Vec<Dia
         attached.iter().any(|c| world.topology.listener(c.listener).hostname.intersect(name).is_some())
     };
     let object = route.route.object();
-    let ignored =
-        route.route.hostnames.iter().enumerate().filter(|(_, w)| w.name.as_ref().is_ok_and(|name| !covers(name)));
+    let ignored = route.route.hostnames.iter().enumerate().filter(|(_, w)| w.name().is_ok_and(|name| !covers(name)));
     ignored
         .map(|(i, written)| {
             let hosts: std::collections::BTreeSet<_> =
                 attached.iter().map(|c| world.topology.listener(c.listener).hostname.to_string()).collect();
             let message = format!(
                 "`{}` is ignored: the listeners it attaches to serve {}",
-                written.text,
+                written.text(),
                 listed(hosts.iter().map(|h| &**h))
             );
             Diagnostic::new(reason::HOSTNAME_NOT_COVERED, &object, FieldPath::of("spec.hostnames").index(i), message)

@@ -13,7 +13,7 @@ pub(super) fn is_ours(kind: &str) -> bool {
 
 /// A condition of ours with the generation it speaks of, and its old time while the status stands.
 pub(super) fn stamped(mut own: Condition, before: &Conditions, meta: &Meta) -> (Condition, Option<Time>) {
-    own.observed_generation = meta.generation;
+    own.observed_generation = meta.generation.get();
     let same = before.timed().find(|(c, _)| c.kind == own.kind && c.status == own.status);
     let since = same.and_then(|(_, time)| time);
     (own, since)

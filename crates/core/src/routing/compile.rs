@@ -222,7 +222,7 @@ fn rank(routes: &[Attached], entry: Entry) -> Rank<'_> {
 
 /// The hostnames of a route, each once; `*` where it has none.
 pub(super) fn written(route: &Route) -> impl Iterator<Item = Hostname> {
-    let names: BTreeSet<Hostname> = route.hostnames.iter().filter_map(|w| w.name.as_ref().ok().cloned()).collect();
+    let names: BTreeSet<Hostname> = route.hostnames.iter().filter_map(|w| w.name().ok().cloned()).collect();
     let any = (route.hostnames.is_empty() || !route.kind.has_hostnames()).then(Hostname::any);
     any.into_iter().chain(names.into_iter().filter(|_| route.kind.has_hostnames()))
 }
@@ -261,7 +261,7 @@ fn idle_listener(listener: &ListenerState, reason: Option<Reason>) -> Idle {
 
 /// The hostname of a listener as it is written, whatever else is wrong with it.
 pub(super) fn written_hostname(listener: &ListenerState) -> Hostname {
-    let written = listener.spec().hostname.as_ref().and_then(|written| written.name.clone().ok());
+    let written = listener.spec().hostname.as_ref().and_then(|written| written.name().ok().cloned());
     written.unwrap_or_else(Hostname::any)
 }
 

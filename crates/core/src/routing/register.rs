@@ -195,7 +195,7 @@ mod tests {
 
     fn route(number: u8, generation: i64) -> Arc<Route> {
         let kind = RouteKind::ALL[usize::from(number) % 5];
-        let meta = Meta { generation: Some(generation), ..Meta::named("a", format!("r{}", number / 5)) };
+        let meta = Meta { generation: Some(generation).into(), ..Meta::named("a", format!("r{}", number / 5)) };
         let (parents, rules, status) = (List::new(), List::new(), RouteStatus::default());
         Arc::new(Route { kind, meta, parents, hostnames: Default::default(), rules, status })
     }
@@ -230,7 +230,7 @@ mod tests {
             for (register, model) in [(register, model), before] {
                 prop_assert_eq!(register.is_empty(), model.is_empty());
                 for host in HOSTS {
-                    let generation = |route: &Arc<Route>| route.meta.generation;
+                    let generation = |route: &Arc<Route>| route.meta.generation.get();
                     let found: BTreeSet<Option<i64>> = register.lookup(host).map(generation).collect();
                     let matching = model.iter().filter(|((name, _), _)| name.matches(host));
                     prop_assert_eq!(found, matching.map(|(_, route)| generation(route)).collect::<BTreeSet<_>>(), "{}", host);

@@ -102,7 +102,7 @@ pub fn intersections(route: &Route, listener: &Hostname) -> Few<Intersection> {
     }
     let mut common: Few<Intersection> = Few::None;
     for (i, written) in route.hostnames.iter().enumerate() {
-        let hostname = written.name.as_ref().ok().and_then(|name| listener.intersect(name));
+        let hostname = written.name().ok().and_then(|name| listener.intersect(name));
         if let Some(hostname) = hostname.filter(|name| common.iter().all(|c| c.hostname != *name)) {
             common.push(Intersection { hostname, written: Some(i as u32) });
         }

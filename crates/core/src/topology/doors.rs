@@ -58,7 +58,7 @@ impl Doors {
             found.clear();
             return found.extend(0..self.ids.len() as u32);
         }
-        let names = route.hostnames.iter().filter_map(|written| written.name.as_ref().ok());
+        let names = route.hostnames.iter().filter_map(|written| written.name().ok());
         self.promising_for(names, section, suffixes, found);
     }
 

@@ -317,7 +317,7 @@ fn own_refusal(listener: &Listener) -> Option<Reason> {
         (Protocol::Other(_), _) => Some(reason::PROTOCOL_UNSUPPORTED),
         (Protocol::Https, Some(TlsMode::Passthrough | TlsMode::Other(_))) => Some(reason::TLS_MODE_UNSUPPORTED),
         (Protocol::Tls, None | Some(TlsMode::Other(_))) => Some(reason::TLS_MODE_UNSUPPORTED),
-        _ if listener.protocol.has_hostname() && written(listener).is_some_and(|w| w.name.is_err()) => {
+        _ if listener.protocol.has_hostname() && written(listener).is_some_and(|w| w.name().is_err()) => {
             Some(reason::INVALID_HOSTNAME)
         }
         _ => None,
@@ -331,7 +331,7 @@ fn written(listener: &Listener) -> Option<&WrittenHostname> {
 /// The hostname a listener goes by; protocols without names have `*`.
 fn hostname(listener: &Listener) -> Hostname {
     let named = written(listener).filter(|_| listener.protocol.has_hostname());
-    named.and_then(|w| w.name.clone().ok()).unwrap_or_else(Hostname::any)
+    named.and_then(|w| w.name().ok().cloned()).unwrap_or_else(Hostname::any)
 }
 
 /// The kinds a listener takes, and those it asks for in vain.

@@ -115,7 +115,7 @@ fn snapshot(routes: usize) -> Outcome<Snapshot> {
 
 fn texts(routes: usize) -> Outcome<Vec<String>> {
     let snapshot = snapshot(routes)?;
-    Ok(snapshot.routes.values().flat_map(|route| &route.hostnames).map(|written| written.text.to_string()).collect())
+    Ok(snapshot.routes.values().flat_map(|route| &route.hostnames).map(|written| written.text().to_string()).collect())
 }
 
 fn parse(times: usize) -> Outcome<usize> {
@@ -166,7 +166,7 @@ fn route(times: usize) -> Outcome<usize> {
     let snapshot = values::snapshot(&World::new(Size { wildcards: 0.0, ..Size::routes(1_000) })?);
     let topology = Topology::build(&snapshot, &Scope::default());
     let router = Router::compile(&snapshot, &topology, &Key::new("infra", "edge-0")).ok_or("no Gateway")?;
-    let hosts = snapshot.routes.values().flat_map(|route| &route.hostnames).map(|written| &*written.text);
+    let hosts = snapshot.routes.values().flat_map(|route| &route.hostnames).map(|written| &**written.text());
     let requests: Vec<_> = hosts.map(super::lookup::request).collect();
     Ok((0..times).filter(|at| router.route(black_box(&requests[at % requests.len()])).outcome.is_served()).count())
 }

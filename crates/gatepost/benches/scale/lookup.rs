@@ -72,7 +72,7 @@ pub(super) fn child(hostnames: usize) -> Outcome<Value> {
 }
 
 fn names(snapshot: &Snapshot) -> Vec<String> {
-    snapshot.routes.values().flat_map(|route| &route.hostnames).map(|written| written.text.to_string()).collect()
+    snapshot.routes.values().flat_map(|route| &route.hostnames).map(|written| written.text().to_string()).collect()
 }
 
 /// What one request takes, from its host to the backends.

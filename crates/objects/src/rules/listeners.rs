@@ -27,7 +27,7 @@ pub(crate) fn check(spec: &Fields<'_>, listeners: &[Listener]) {
 fn distinct(spec: &Fields<'_>, listeners: &[Listener]) {
     let mut first: BTreeMap<(u16, &Protocol, Option<&str>), usize> = BTreeMap::new();
     for (i, listener) in listeners.iter().enumerate().filter(|(_, l)| l.port != 0) {
-        let hostname = listener.hostname.as_ref().map(|h| &*h.text);
+        let hostname = listener.hostname.as_ref().map(|h| &**h.text());
         let earlier = *first.entry((listener.port, &listener.protocol, hostname)).or_insert(i);
         if earlier != i {
             let what = hostname.map_or("no hostname".to_owned(), |h| format!("hostname {h}"));
@@ -73,7 +73,7 @@ fn tls(spec: &Fields<'_>, path: &FieldPath, listener: &Listener) {
 }
 
 fn hostname(spec: &Fields<'_>, path: &FieldPath, listener: &Listener) {
-    let written = listener.hostname.as_ref().is_some_and(|h| !h.text.is_empty());
+    let written = listener.hostname.as_ref().is_some_and(|h| !h.text().is_empty());
     if written && matches!(listener.protocol, Protocol::Tcp | Protocol::Udp) {
         let message = format!("must be left out on a listener of protocol {}", listener.protocol.as_str());
         spec.invalid_at(path.key("hostname"), message);

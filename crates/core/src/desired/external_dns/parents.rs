@@ -161,7 +161,7 @@ impl<'a> Parent<'a> {
 
 impl<'a> Door<'a> {
     fn new(spec: &'a Listener, detached: Option<Detached>) -> Self {
-        let text = spec.hostname.as_ref().map_or("", |hostname| &hostname.text);
+        let text = spec.hostname.as_ref().map_or("", |hostname| hostname.text());
         Door { spec, host: hosts::canonical(text).map(Str::from), detached }
     }
 }

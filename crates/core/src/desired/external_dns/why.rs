@@ -305,7 +305,7 @@ impl Case<'_> {
                 (Gate::Address, reason::GATEWAY_WITHOUT_ADDRESS, message, gateway, FieldPath::of("status.addresses"))
             }
             None => {
-                let theirs = parent.doors[place].spec.hostname.as_ref().map_or("", |hostname| &hostname.text);
+                let theirs = parent.doors[place].spec.hostname.as_ref().map_or("", |hostname| hostname.text());
                 let message = format!("`{}` and `{theirs}` of {listener} have nothing in common", self.shown());
                 let field = self.wanted.map(Wanted::field).unwrap_or_default();
                 (Gate::Hostname, reason::NO_COMMON_HOSTNAME, message, self.route.object(), field)

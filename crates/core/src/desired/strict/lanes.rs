@@ -153,7 +153,7 @@ impl<'a> Lanes<'a> {
         let (admitted, namespace) = (&self.world.base.settings.domains, self.world.namespaces);
         let is_plain = |name: &&Hostname| name.is_precise() && admitted.admits(name.as_str());
         for written in &route.hostnames {
-            let Some(name) = written.name.as_ref().ok().filter(is_plain) else { return false };
+            let Some(name) = written.name().ok().filter(is_plain) else { return false };
             let domain = lane.domain(name).map(|domain| (domain, self.domains.place(lane.number, domain)));
             let known = domain.and_then(|(domain, place)| self.domains.serving(place, domain, lane.number, namespace));
             let serving = known.or_else(|| self.world.serve(lane, route, name, &mut self.servings));
@@ -171,7 +171,7 @@ impl<'a> Lanes<'a> {
 /// A number by which the lane of a route is kept.
 fn spread(route: &Route) -> usize {
     let lists = (route.parents.place() as u64).rotate_left(17) ^ route.status.said().place() as u64;
-    let asked = lists ^ (route.meta.generation.unwrap_or_default() as u64) << 3 ^ route.kind as u64;
+    let asked = lists ^ (route.meta.generation.get().unwrap_or_default() as u64) << 3 ^ route.kind as u64;
     (asked.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize
 }
 
@@ -325,5 +325,5 @@ impl<'a> Surroundings<'a> {
 /// Whether a route names no hostname twice.
 fn is_each_once(route: &Route) -> bool {
     let names = &route.hostnames;
-    (1..names.len()).all(|place| names[..place].iter().all(|before| before.name != names[place].name))
+    (1..names.len()).all(|place| names[..place].iter().all(|before| before.name() != names[place].name()))
 }

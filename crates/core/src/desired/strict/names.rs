@@ -84,9 +84,8 @@ impl Asked<'_> {
     /// What it stands for, or why it stands for nothing.
     pub(super) fn name(&self) -> Result<&Hostname, &HostnameError> {
         match self {
-            Asked::Own(_, WrittenHostname { name, .. }) | Asked::Other(_, name) => {
-                name.as_ref().map_err(|error| &**error)
-            }
+            Asked::Own(_, written) => written.name(),
+            Asked::Other(_, name) => name.as_ref().map_err(|error| &**error),
         }
     }
 
@@ -98,7 +97,7 @@ impl Asked<'_> {
     /// As written; empty for whatever the listener says.
     pub(super) fn text(&self) -> &Str {
         match self {
-            Asked::Own(_, written) => &written.text,
+            Asked::Own(_, written) => written.text(),
             Asked::Other(wanted, _) => &wanted.text,
         }
     }
@@ -128,7 +127,7 @@ impl Asked<'_> {
 
     fn wanted(&self) -> Wanted {
         match self {
-            Asked::Own(index, written) => Wanted { text: written.text.clone(), origin: Origin::Spec(*index) },
+            Asked::Own(index, written) => Wanted { text: written.text().clone(), origin: Origin::Spec(*index) },
             Asked::Other(wanted, _) => wanted.clone(),
         }
     }

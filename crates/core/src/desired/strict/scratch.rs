@@ -130,7 +130,7 @@ const NEAR: usize = 16;
 /// not one piece after the other.
 fn look_at(routes: &[(usize, &Arc<Route>)]) {
     let some = routes.iter().map(|(_, route)| {
-        let hostname = route.hostnames.first().map_or(0, |written| written.text.len());
+        let hostname = route.hostnames.first().map_or(0, |written| written.text().len());
         let label = route.meta.labels.iter().next().map_or(0, |(key, _)| key.len());
         let name = route.meta.key.name.as_bytes().first().copied().unwrap_or_default();
         hostname + label + usize::from(name)
@@ -165,7 +165,7 @@ impl<'a> Gathering<'a> {
     fn passes(&mut self, place: u32, route: &'a Arc<Route>) -> bool {
         let Gathering { lanes, lines, goods, .. } = self;
         let first = lines.len();
-        let created = route.meta.created.unwrap_or(i64::MAX);
+        let created = route.meta.created.get().unwrap_or(i64::MAX);
         let is_plain = lanes.pass(route, |name, serving| lines.push(Line { name, route, created, place, serving }));
         if !is_plain {
             lines.truncate(first);

@@ -171,12 +171,12 @@ pub(super) fn of_listener_side(
 
 /// What the status of a ListenerSet says of it.
 pub(super) fn of_set(set: &ListenerSet) -> Opinion {
-    opinion(set.object(), &set.conditions, set.meta.generation)
+    opinion(set.object(), &set.conditions, set.meta.generation.get())
 }
 
 /// What the status of a Gateway says of it.
 pub(super) fn of_gateway(gateway: &Gateway) -> Opinion {
-    opinion(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
+    opinion(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation.get())
 }
 
 /// The least favourable word among those of the listener's side and the route's.
@@ -219,14 +219,14 @@ fn severity(observed: Observed) -> usize {
 fn of_listener(listener: &ListenerState, index: Option<usize>) -> Option<Opinion> {
     let index = index?;
     let entry = &status_entries(listener)[index];
-    let opinion = opinion(listener.owner.object(), &entry.conditions, listener.owner.meta().generation);
+    let opinion = opinion(listener.owner.object(), &entry.conditions, listener.owner.meta().generation.get());
     (opinion.observed != Observed::Silent).then_some(Opinion { place: Place::Listener(index), ..opinion })
 }
 
 /// What an entry of the route's status says.
 fn of_route(route: &Route, entry: Option<usize>) -> Observed {
     let conditions = entry.map(|i| &route.status[i].conditions[..]).unwrap_or_default();
-    Observed::of(conditions, route.meta.generation)
+    Observed::of(conditions, route.meta.generation.get())
 }
 
 /// The entry of the route's status that speaks of a parentRef.

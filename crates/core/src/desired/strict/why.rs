@@ -233,6 +233,6 @@ fn gate(candidate: &Candidate) -> usize {
 
 /// A listener's hostname as written, also where the listener is refused for something else.
 fn raw_hostname(listener: &ListenerState) -> Hostname {
-    let written = listener.spec().hostname.as_ref().and_then(|written| written.name.clone().ok());
+    let written = listener.spec().hostname.as_ref().and_then(|written| written.name().ok().cloned());
     written.unwrap_or_else(Hostname::any)
 }

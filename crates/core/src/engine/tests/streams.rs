@@ -133,7 +133,7 @@ fn what_a_reader_holds_stays() {
 fn touched(engine: &Engine, chance: &mut Chance, number: i64) -> Change {
     let routes: Vec<Arc<Route>> = engine.world().snapshot().routes.values().cloned().collect();
     let mut route: Route = (**chance.pick(&routes)).clone();
-    route.meta.created = Some(1_000_000 + number);
+    route.meta.created = Some(1_000_000 + number).into();
     Change::Upsert(Object::Route(route))
 }
 

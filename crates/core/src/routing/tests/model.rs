@@ -124,7 +124,7 @@ impl Model<'_> {
         let listener = self.topology.listener(id);
         let name = if listener.spec().protocol == Protocol::Tls { &self.sni } else { &self.host };
         let unnamed = route.hostnames.is_empty();
-        let written = route.hostnames.iter().map(|w| w.name.clone().unwrap());
+        let written = route.hostnames.iter().map(|w| w.name().unwrap().clone());
         let names = written.chain(unnamed.then(Hostname::any)).filter(|h| fits(h, name));
         let mut merits = Vec::new();
         for hostname in names {
@@ -138,7 +138,7 @@ impl Model<'_> {
                 };
                 let mut scores = scores;
                 scores.insert(0, usize::from(route.kind == RouteKind::Grpc));
-                let age = route.meta.created.unwrap_or(i64::MAX);
+                let age = route.meta.created.get().unwrap_or(i64::MAX);
                 merits.push((first, precise, length, scores, Reverse((age, route.meta.key.to_string(), rule, item))));
             }
         }
@@ -270,7 +270,7 @@ fn some_route() -> impl Strategy<Value = Route> {
         let rules = prop::collection::vec(rule(kind), 0..3);
         (names, section, rules, prop::option::of(0i64..3)).prop_map(move |(names, section, rules, created)| {
             let mut built = route(kind, "r", &names, rules);
-            built.meta.created = created;
+            built.meta.created = created.into();
             built.parents[0].section = section.map(|i| format!("l{i}").into());
             built
         })

@@ -125,7 +125,7 @@ fn names_beyond_the_limit_are_those_of_the_youngest_routes() {
         .iter()
         .map(|name| route(&format!("shop/{name}"), "infra/edge", &[&format!("{name}.example.com")]))
         .collect();
-    routes[0].meta.created = Some(900);
+    routes[0].meta.created = Some(900).into();
     let [a, b, c] = [routes.remove(0), routes.remove(0), routes.remove(0)];
     let settings = Settings { certificate_names: 2, ..Settings::default() };
     let found = desired(objects![edge("*.example.com"), a, b, c, forbidding()], &settings);
@@ -145,7 +145,7 @@ fn a_shared_secret_has_the_issuer_of_the_oldest_policy() {
     let listeners = vec![https("a", "*.example.com", "one"), https("b", "*.example.org", "one")];
     let mut old = TlsPolicy { issuer: Some(issuer("old")), ..tls("infra/z", "Gateway", "edge") };
     old.target.section = Some("a".into());
-    old.meta.created = Some(1);
+    old.meta.created = Some(1).into();
     let mut young = TlsPolicy { issuer: Some(issuer("young")), ..tls("infra/a", "Gateway", "edge") };
     young.target.section = Some("b".into());
     let web = route("shop/web", "infra/edge", &["a.example.com", "a.example.org"]);

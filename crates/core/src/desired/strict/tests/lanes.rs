@@ -68,7 +68,7 @@ fn routes() -> impl Strategy<Value = Vec<Route>> {
     prop::collection::vec(route, 1..24).prop_map(|routes| {
         let named = routes.into_iter().enumerate().map(|(place, (names, parents, namespace, created))| {
             let mut route = super::world::route(&format!("{namespace}/r{place}"), "infra/none", &names);
-            (route.parents, route.meta.created) = (parents, Some(created));
+            (route.parents, route.meta.created) = (parents, Some(created).into());
             route
         });
         named.collect()

@@ -57,7 +57,7 @@ fn gateways() -> impl Strategy<Value = Vec<Gateway>> {
             listener.port = 1000 + u16::try_from(i).unwrap_or_default();
         }
         let mut gateway = at(super::world::gateway("infra/x", listeners), addresses);
-        gateway.meta.created = Some(created);
+        gateway.meta.created = Some(created).into();
         gateway
     });
     prop::collection::vec(gateway, 1..4).prop_map(|all| named(all, 'g', |gateway| &mut gateway.meta))
@@ -71,7 +71,7 @@ fn routes() -> impl Strategy<Value = Vec<Route>> {
     let route = route.prop_map(|(names, parents, target, extra, created)| {
         let mut route = super::world::route("shop/x", "infra/none", &names);
         route.parents = parents.iter().map(|g| parent("Gateway", &format!("infra/g{g}"))).collect();
-        route.meta.created = Some(created);
+        route.meta.created = Some(created).into();
         let route = target.into_iter().fold(route, |route, target| annotated(route, "target", target));
         extra.into_iter().fold(route, |route, name| annotated(route, "hostname", name))
     });
@@ -90,11 +90,11 @@ fn policy_values() -> impl Strategy<Value = (PolicyTarget, Option<bool>, i64)> {
 
 fn policies() -> impl Strategy<Value = Vec<Object>> {
     let dns = policy_values().prop_map(|(target, allow_wildcards, created)| {
-        let meta = Meta { created: Some(created), ..Meta::named("infra", "x") };
+        let meta = Meta { created: Some(created).into(), ..Meta::named("infra", "x") };
         DnsPolicy { meta, target, allow_wildcards, ..dns("infra/x", "Gateway", "x") }
     });
     let tls = policy_values().prop_map(|(target, allow_wildcards, created)| {
-        let meta = Meta { created: Some(created), ..Meta::named("infra", "x") };
+        let meta = Meta { created: Some(created).into(), ..Meta::named("infra", "x") };
         TlsPolicy { meta, target, allow_wildcards, ..tls("infra/x", "Gateway", "x") }
     });
     (prop::collection::vec(dns, 0..4), prop::collection::vec(tls, 0..3)).prop_map(|(dns, tls)| {
