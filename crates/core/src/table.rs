@@ -431,8 +431,10 @@ mod tests {
             filled in 0u16..2000,
             changes in prop::collection::vec((0u16..2000, 0u8..3), 0..1500),
         ) {
-            let mut table: Table<Key, u16> = (0..filled).map(|n| (name(n), n)).collect();
-            let mut model: BTreeMap<Key, u16> = (0..filled).map(|n| (name(n), n)).collect();
+            // The greatest first, so that what comes later is smaller than everything.
+            let filled = 2000 - filled..2000;
+            let mut table: Table<Key, u16> = filled.clone().map(|n| (name(n), n)).collect();
+            let mut model: BTreeMap<Key, u16> = filled.map(|n| (name(n), n)).collect();
             for (number, what) in changes {
                 let key = name(number);
                 match what {

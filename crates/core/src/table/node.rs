@@ -17,8 +17,7 @@ pub(super) struct Node<K, V> {
 #[derive(Clone)]
 pub(super) enum Items<K, V> {
     Leaf(Vec<(K, V)>),
-    /// Children, each with a key that is not greater than any of its own and greater than all before it; the first child
-    /// takes whatever is smaller, too.
+    /// Children, each with a key that is not greater than any of its own and greater than all before it.
     Branch(Vec<Child<K, V>>),
 }
 
@@ -135,8 +134,10 @@ impl<K: Spelt + Clone, V: Clone> Node<K, V> {
             Items::Branch(children) => {
                 let place = child_of(guide, children, &key);
                 let (old, below) = Arc::make_mut(&mut children[place].1).insert(key, value);
-                if let Some((old, _)) = &old {
-                    renew(&mut children[place], old);
+                match &old {
+                    Some((old, _)) => renew(&mut children[place], old),
+                    None if place == 0 => lower(guide, children),
+                    None => {}
                 }
                 let right = below.and_then(|right| put(guide, children, place + 1, right));
                 (old, right.map(|right| (right[0].0.clone(), Arc::new(Node::branch(right)))))
@@ -203,6 +204,15 @@ impl<K: Spelt + Clone, V: Clone> Node<K, V> {
             }
             _ => {}
         }
+    }
+}
+
+/// Lets the first child go by its first key, which may be smaller now than all others were.
+fn lower<K: Spelt + Clone, V>(guide: &mut Guide, children: &mut [Child<K, V>]) {
+    let [(key, child), ..] = children else { return };
+    if let Some(first) = child.first_key().filter(|first| *first < key) {
+        *key = first.clone();
+        *guide = Guide::of(children);
     }
 }
 
