@@ -1,0 +1,35 @@
+//! A world that is larger than those of the other tests: change by change it is what it is from scratch.
+//!
+//! Some mistakes only show where tables are deep and a certificate has no room for most of its names.
+
+use gatepost_core::desired::{self, Settings};
+use gatepost_core::engine::Engine;
+use gatepost_core::snapshot::{Change, Origin};
+use gatepost_core::topology::{Scope, Topology};
+use gatepost_worlds::values::Reader;
+use gatepost_worlds::{Event, Size, World};
+
+const ROUTES: usize = 20_000;
+const CHANGES: usize = 100;
+
+#[track_caller]
+fn is_right(engine: &Engine) {
+    let world = engine.world();
+    let topology = Topology::without_routes(world.snapshot(), &Scope::default());
+    let scratch = desired::build(world.snapshot(), &topology, &Settings::default());
+    assert!(scratch.records.len() > ROUTES / 2, "most routes have records");
+    assert!(world.desired() == scratch, "the engine and the computation from scratch disagree");
+}
+
+#[test]
+fn a_large_world_is_what_it_is_from_scratch() {
+    let world = World::new(Size { routes: ROUTES, https: true, ..Size::default() }).expect("the size is possible");
+    let mut reader = Reader::default();
+    let mut engine = Engine::new(Settings::default(), Scope::default(), Origin::Files);
+    engine.apply(reader.objects(&world).map(Change::Upsert));
+    is_right(&engine);
+    for step in world.stream(1, &Event::USUAL).take(CHANGES) {
+        engine.apply(step.told.iter().filter_map(|told| reader.change(told)));
+    }
+    is_right(&engine);
+}
