@@ -2,7 +2,7 @@
 //! what it changes.
 //!
 //! It is a B+ tree whose nodes are shared. Readers hold a copy and never wait; the cost of a change grows with the depth of
-//! the tree and not with its size. It knows nothing of what it holds.
+//! the tree and not with its size. It knows nothing of what it holds but how keys are spelt.
 
 use std::borrow::Borrow;
 use std::fmt;

@@ -45,8 +45,7 @@ impl RouteNames {
     }
 
     fn of_kind(&mut self, route: &ObjectRef) -> Option<&mut Table<Key, ()>> {
-        let place = RouteKind::ALL.iter().position(|kind| kind.kind() == route.kind)?;
-        self.0.get_mut(place)
+        self.0.get_mut(RouteKind::of(route.kind)? as usize)
     }
 }
 

@@ -14,7 +14,7 @@ use crate::policy::PolicyReport;
 impl Engine {
     /// Decides about the names that are due, and about wildcards that answer for them.
     pub(super) fn settle_names(&mut self, due: &mut Due) {
-        // The names that differ take the room of those that were due.
+        // The names that differ take the room of those that were due; nothing before this stage tells of any.
         let names = due.names.take().into_iter();
         let differ: Vec<Str> = names.filter_map(|name| self.settle_name(name, due)).collect();
         due.changed_names = differ.into();

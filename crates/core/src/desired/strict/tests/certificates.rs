@@ -128,6 +128,14 @@ fn names_beyond_the_limit_are_those_of_the_youngest_routes() {
     routes[0].meta.created = Some(900).into();
     let [a, b, c] = [routes.remove(0), routes.remove(0), routes.remove(0)];
     let settings = Settings { certificate_names: 2, ..Settings::default() };
+    let few = Settings { certificate_names: 1, ..Settings::default() };
+    let next = desired(objects![edge("*.example.com"), a.clone(), b.clone(), c.clone()], &few);
+    let messages: Vec<&str> = next.diagnostics.iter().map(|said| &*said.message).collect();
+    // The next in line comes first.
+    assert!(
+        messages.iter().any(|said| said.ends_with("left out are `c.example.com`, `a.example.com`")),
+        "{messages:?}"
+    );
     let found = desired(objects![edge("*.example.com"), a, b, c, forbidding()], &settings);
     assert_eq!(certificates(&found), ["infra/edge-tls b.example.com c.example.com"]);
     assert!(told(&found).contains(&"Gateway/infra/edge certificate-too-many-names".to_owned()));
