@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::model::*;
 use crate::roster::Roster;
+use crate::selector::Selector;
 use crate::table::Table;
 
 mod change;
@@ -244,9 +245,14 @@ impl Labelled {
         Arc::ptr_eq(&self.name, name) || self.name == *name
     }
 
-    /// The value of a label.
-    pub(crate) fn label(&self, label: &str) -> Option<&Str> {
-        if label == NAME_LABEL { Some(&self.name) } else { self.labels.get(label) }
+    /// What it is called.
+    pub(crate) fn name(&self) -> &Str {
+        &self.name
+    }
+
+    /// Whether its labels are those that a selector asks for.
+    pub(crate) fn is_chosen_by(&self, selector: &Selector) -> bool {
+        selector.matches_with(|label| if label == NAME_LABEL { Some(&self.name) } else { self.labels.get(label) })
     }
 }
 

@@ -97,8 +97,7 @@ impl<K: Spelt, V> Table<K, V> {
     where
         K: Borrow<Q>,
     {
-        let root = self.root.as_deref()?;
-        root.way(key, true).or_else(|| root.way(key, false))
+        self.root.as_deref()?.search(key).ok()
     }
 
     /// Whether there is an entry of this key.
@@ -165,17 +164,17 @@ impl<K: Spelt + Clone, V: Clone> Table<K, V> {
             self.len = 1;
             return None;
         };
-        if let Some((way, _)) = root.way(&key, true) {
-            return Arc::make_mut(root).replace(way.places(), (key, value));
-        }
-        let (old, split) = Arc::make_mut(root).insert(key, value);
-        if let Some((separator, right)) = split {
+        let way = match root.search(&key) {
+            Ok((way, _)) => return Arc::make_mut(root).replace(way.places(), (key, value)),
+            Err(way) => way,
+        };
+        if let Some((separator, right)) = Arc::make_mut(root).put(way.places(), (key, value)) {
             let left = root.clone();
             let first = left.first_key().unwrap_or(&separator).clone();
             *root = Arc::new(Node::branch(vec![(first, left), (separator, right)]));
         }
-        self.len += usize::from(old.is_none());
-        old
+        self.len += 1;
+        None
     }
 
     /// The value of a key, to be changed; what others hold stays as it is. Nothing is copied where there is none.

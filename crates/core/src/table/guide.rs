@@ -17,6 +17,15 @@ pub(super) struct Guide {
     letters: [u16; MOST],
 }
 
+/// How keys are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    /// As few of them as possible.
+    Quick,
+    /// As many as it takes to be right.
+    Careful,
+}
+
 const NONE: u16 = u16::MAX;
 
 impl Guide {
@@ -30,21 +39,27 @@ impl Guide {
         Guide { skip, letters }
     }
 
-    /// Where a key stands among those that this is a guide to, or would stand.
-    pub(super) fn find<K: Borrow<Q>, T, Q: Spelt + ?Sized>(&self, entries: &[(K, T)], key: &Q) -> Result<usize, usize> {
-        let is_like = |first: &K| first.borrow().spelling().in_common(&key.spelling()) >= usize::from(self.skip);
-        match self.skip == 0 || entries.first().is_some_and(|(first, _)| is_like(first)) {
-            true => self.guess(entries, key),
+    /// Where a key stands among those that this is a guide to, or would stand. A quick look says anything where the key begins
+    /// otherwise than all of them, but never that it is where it is not.
+    pub(super) fn look<K: Borrow<Q>, T, Q: Spelt + ?Sized>(
+        &self,
+        entries: &[(K, T)],
+        key: &Q,
+        look: Look,
+    ) -> Result<usize, usize> {
+        let is_like = |(first, _): &(K, T)| self.fits(first, key);
+        match look == Look::Quick || self.skip == 0 || entries.first().is_some_and(is_like) {
+            true => self.find(entries, key),
             false => entries.binary_search_by(|(known, _)| known.borrow().cmp(key)),
         }
     }
 
-    /// The same, where the key begins as all others do. Otherwise it says anything but that the key is where it is not.
-    pub(super) fn guess<K: Borrow<Q>, T, Q: Spelt + ?Sized>(
-        &self,
-        entries: &[(K, T)],
-        key: &Q,
-    ) -> Result<usize, usize> {
+    /// Whether a key begins as one that is there does, and so as all of them: only then it can be found by its letters.
+    pub(super) fn fits<K: Borrow<Q>, Q: Spelt + ?Sized>(&self, known: &K, key: &Q) -> bool {
+        known.borrow().spelling().in_common(&key.spelling()) >= usize::from(self.skip)
+    }
+
+    fn find<K: Borrow<Q>, T, Q: Spelt + ?Sized>(&self, entries: &[(K, T)], key: &Q) -> Result<usize, usize> {
         let wanted = key.spelling().letters(usize::from(self.skip));
         let before = self.letters.iter().filter(|letters| **letters < wanted).count();
         let behind = self.letters.iter().filter(|letters| **letters <= wanted).count().min(entries.len());

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use super::guide::Guide;
+use super::guide::{Guide, Look};
 use super::spelling::Spelt;
 use super::{LEAST, MOST, SPARE};
 
@@ -22,9 +22,6 @@ pub(super) enum Items<K, V> {
 }
 
 pub(super) type Child<K, V> = (K, Arc<Node<K, V>>);
-
-/// The entry that was replaced, if any, and the second half of a node that had no room left.
-pub(super) type Inserted<K, V> = (Option<(K, V)>, Option<Child<K, V>>);
 
 impl<K, V> Node<K, V> {
     pub(super) fn width(&self) -> usize {
@@ -46,7 +43,7 @@ impl<K, V> Node<K, V> {
     where
         K: Borrow<Q>,
     {
-        child_of(&self.guide, children, key)
+        self.guide.look(children, key, Look::Careful).unwrap_or_else(|place| place.saturating_sub(1))
     }
 
     /// Where a key stands in a leaf with these entries, or would stand.
@@ -54,11 +51,23 @@ impl<K, V> Node<K, V> {
     where
         K: Borrow<Q>,
     {
-        self.guide.find(entries, key)
+        self.guide.look(entries, key, Look::Careful)
     }
 
-    /// The way to a key. A guess looks at fewer keys, and may miss some that are there.
-    pub(super) fn way<Q: Spelt + ?Sized>(&self, key: &Q, is_guess: bool) -> Option<(Way, &(K, V))>
+    /// The way to a key and its entry, or the way to where it would stand.
+    pub(super) fn search<Q: Spelt + ?Sized>(&self, key: &Q) -> Result<(Way, &(K, V)), Way>
+    where
+        K: Borrow<Q>,
+    {
+        let quick = self.walk(key, Look::Quick);
+        let end = if quick.is_sure(key) { quick } else { self.walk(key, Look::Careful) };
+        match end.place {
+            Ok(place) => Ok((end.way, &end.entries[place])),
+            Err(_) => Err(end.way),
+        }
+    }
+
+    fn walk<Q: Spelt + ?Sized>(&self, key: &Q, look: Look) -> End<'_, K, V>
     where
         K: Borrow<Q>,
     {
@@ -68,17 +77,39 @@ impl<K, V> Node<K, V> {
             let guide = &node.guide;
             match &node.items {
                 Items::Branch(children) => {
-                    let place = if is_guess { guide.guess(children, key) } else { guide.find(children, key) };
-                    let place = place.unwrap_or_else(|place| place.saturating_sub(1));
+                    let place = guide.look(children, key, look).unwrap_or_else(|place| place.saturating_sub(1));
                     way.push(place);
-                    node = &children.get(place)?.1;
+                    node = &children[place].1;
                 }
                 Items::Leaf(entries) => {
-                    let place = if is_guess { guide.guess(entries, key) } else { guide.find(entries, key) }.ok()?;
-                    way.push(place);
-                    return Some((way, &entries[place]));
+                    let place = guide.look(entries, key, look);
+                    way.push(place.unwrap_or_else(|place| place));
+                    return End { way, guide, entries, place };
                 }
             }
+        }
+    }
+}
+
+/// Where a walk through the nodes ends.
+struct End<'a, K, V> {
+    way: Way,
+    guide: &'a Guide,
+    entries: &'a [(K, V)],
+    /// Where the key stands there, or would stand.
+    place: Result<usize, usize>,
+}
+
+impl<K, V> End<'_, K, V> {
+    /// Whether a quick walk ended where a careful one would: at the key, or between two others that it belongs between.
+    fn is_sure<Q: Spelt + ?Sized>(&self, key: &Q) -> bool
+    where
+        K: Borrow<Q>,
+    {
+        match self.place {
+            Ok(_) => true,
+            Err(place) if place == self.entries.len() => false,
+            Err(place) => place.checked_sub(1).is_some_and(|before| self.guide.fits(&self.entries[before].0, key)),
         }
     }
 }
@@ -105,10 +136,6 @@ impl Way {
     }
 }
 
-fn child_of<K: Borrow<Q>, V, Q: Spelt + ?Sized>(guide: &Guide, children: &[Child<K, V>], key: &Q) -> usize {
-    guide.find(children, key).unwrap_or_else(|place| place.saturating_sub(1))
-}
-
 impl<K: Spelt, V> Node<K, V> {
     pub(super) fn leaf(entries: Vec<(K, V)>) -> Self {
         Node { guide: Guide::of(&entries), items: Items::Leaf(entries) }
@@ -120,27 +147,23 @@ impl<K: Spelt, V> Node<K, V> {
 }
 
 impl<K: Spelt + Clone, V: Clone> Node<K, V> {
-    /// Sets the value of a key.
-    pub(super) fn insert(&mut self, key: K, value: V) -> Inserted<K, V> {
+    /// Puts an entry of a new key where a way leads to; gives the second half of a node that had no room left.
+    pub(super) fn put(&mut self, way: &[u8], entry: (K, V)) -> Option<Child<K, V>> {
         let Node { guide, items } = self;
+        let (place, below) = way.split_first()?;
+        let place = usize::from(*place);
         match items {
-            Items::Leaf(entries) => match guide.find(entries, &key) {
-                Ok(place) => (Some(std::mem::replace(&mut entries[place], (key, value))), None),
-                Err(place) => {
-                    let right = put(guide, entries, place, (key, value));
-                    (None, right.map(|right| (right[0].0.clone(), Arc::new(Node::leaf(right)))))
-                }
-            },
+            Items::Leaf(entries) => {
+                let right = put(guide, entries, place, entry)?;
+                Some((right[0].0.clone(), Arc::new(Node::leaf(right))))
+            }
             Items::Branch(children) => {
-                let place = child_of(guide, children, &key);
-                let (old, below) = Arc::make_mut(&mut children[place].1).insert(key, value);
-                match &old {
-                    Some((old, _)) => renew(&mut children[place], old),
-                    None if place == 0 => lower(guide, children),
-                    None => {}
+                let split = Arc::make_mut(&mut children[place].1).put(below, entry);
+                if place == 0 {
+                    lower(guide, children);
                 }
-                let right = below.and_then(|right| put(guide, children, place + 1, right));
-                (old, right.map(|right| (right[0].0.clone(), Arc::new(Node::branch(right)))))
+                let right = put(guide, children, place + 1, split?)?;
+                Some((right[0].0.clone(), Arc::new(Node::branch(right))))
             }
         }
     }

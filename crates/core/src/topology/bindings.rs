@@ -249,12 +249,14 @@ impl Binder<'_, '_> {
     }
 
     fn admits(&mut self, listener: &ListenerState) -> bool {
-        let namespace = &self.route.meta.key.namespace;
-        if !self.memo.namespace.is(namespace) {
-            self.memo.namespace = self.snapshot.labelled(namespace);
-        }
-        let own = &listener.owner.meta().key.namespace;
-        sets::admits(&listener.spec().allowed_routes.namespaces, own, &self.memo.namespace)
+        let (snapshot, known) = (self.snapshot, &mut self.memo.namespace);
+        let (own, namespace) = (&listener.owner.meta().key.namespace, &self.route.meta.key.namespace);
+        sets::admits(&listener.spec().allowed_routes.namespaces, own, namespace, |selector| {
+            if !known.is(namespace) {
+                *known = snapshot.labelled(namespace);
+            }
+            known.is_chosen_by(selector)
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::listeners::class_state;
 use super::*;
-use crate::snapshot::Labelled;
+use crate::selector::Selector;
 
 /// ListenerSets by the Gateway that admits them, and those that none does.
 #[derive(Default)]
@@ -36,12 +36,18 @@ pub(crate) fn by_precedence(a: &ListenerSet, b: &ListenerSet) -> Ordering {
     a.meta.seniority().cmp(&b.meta.seniority()).then(a.kind.cmp(&b.kind))
 }
 
-/// Whether an admission lets in objects of `namespace` beside an object of `own`.
-pub(crate) fn admits(admission: &Admission, own: &Str, namespace: &Labelled) -> bool {
+/// Whether an admission lets in objects of `namespace` beside an object of `own`. What labels the namespace has matters only
+/// where it has to be chosen by a selector.
+pub(crate) fn admits(
+    admission: &Admission,
+    own: &Str,
+    namespace: &Str,
+    is_chosen: impl FnOnce(&Selector) -> bool,
+) -> bool {
     match admission {
         Admission::All => true,
-        Admission::Same => namespace.is(own),
-        Admission::Selector(Some(selector)) => selector.matches_with(|label| namespace.label(label)),
+        Admission::Same => namespace == own,
+        Admission::Selector(Some(selector)) => is_chosen(selector),
         Admission::Selector(None) | Admission::None | Admission::Other(_) => false,
     }
 }
@@ -78,7 +84,8 @@ pub(crate) fn admission(snapshot: &Snapshot, scope: &Scope, set: &ListenerSet) -
     if matches!(class_state(snapshot, scope, gateway), ClassState::NotOurs | ClassState::Missing) {
         return Err(reason::GATEWAY_CLASS_NOT_OURS);
     }
-    if admits(&gateway.allowed_listeners, &key.namespace, &snapshot.labelled(own)) {
+    let is_chosen = |selector: &Selector| snapshot.labelled(own).is_chosen_by(selector);
+    if admits(&gateway.allowed_listeners, &key.namespace, own, is_chosen) {
         Ok(key)
     } else {
         Err(reason::LISTENER_SET_NOT_ALLOWED)

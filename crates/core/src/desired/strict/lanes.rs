@@ -318,7 +318,8 @@ impl<'a> Surroundings<'a> {
 
     fn admits(&self, listener: &ListenerState) -> bool {
         let own = &listener.owner.meta().key.namespace;
-        sets::admits(&listener.spec().allowed_routes.namespaces, own, &self.namespace)
+        let (namespace, admission) = (&self.namespace, &listener.spec().allowed_routes.namespaces);
+        sets::admits(admission, own, namespace.name(), |selector| namespace.is_chosen_by(selector))
     }
 }
 
