@@ -25,6 +25,7 @@ use crate::snapshot::Visibility;
 use crate::topology::{CertificateUse, Intersection, ListenerKey, ListenerState};
 
 mod book;
+mod ranking;
 
 pub(crate) use book::{Book, Wishes};
 

@@ -1,13 +1,13 @@
 //! The wishes for one Secret, counted: one more or one less costs the same however many there are.
 //!
-//! It comes to what [`super::decide`] comes to for the same wishes. Names are ranked as they come and go, so that the border
-//! between those that a certificate has room for and the others moves by one name at a time. What only matters beside a
-//! wildcard is kept only while there is one.
+//! It comes to what [`super::decide`] comes to for the same wishes. Names are ranked as they come and go; what only matters
+//! beside a wildcard is kept only while there is one.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::ranking::{Claimant, Ranking};
 use super::{Ask, Made, SecretDecision, Told, chosen_issuer, first_of, issuers_differ, left_out};
 use crate::desired::wildcards::above;
 use crate::desired::{Certificate, RouteNames, RoutesBehind};
@@ -24,11 +24,8 @@ pub(crate) struct Book {
     names: Table<Hostname, Claimants>,
     /// What matters while there are wildcards among the names.
     shelter: Option<Box<Shelter>>,
-    /// The names that there is room for, and those that there is none for, without those that a wildcard stands for.
-    chosen: BTreeSet<Ranked>,
-    dropped: Table<Ranked, ()>,
-    /// Those that there is room for, by name.
-    made: BTreeSet<Hostname>,
+    /// Which of the names there is room for, without those that a wildcard stands for.
+    ranking: Ranking,
     listeners: BTreeMap<ListenerKey, usize>,
     policies: BTreeMap<(i64, Key), (Arc<TlsPolicy>, usize)>,
     /// Wildcards by the policy that allows them by saying nothing.
@@ -47,16 +44,6 @@ struct Placed {
     /// Where its parent begins, where it has one.
     parent: Option<u8>,
 }
-
-/// Who asks for a name; the oldest comes first.
-#[derive(Clone)]
-struct Claimant {
-    created: i64,
-    route: Arc<Route>,
-}
-
-/// By age, then by name: the youngest have to go first where there is no room.
-type Ranked = (Claimant, Hostname);
 
 /// Everybody who asks for a name, and how often.
 #[derive(Clone)]
@@ -94,11 +81,14 @@ impl Book {
         }
         // The old ones first, so that nothing of them is kept.
         if let Some((route, wishes)) = old {
-            wishes.iter().for_each(|ask| self.take(limit, route, ask));
+            wishes.iter().for_each(|ask| self.take(route, ask));
         }
         if let Some((route, wishes)) = new {
-            wishes.iter().for_each(|ask| self.add(limit, route, ask));
+            wishes.iter().for_each(|ask| self.add(route, ask));
         }
+        let shelter = self.shelter.as_deref();
+        let ranked = self.names.iter().filter(|(name, _)| !is_covered(shelter, name));
+        self.ranking.settle(limit, ranked.map(|(name, claimants)| (claimants.first(), name)));
     }
 
     /// What becomes of the Secret. `wishes` tells those of a route for it.
@@ -108,12 +98,13 @@ impl Book {
         secret: &Key,
         wishes: impl Fn(&ObjectRef) -> Option<Wishes<'a>>,
     ) -> SecretDecision {
-        let names: Vec<&Hostname> = self.made.iter().collect();
+        let names: Vec<&Hostname> = self.ranking.made().iter().collect();
         let mut diagnostics = Vec::new();
-        if !self.dropped.is_empty() {
+        let count = self.ranking.left_out();
+        if count > 0 {
             let place = self.routes.keys().find_map(|route| Some(first_of(wishes(&route)?.1.iter())?.place(secret)));
-            let count = self.dropped.len();
-            diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, names_in(self.dropped.keys()))));
+            let names = self.ranking.first_left_out();
+            diagnostics.extend(place.map(|place| left_out(place, secret, limit, count, names)));
         }
         let policies = || self.policies.values().map(|(policy, _)| policy);
         diagnostics.extend(issuers_differ(secret, policies()));
@@ -140,8 +131,8 @@ impl Book {
         SecretDecision { certificate, diagnostics, told, notes: notes.filter(|(_, made)| !made.is_empty()).collect() }
     }
 
-    fn add(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
-        ask.wanted().for_each(|name| self.claim(limit, name, route));
+    fn add(&mut self, route: &Arc<Route>, ask: &Ask<'_>) {
+        ask.wanted().for_each(|name| self.claim(name, route));
         *self.listeners.entry(ask.outlet.seat.key.clone()).or_default() += 1;
         self.spoken += usize::from(ask.is_spoken_of());
         let Some(policy) = ask.policy() else { return };
@@ -155,8 +146,8 @@ impl Book {
         }
     }
 
-    fn take(&mut self, limit: usize, route: &Arc<Route>, ask: &Ask<'_>) {
-        ask.wanted().for_each(|name| self.release(limit, name, route));
+    fn take(&mut self, route: &Arc<Route>, ask: &Ask<'_>) {
+        ask.wanted().for_each(|name| self.release(name, route));
         discount(&mut self.listeners, &ask.outlet.seat.key, |count| count);
         self.spoken -= usize::from(ask.is_spoken_of());
         let Some(policy) = ask.policy() else { return };
@@ -172,124 +163,106 @@ impl Book {
     }
 
     /// One claim more on a name.
-    fn claim(&mut self, limit: usize, name: &Hostname, route: &Arc<Route>) {
+    fn claim(&mut self, name: &Hostname, route: &Arc<Route>) {
         let Some(known) = self.names.get_mut(name) else {
             self.names.insert(name.clone(), Claimants::One(route.clone(), 1));
             if let Some(shelter) = &mut self.shelter {
                 shelter.names.insert(Placed::of(name));
             }
             if let Some(base) = name.wildcard_base() {
-                self.cover(limit, name, base, true);
+                self.cover(name, base, true);
             }
-            return self.rank_in(limit, name, Claimant::of(route));
+            return self.rank_in(name, route);
         };
-        let before = known.first();
+        let before = known.first().clone();
         known.add(route);
-        let after = known.first();
-        self.rank_again(limit, name, &before, after);
+        let after = known.first().clone();
+        self.rank_again(name, &before, &after);
     }
 
     /// One claim less on a name.
-    fn release(&mut self, limit: usize, name: &Hostname, route: &Arc<Route>) {
+    fn release(&mut self, name: &Hostname, route: &Arc<Route>) {
         let Some(known) = self.names.get_mut(name) else { return };
-        let before = known.first();
+        let before = known.first().clone();
         if known.take(route) {
-            let after = known.first();
-            return self.rank_again(limit, name, &before, after);
+            let after = known.first().clone();
+            return self.rank_again(name, &before, &after);
         }
         self.names.remove(name);
         if let Some(shelter) = &mut self.shelter {
             shelter.names.remove(&Placed::of(name));
         }
-        self.rank_out(limit, name, &before);
+        self.rank_out(name, &before);
         if let Some(base) = name.wildcard_base() {
-            self.cover(limit, name, base, false);
+            self.cover(name, base, false);
         }
     }
 
     /// A wildcard is there now, or no longer: the names that it stands for need no room, or do.
-    fn cover(&mut self, limit: usize, wildcard: &Hostname, base: &str, is_there: bool) {
-        if self.shelter.is_none() {
-            // Without wildcards there either is room for a name, or there is none.
-            let names = names_in(self.chosen.iter().chain(self.dropped.keys())).map(Placed::of);
-            let names = names.chain([Placed::of(wildcard)]).collect();
-            self.shelter = Some(Box::new(Shelter { bases: BTreeSet::new(), names }));
-        }
-        let Some(shelter) = &mut self.shelter else { return };
+    fn cover(&mut self, wildcard: &Hostname, base: &str, is_there: bool) {
+        let known = self.shelter.take();
+        let mut shelter = known.unwrap_or_else(|| Box::new(Shelter::of(self.names.keys())));
+        let below = shelter.below(wildcard, base, &self.names);
         if is_there {
-            let below = shelter.below(wildcard, base, &self.names);
-            below.iter().for_each(|(claimant, name)| self.rank_out(limit, name, claimant));
-            self.shelter.iter_mut().for_each(|shelter| _ = shelter.bases.insert(base.into()));
+            below.iter().for_each(|(route, name)| self.ranking.remove(&(Claimant::of(route), name.clone())));
+            shelter.bases.insert(base.into());
         } else {
             shelter.bases.remove(base);
-            let below = shelter.below(wildcard, base, &self.names);
-            below.into_iter().for_each(|(claimant, name)| self.rank_in(limit, &name, claimant));
-            self.shelter = self.shelter.take().filter(|shelter| !shelter.bases.is_empty());
+            below.into_iter().for_each(|(route, name)| self.ranking.insert((Claimant::of(&route), name)));
+        }
+        self.shelter = Some(shelter).filter(|shelter| !shelter.bases.is_empty());
+    }
+
+    fn rank_again(&mut self, name: &Hostname, before: &Arc<Route>, after: &Arc<Route>) {
+        if Claimant::of(before) != Claimant::of(after) {
+            self.rank_out(name, before);
+            self.rank_in(name, after);
         }
     }
 
-    fn is_covered(&self, name: &Hostname) -> bool {
-        let Some(shelter) = &self.shelter else { return false };
-        name.is_precise() && above(name.as_str()).next().is_some_and(|parent| shelter.bases.contains(parent))
-    }
-
-    fn rank_again(&mut self, limit: usize, name: &Hostname, before: &Claimant, after: Claimant) {
-        if *before != after {
-            self.rank_out(limit, name, before);
-            self.rank_in(limit, name, after);
+    fn rank_in(&mut self, name: &Hostname, route: &Arc<Route>) {
+        if !is_covered(self.shelter.as_deref(), name) {
+            self.ranking.insert((Claimant::of(route), name.clone()));
         }
     }
 
-    fn rank_in(&mut self, limit: usize, name: &Hostname, claimant: Claimant) {
-        if self.is_covered(name) {
-            return;
-        }
-        let rank = (claimant, name.clone());
-        if self.chosen.len() >= limit && self.chosen.last().is_none_or(|last| *last < rank) {
-            self.dropped.insert(rank, ());
-            return;
-        }
-        self.made.insert(name.clone());
-        self.chosen.insert(rank);
-        if self.chosen.len() > limit
-            && let Some(last) = self.chosen.pop_last()
-        {
-            self.made.remove(&last.1);
-            self.dropped.insert(last, ());
-        }
-    }
-
-    fn rank_out(&mut self, limit: usize, name: &Hostname, claimant: &Claimant) {
-        let rank = (claimant.clone(), name.clone());
-        if self.chosen.remove(&rank) {
-            self.made.remove(name);
-            if limit > 0
-                && let Some((first, ())) = self.dropped.pop_first()
-            {
-                self.made.insert(first.1.clone());
-                self.chosen.insert(first);
-            }
-        } else {
-            self.dropped.remove(&rank);
+    fn rank_out(&mut self, name: &Hostname, route: &Arc<Route>) {
+        if !is_covered(self.shelter.as_deref(), name) {
+            self.ranking.remove(&(Claimant::of(route), name.clone()));
         }
     }
 }
 
+/// Whether a wildcard stands for a name.
+fn is_covered(shelter: Option<&Shelter>, name: &Hostname) -> bool {
+    let Some(shelter) = shelter else { return false };
+    name.is_precise() && above(name.as_str()).next().is_some_and(|parent| shelter.bases.contains(parent))
+}
+
 impl Shelter {
+    fn of<'a>(names: impl Iterator<Item = &'a Hostname>) -> Self {
+        Shelter { bases: BTreeSet::new(), names: names.map(Placed::of).collect() }
+    }
+
     /// The precise names that a wildcard stands for, each with who goes first.
-    fn below(&self, wildcard: &Hostname, base: &str, names: &Table<Hostname, Claimants>) -> Vec<Ranked> {
+    fn below(
+        &self,
+        wildcard: &Hostname,
+        base: &str,
+        names: &Table<Hostname, Claimants>,
+    ) -> Vec<(Arc<Route>, Hostname)> {
         let below = self.names.range(Placed::of(wildcard)..).take_while(|place| place.parent() == Some(base));
         let precise = below.filter(|place| place.name.is_precise());
-        precise.filter_map(|place| Some((names.get(&place.name)?.first(), place.name.clone()))).collect()
+        precise.filter_map(|place| Some((names.get(&place.name)?.first().clone(), place.name.clone()))).collect()
     }
 }
 
 impl Claimants {
-    fn first(&self) -> Claimant {
+    fn first(&self) -> &Arc<Route> {
         match self {
-            Claimants::One(route, _) => Claimant::of(route),
+            Claimants::One(route, _) => route,
             // There are always several.
-            Claimants::Many(all) => all.keys().next().expect("several claimants").clone(),
+            Claimants::Many(all) => &all.keys().next().expect("several claimants").route,
         }
     }
 
@@ -335,11 +308,6 @@ impl Claimants {
     }
 }
 
-/// The names among those that are ranked, as they stand there.
-fn names_in<'a>(ranked: impl Iterator<Item = &'a Ranked>) -> impl Iterator<Item = &'a Hostname> {
-    ranked.map(|(_, name)| name)
-}
-
 /// Counts one less of something; what is not there any more is forgotten.
 fn discount<K: Ord, V>(counts: &mut BTreeMap<K, V>, key: &K, count: impl Fn(&mut V) -> &mut usize) {
     let Some(found) = counts.get_mut(key) else { return };
@@ -364,13 +332,7 @@ impl Placed {
 
 impl Spelt for Claimant {
     fn spelling(&self) -> Spelling<'_> {
-        Spelling::aged(self.created, &self.route.meta.key)
-    }
-}
-
-impl Spelt for Ranked {
-    fn spelling(&self) -> Spelling<'_> {
-        self.0.spelling()
+        Spelling::aged(self.created(), &self.route.meta.key)
     }
 }
 
@@ -385,30 +347,3 @@ impl PartialOrd for Placed {
         Some(self.cmp(other))
     }
 }
-
-impl Claimant {
-    fn of(route: &Arc<Route>) -> Self {
-        let (created, _) = route.meta.seniority();
-        Claimant { created, route: route.clone() }
-    }
-}
-
-impl Ord for Claimant {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.created.cmp(&other.created).then_with(|| self.route.meta.key.cmp(&other.route.meta.key))
-    }
-}
-
-impl PartialOrd for Claimant {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Claimant {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Claimant {}
