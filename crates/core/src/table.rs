@@ -11,9 +11,11 @@ use std::sync::Arc;
 
 mod guide;
 mod node;
+mod row;
 mod spelling;
 
-use node::{Child, Items, Node, Way};
+use guide::Look;
+use node::{Child, Node, Way};
 pub use spelling::{Spelling, Spelt};
 
 /// The most entries of a node; one with more is split in two.
@@ -135,15 +137,15 @@ impl<K: Spelt, V> Table<K, V> {
         let mut iter = Iter { above: Vec::new(), leaf: [].iter() };
         let Some(mut node) = self.root.as_deref() else { return iter };
         loop {
-            match &node.items {
-                Items::Branch(children) => {
-                    let place = node.child(children, from);
-                    iter.above.push(children[place + 1..].iter());
-                    node = &children[place].1;
+            match node {
+                Node::Branch(branch) => {
+                    let place = node::child(branch, from, Look::Careful);
+                    iter.above.push(branch.entries()[place + 1..].iter());
+                    node = &branch.entries()[place].1;
                 }
-                Items::Leaf(entries) => {
-                    let place = node.place(entries, from).unwrap_or_else(|place| place);
-                    iter.leaf = entries[place..].iter();
+                Node::Leaf(leaf) => {
+                    let place = leaf.look(from, Look::Careful).unwrap_or_else(|place| place);
+                    iter.leaf = leaf.entries()[place..].iter();
                     return iter;
                 }
             }
@@ -209,9 +211,9 @@ impl<K: Spelt + Clone, V: Clone> Table<K, V> {
         let root = self.root.as_mut()?;
         let old = Arc::make_mut(root).remove(way.places());
         self.len -= usize::from(old.is_some());
-        match &root.items {
+        match &**root {
             _ if root.width() == 0 => self.root = None,
-            Items::Branch(children) if children.len() == 1 => self.root = Some(children[0].1.clone()),
+            Node::Branch(branch) if root.width() == 1 => self.root = Some(branch.entries()[0].1.clone()),
             _ => {}
         }
         old
@@ -257,13 +259,13 @@ pub struct Iter<'a, K, V> {
 impl<'a, K, V> Iter<'a, K, V> {
     fn descend(&mut self, mut node: &'a Node<K, V>) {
         loop {
-            match &node.items {
-                Items::Leaf(entries) => {
-                    self.leaf = entries.iter();
+            match node {
+                Node::Leaf(leaf) => {
+                    self.leaf = leaf.entries().iter();
                     return;
                 }
-                Items::Branch(children) => {
-                    let mut children = children.iter();
+                Node::Branch(branch) => {
+                    let mut children = branch.entries().iter();
                     let Some((_, first)) = children.next() else { return };
                     self.above.push(children);
                     node = first;

@@ -1,20 +1,59 @@
 //! Where a key stands in a node, without a look at most of its keys: those may lie far apart in memory.
 //!
-//! The keys of a node mostly begin alike, because they are in order. Behind what they all begin with, two letters of each are
-//! kept in one line of memory. Only keys that have the same letters there are compared.
+//! The keys of a node mostly begin alike, because they are in order. Behind what they all begin with, a few letters of each
+//! are kept side by side. Only keys that have the same letters there are compared.
 
 use std::borrow::Borrow;
 
 use super::MOST;
-use super::spelling::Spelt;
+use super::spelling::{Spelling, Spelt};
 
 /// What is kept of the keys of one node.
 #[derive(Clone)]
-pub(super) struct Guide {
+pub(super) struct Guide<L> {
     /// How many bytes all of them begin with.
     skip: u16,
-    /// The two behind those, of each; the greatest number where there is no key.
-    letters: [u16; MOST],
+    /// Those behind, of each; the greatest number where there is no key.
+    letters: [L; MOST],
+}
+
+/// A few bytes of a spelling, as a number.
+pub(super) trait Letters: Copy + Ord {
+    /// What is not less than any others.
+    const NONE: Self;
+
+    /// Those of a spelling from a place on.
+    fn of(spelling: &Spelling<'_>, from: usize) -> Self;
+
+    /// How many of some in order are less than others, and how many are not more.
+    fn span(self, ordered: &[Self; MOST]) -> (usize, usize);
+}
+
+impl Letters for u16 {
+    const NONE: u16 = u16::MAX;
+
+    fn of(spelling: &Spelling<'_>, from: usize) -> Self {
+        u16::from_be_bytes([spelling.byte(from), spelling.byte(from + 1)])
+    }
+
+    // All of them at once, since they fit into a register or two.
+    fn span(self, ordered: &[u16; MOST]) -> (usize, usize) {
+        let less = ordered.iter().filter(|letters| **letters < self).count();
+        (less, ordered.iter().filter(|letters| **letters <= self).count())
+    }
+}
+
+impl Letters for u128 {
+    const NONE: u128 = u128::MAX;
+
+    fn of(spelling: &Spelling<'_>, from: usize) -> Self {
+        u128::from_be_bytes(spelling.bytes(from))
+    }
+
+    fn span(self, ordered: &[u128; MOST]) -> (usize, usize) {
+        let less = ordered.partition_point(|letters| *letters < self);
+        (less, less + ordered[less..].iter().take_while(|letters| **letters == self).count())
+    }
 }
 
 /// How keys are looked at.
@@ -26,15 +65,13 @@ pub(super) enum Look {
     Careful,
 }
 
-const NONE: u16 = u16::MAX;
-
-impl Guide {
+impl<L: Letters> Guide<L> {
     /// A guide to keys in order.
     pub(super) fn of<K: Spelt, T>(entries: &[(K, T)]) -> Self {
         let skip = in_common(entries);
-        let mut letters = [NONE; MOST];
+        let mut letters = [L::NONE; MOST];
         for (letters, (key, _)) in letters.iter_mut().zip(entries) {
-            *letters = key.spelling().letters(usize::from(skip));
+            *letters = L::of(&key.spelling(), usize::from(skip));
         }
         Guide { skip, letters }
     }
@@ -60,10 +97,9 @@ impl Guide {
     }
 
     fn find<K: Borrow<Q>, T, Q: Spelt + ?Sized>(&self, entries: &[(K, T)], key: &Q) -> Result<usize, usize> {
-        let wanted = key.spelling().letters(usize::from(self.skip));
-        let before = self.letters.iter().filter(|letters| **letters < wanted).count();
-        let behind = self.letters.iter().filter(|letters| **letters <= wanted).count().min(entries.len());
-        let before = before.min(behind);
+        let wanted = L::of(&key.spelling(), usize::from(self.skip));
+        let (before, behind) = wanted.span(&self.letters);
+        let (before, behind) = (before.min(entries.len()), behind.min(entries.len()));
         let same = entries[before..behind].binary_search_by(|(known, _)| known.borrow().cmp(key));
         same.map(|place| before + place).map_err(|place| before + place)
     }
@@ -76,13 +112,13 @@ impl Guide {
             return;
         }
         self.letters.copy_within(place..MOST - 1, place + 1);
-        self.letters[place] = entries[place].0.spelling().letters(usize::from(self.skip));
+        self.letters[place] = L::of(&entries[place].0.spelling(), usize::from(self.skip));
     }
 
     /// Takes note that a key was taken out at a place.
     pub(super) fn take(&mut self, place: usize) {
         self.letters.copy_within(place + 1.., place);
-        self.letters[MOST - 1] = NONE;
+        self.letters[MOST - 1] = L::NONE;
     }
 }
 

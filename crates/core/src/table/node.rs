@@ -1,57 +1,42 @@
-//! The nodes of the tree: how one is made, searched, filled, split and joined.
+//! The nodes of the tree: how a key is found, and what becomes of the nodes on the way to it.
 
 use std::borrow::Borrow;
 use std::sync::Arc;
 
-use super::guide::{Guide, Look};
+use super::guide::Look;
+use super::row::Row;
 use super::spelling::Spelt;
-use super::{LEAST, MOST, SPARE};
+use super::{LEAST, MOST};
 
 /// Entries or further nodes, in order.
 #[derive(Clone)]
-pub(super) struct Node<K, V> {
-    guide: Guide,
-    pub(super) items: Items<K, V>,
+pub(super) enum Node<K, V> {
+    Leaf(Leaf<K, V>),
+    /// Children, each with a key that is not greater than any of its own and greater than all before it.
+    Branch(Box<Branch<K, V>>),
 }
 
-#[derive(Clone)]
-pub(super) enum Items<K, V> {
-    Leaf(Vec<(K, V)>),
-    /// Children, each with a key that is not greater than any of its own and greater than all before it.
-    Branch(Vec<Child<K, V>>),
-}
+/// There are many of them, so that little is kept of their keys.
+pub(super) type Leaf<K, V> = Row<u16, K, V>;
+
+/// There are few of them, and everybody comes by.
+pub(super) type Branch<K, V> = Row<u128, K, Arc<Node<K, V>>>;
 
 pub(super) type Child<K, V> = (K, Arc<Node<K, V>>);
 
 impl<K, V> Node<K, V> {
     pub(super) fn width(&self) -> usize {
-        match &self.items {
-            Items::Leaf(entries) => entries.len(),
-            Items::Branch(children) => children.len(),
+        match self {
+            Node::Leaf(leaf) => leaf.entries().len(),
+            Node::Branch(branch) => branch.entries().len(),
         }
     }
 
     pub(super) fn first_key(&self) -> Option<&K> {
-        match &self.items {
-            Items::Leaf(entries) => entries.first().map(|(key, _)| key),
-            Items::Branch(children) => children.first().map(|(key, _)| key),
+        match self {
+            Node::Leaf(leaf) => leaf.entries().first().map(|(key, _)| key),
+            Node::Branch(branch) => branch.entries().first().map(|(key, _)| key),
         }
-    }
-
-    /// Which of these children a key belongs to.
-    pub(super) fn child<Q: Spelt + ?Sized>(&self, children: &[Child<K, V>], key: &Q) -> usize
-    where
-        K: Borrow<Q>,
-    {
-        self.guide.look(children, key, Look::Careful).unwrap_or_else(|place| place.saturating_sub(1))
-    }
-
-    /// Where a key stands in a leaf with these entries, or would stand.
-    pub(super) fn place<Q: Spelt + ?Sized>(&self, entries: &[(K, V)], key: &Q) -> Result<usize, usize>
-    where
-        K: Borrow<Q>,
-    {
-        self.guide.look(entries, key, Look::Careful)
     }
 
     /// The way to a key and its entry, or the way to where it would stand.
@@ -59,59 +44,46 @@ impl<K, V> Node<K, V> {
     where
         K: Borrow<Q>,
     {
-        let quick = self.walk(key, Look::Quick);
-        let end = if quick.is_sure(key) { quick } else { self.walk(key, Look::Careful) };
-        match end.place {
-            Ok(place) => Ok((end.way, &end.entries[place])),
-            Err(_) => Err(end.way),
+        let (way, leaf, place) = match self.walk(key, Look::Quick) {
+            (_, leaf, Err(place)) if !leaf.is_between(place, key) => self.walk(key, Look::Careful),
+            sure => sure,
+        };
+        match place {
+            Ok(place) => Ok((way, &leaf.entries()[place])),
+            Err(_) => Err(way),
         }
     }
 
-    fn walk<Q: Spelt + ?Sized>(&self, key: &Q, look: Look) -> End<'_, K, V>
+    /// The way to a key, the leaf that it leads to, and where the key stands there, or would stand.
+    fn walk<Q: Spelt + ?Sized>(&self, key: &Q, look: Look) -> (Way, &Leaf<K, V>, Result<usize, usize>)
     where
         K: Borrow<Q>,
     {
         let mut way = Way::default();
         let mut node = self;
         loop {
-            let guide = &node.guide;
-            match &node.items {
-                Items::Branch(children) => {
-                    let place = guide.look(children, key, look).unwrap_or_else(|place| place.saturating_sub(1));
+            match node {
+                Node::Branch(branch) => {
+                    let place = child(branch, key, look);
                     way.push(place);
-                    node = &children[place].1;
+                    node = &branch.entries()[place].1;
                 }
-                Items::Leaf(entries) => {
-                    let place = guide.look(entries, key, look);
+                Node::Leaf(leaf) => {
+                    let place = leaf.look(key, look);
                     way.push(place.unwrap_or_else(|place| place));
-                    return End { way, guide, entries, place };
+                    return (way, leaf, place);
                 }
             }
         }
     }
 }
 
-/// Where a walk through the nodes ends.
-struct End<'a, K, V> {
-    way: Way,
-    guide: &'a Guide,
-    entries: &'a [(K, V)],
-    /// Where the key stands there, or would stand.
-    place: Result<usize, usize>,
-}
-
-impl<K, V> End<'_, K, V> {
-    /// Whether a quick walk ended where a careful one would: at the key, or between two others that it belongs between.
-    fn is_sure<Q: Spelt + ?Sized>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-    {
-        match self.place {
-            Ok(_) => true,
-            Err(place) if place == self.entries.len() => false,
-            Err(place) => place.checked_sub(1).is_some_and(|before| self.guide.fits(&self.entries[before].0, key)),
-        }
-    }
+/// Which child a key belongs to.
+pub(super) fn child<K, V, Q: Spelt + ?Sized>(branch: &Branch<K, V>, key: &Q, look: Look) -> usize
+where
+    K: Borrow<Q>,
+{
+    branch.look(key, look).unwrap_or_else(|place| place.saturating_sub(1))
 }
 
 /// The most levels that a tree has: with four children each it would hold more than there is memory for.
@@ -138,50 +110,45 @@ impl Way {
 
 impl<K: Spelt, V> Node<K, V> {
     pub(super) fn leaf(entries: Vec<(K, V)>) -> Self {
-        Node { guide: Guide::of(&entries), items: Items::Leaf(entries) }
+        Node::Leaf(Row::of(entries))
     }
 
     pub(super) fn branch(children: Vec<Child<K, V>>) -> Self {
-        Node { guide: Guide::of(&children), items: Items::Branch(children) }
+        Node::Branch(Box::new(Row::of(children)))
     }
 }
 
 impl<K: Spelt + Clone, V: Clone> Node<K, V> {
     /// Puts an entry of a new key where a way leads to; gives the second half of a node that had no room left.
     pub(super) fn put(&mut self, way: &[u8], entry: (K, V)) -> Option<Child<K, V>> {
-        let Node { guide, items } = self;
         let (place, below) = way.split_first()?;
         let place = usize::from(*place);
-        match items {
-            Items::Leaf(entries) => {
-                let right = put(guide, entries, place, entry)?;
-                Some((right[0].0.clone(), Arc::new(Node::leaf(right))))
-            }
-            Items::Branch(children) => {
-                let split = Arc::make_mut(&mut children[place].1).put(below, entry);
+        let right = match self {
+            Node::Leaf(leaf) => Node::Leaf(leaf.put(place, entry)?),
+            Node::Branch(branch) => {
+                let child = Arc::make_mut(&mut branch.entry_mut(place)?.1);
+                let split = child.put(below, entry);
                 if place == 0 {
-                    lower(guide, children);
+                    lower(branch);
                 }
-                let right = put(guide, children, place + 1, split?)?;
-                Some((right[0].0.clone(), Arc::new(Node::branch(right))))
+                Node::Branch(Box::new(branch.put(place + 1, split?)?))
             }
-        }
+        };
+        let first = right.first_key()?.clone();
+        Some((first, Arc::new(right)))
     }
 
     /// Takes out the entry that a way leads to.
     pub(super) fn remove(&mut self, way: &[u8]) -> Option<(K, V)> {
-        let Node { guide, items } = self;
         let (place, below) = way.split_first()?;
         let place = usize::from(*place);
-        match items {
-            Items::Leaf(entries) => {
-                guide.take(place);
-                Some(entries.remove(place))
-            }
-            Items::Branch(children) => {
-                let old = Arc::make_mut(&mut children[place].1).remove(below);
-                if children[place].1.width() < LEAST {
-                    tidy(guide, children, place);
+        match self {
+            Node::Leaf(leaf) => Some(leaf.take(place)),
+            Node::Branch(branch) => {
+                let child = Arc::make_mut(&mut branch.entry_mut(place)?.1);
+                let old = child.remove(below);
+                if child.width() < LEAST {
+                    tidy(branch, place);
                 }
                 old
             }
@@ -191,19 +158,21 @@ impl<K: Spelt + Clone, V: Clone> Node<K, V> {
     /// The entry that a way leads to, to be changed; its key stays in its place.
     pub(super) fn entry(&mut self, way: &[u8]) -> Option<&mut (K, V)> {
         let (place, below) = way.split_first()?;
-        match &mut self.items {
-            Items::Leaf(entries) => entries.get_mut(usize::from(*place)),
-            Items::Branch(children) => Arc::make_mut(&mut children.get_mut(usize::from(*place))?.1).entry(below),
+        let place = usize::from(*place);
+        match self {
+            Node::Leaf(leaf) => leaf.entry_mut(place),
+            Node::Branch(branch) => Arc::make_mut(&mut branch.entry_mut(place)?.1).entry(below),
         }
     }
 
     /// Replaces the entry that a way leads to by one of the same key.
     pub(super) fn replace(&mut self, way: &[u8], entry: (K, V)) -> Option<(K, V)> {
         let (place, below) = way.split_first()?;
-        match &mut self.items {
-            Items::Leaf(entries) => Some(std::mem::replace(entries.get_mut(usize::from(*place))?, entry)),
-            Items::Branch(children) => {
-                let child = children.get_mut(usize::from(*place))?;
+        let place = usize::from(*place);
+        match self {
+            Node::Leaf(leaf) => Some(std::mem::replace(leaf.entry_mut(place)?, entry)),
+            Node::Branch(branch) => {
+                let child = branch.entry_mut(place)?;
                 let old = Arc::make_mut(&mut child.1).replace(below, entry)?;
                 // Only who comes first below it gives a child its key.
                 if below.iter().all(|place| *place == 0) {
@@ -216,26 +185,20 @@ impl<K: Spelt + Clone, V: Clone> Node<K, V> {
 
     /// Adds what stands in the node behind; both are of one depth.
     fn append(&mut self, next: &Self) {
-        match (&mut self.items, &next.items) {
-            (Items::Leaf(own), Items::Leaf(more)) => {
-                own.extend(more.iter().cloned());
-                self.guide = Guide::of(own);
-            }
-            (Items::Branch(own), Items::Branch(more)) => {
-                own.extend(more.iter().cloned());
-                self.guide = Guide::of(own);
-            }
+        match (self, next) {
+            (Node::Leaf(own), Node::Leaf(more)) => own.append(more),
+            (Node::Branch(own), Node::Branch(more)) => own.append(more),
             _ => {}
         }
     }
 }
 
 /// Lets the first child go by its first key, which may be smaller now than all others were.
-fn lower<K: Spelt + Clone, V>(guide: &mut Guide, children: &mut [Child<K, V>]) {
-    let [(key, child), ..] = children else { return };
+fn lower<K: Spelt + Clone, V>(branch: &mut Branch<K, V>) {
+    let Some((key, child)) = branch.entries().first() else { return };
     if let Some(first) = child.first_key().filter(|first| *first < key) {
-        *key = first.clone();
-        *guide = Guide::of(children);
+        let first = first.clone();
+        branch.lower(first);
     }
 }
 
@@ -248,45 +211,16 @@ fn renew<K: Ord + Clone, V>((first, child): &mut Child<K, V>, replaced: &K) {
     }
 }
 
-/// Puts an entry into a node; gives the second half of one that has no room left. What grows at its end stays full instead,
-/// so that entries that come in order fill their nodes. A node has room for few entries more than it holds, because there are
-/// many of them.
-fn put<K: Spelt, T>(guide: &mut Guide, entries: &mut Vec<(K, T)>, place: usize, entry: (K, T)) -> Option<Vec<(K, T)>> {
-    if entries.len() < MOST {
-        if entries.len() == entries.capacity() {
-            entries.reserve_exact(SPARE.min(MOST - entries.len()));
-        }
-        entries.insert(place, entry);
-        guide.put(entries, place);
-        return None;
-    }
-    if place == entries.len() {
-        return Some(vec![entry]);
-    }
-    let half = entries.len() / 2;
-    let mut right = Vec::with_capacity(half + SPARE);
-    right.extend(entries.drain(half..));
-    entries.shrink_to(half + SPARE);
-    match place.checked_sub(half) {
-        Some(place) => right.insert(place, entry),
-        None => entries.insert(place, entry),
-    }
-    *guide = Guide::of(entries);
-    Some(right)
-}
-
 /// Drops a child that is empty, or joins it with a neighbour where there is room.
-fn tidy<K: Spelt + Clone, V: Clone>(guide: &mut Guide, children: &mut Vec<Child<K, V>>, place: usize) {
-    if children[place].1.width() == 0 {
-        children.remove(place);
-        guide.take(place);
-        return;
-    }
+fn tidy<K: Spelt + Clone, V: Clone>(branch: &mut Branch<K, V>, place: usize) {
+    let width = |at: usize| branch.entries().get(at).map_or(MOST, |(_, child)| child.width());
     let left = place.saturating_sub(1);
-    let fits = |at: usize| children.get(at + 1).is_some_and(|next| children[at].1.width() + next.1.width() <= MOST);
-    if fits(left) {
-        let (_, right) = children.remove(left + 1);
-        guide.take(left + 1);
-        Arc::make_mut(&mut children[left].1).append(&right);
+    if width(place) == 0 {
+        branch.take(place);
+    } else if width(left) + width(left + 1) <= MOST {
+        let (_, right) = branch.take(left + 1);
+        if let Some((_, left)) = branch.entry_mut(left) {
+            Arc::make_mut(left).append(&right);
+        }
     }
 }
