@@ -3,14 +3,13 @@
 //!
 //! A copy shares what it has in common with others, as a [`Table`] does. Nothing is judged here.
 
-use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
 
 use crate::model::{Key, Kind, ObjectRef, Route};
-use crate::table::{Spelling, Spelt, Table};
+use crate::table::{Sought, Spelling, Spelt, Table};
 
 /// Values that are each about one route, by that route.
 pub struct Roster<V>(Table<Held<V>, ()>);
@@ -31,29 +30,20 @@ impl OfRoute for Arc<Route> {
 #[derive(Clone)]
 struct Held<V>(V);
 
-/// Whatever tells which object it is about; all that tell the same are equal.
-trait Called {
-    fn kind(&self) -> Kind;
-    fn key(&self) -> &Key;
-}
-
-impl Called for ObjectRef {
-    fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    fn key(&self) -> &Key {
-        &self.key
+impl<V: OfRoute> Held<V> {
+    fn called(&self) -> (Kind, &Key) {
+        let route = self.0.of_route();
+        (route.kind.kind(), &route.meta.key)
     }
 }
 
-impl<V: OfRoute> Called for Held<V> {
-    fn kind(&self) -> Kind {
-        self.0.of_route().kind.kind()
+impl<V: OfRoute> Sought<Held<V>> for ObjectRef {
+    fn spelt(&self) -> Spelling<'_> {
+        self.spelling()
     }
 
-    fn key(&self) -> &Key {
-        &self.0.of_route().meta.key
+    fn compare(&self, known: &Held<V>) -> Ordering {
+        (self.kind, &self.key).cmp(&known.called())
     }
 }
 
@@ -82,7 +72,7 @@ impl<V> Roster<V> {
 impl<V: OfRoute> Roster<V> {
     /// The value of a route.
     pub fn get(&self, route: &ObjectRef) -> Option<&V> {
-        self.0.get_key_value(route as &dyn Called).map(|(held, ())| &held.0)
+        self.0.get_key_value(route).map(|(held, ())| &held.0)
     }
 
     /// Whether there is a value of a route.
@@ -102,7 +92,7 @@ impl<V: OfRoute> Roster<V> {
 
     /// The values of all routes from one on, whether that is there or not.
     pub fn values_from(&self, route: &ObjectRef) -> impl Iterator<Item = &V> {
-        self.0.iter_from(route as &dyn Called).map(|(held, ())| &held.0)
+        self.0.iter_from(route).map(|(held, ())| &held.0)
     }
 }
 
@@ -114,7 +104,7 @@ impl<V: OfRoute + Clone> Roster<V> {
 
     /// Takes the value of a route out.
     pub fn remove(&mut self, route: &ObjectRef) -> Option<V> {
-        self.0.remove_entry(route as &dyn Called).map(|(held, ())| held.0)
+        self.0.remove_entry(route).map(|(held, ())| held.0)
     }
 
     /// Other values about the same routes, which are made in order.
@@ -123,47 +113,16 @@ impl<V: OfRoute + Clone> Roster<V> {
     }
 }
 
-impl Ord for dyn Called + '_ {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.kind().cmp(&other.kind()).then_with(|| self.key().cmp(other.key()))
-    }
-}
-
-impl PartialOrd for dyn Called + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for dyn Called + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for dyn Called + '_ {}
-
-impl Spelt for dyn Called + '_ {
-    fn spelling(&self) -> Spelling<'_> {
-        Spelling::object(self.kind(), self.key())
-    }
-}
-
 impl<V: OfRoute> Spelt for Held<V> {
     fn spelling(&self) -> Spelling<'_> {
-        Spelling::object(self.kind(), self.key())
-    }
-}
-
-impl<'a, V: OfRoute + 'a> Borrow<dyn Called + 'a> for Held<V> {
-    fn borrow(&self) -> &(dyn Called + 'a) {
-        self
+        let (kind, key) = self.called();
+        Spelling::object(kind, key)
     }
 }
 
 impl<V: OfRoute> Ord for Held<V> {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self as &dyn Called).cmp(other)
+        self.called().cmp(&other.called())
     }
 }
 

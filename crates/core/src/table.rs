@@ -4,7 +4,6 @@
 //! It is a B+ tree whose nodes are shared. Readers hold a copy and never wait; the cost of a change grows with the depth of
 //! the tree and not with its size. It knows nothing of what it holds but how keys are spelt.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::ops::{Bound, Index, RangeBounds};
 use std::sync::Arc;
@@ -16,7 +15,7 @@ mod spelling;
 
 use guide::Look;
 use node::{Child, Node, Way};
-pub use spelling::{Spelling, Spelt};
+pub use spelling::{Sought, Spelling, Spelt};
 
 /// The most entries of a node; one with more is split in two.
 const MOST: usize = 32;
@@ -79,34 +78,22 @@ impl<K, V> Table<K, V> {
 
 impl<K: Spelt, V> Table<K, V> {
     /// The value of a key.
-    pub fn get<Q: Spelt + ?Sized>(&self, key: &Q) -> Option<&V>
-    where
-        K: Borrow<Q>,
-    {
+    pub fn get<Q: Sought<K> + ?Sized>(&self, key: &Q) -> Option<&V> {
         self.get_key_value(key).map(|(_, value)| value)
     }
 
     /// The entry of a key, with the key as it is kept.
-    pub fn get_key_value<Q: Spelt + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
-    where
-        K: Borrow<Q>,
-    {
+    pub fn get_key_value<Q: Sought<K> + ?Sized>(&self, key: &Q) -> Option<(&K, &V)> {
         self.way(key).map(|(_, (key, value))| (key, value))
     }
 
     /// The entry of a key, and the way to it.
-    fn way<Q: Spelt + ?Sized>(&self, key: &Q) -> Option<(Way, &(K, V))>
-    where
-        K: Borrow<Q>,
-    {
+    fn way<Q: Sought<K> + ?Sized>(&self, key: &Q) -> Option<(Way, &(K, V))> {
         self.root.as_deref()?.search(key).ok()
     }
 
     /// Whether there is an entry of this key.
-    pub fn contains_key<Q: Spelt + ?Sized>(&self, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-    {
+    pub fn contains_key<Q: Sought<K> + ?Sized>(&self, key: &Q) -> bool {
         self.get(key).is_some()
     }
 
@@ -130,10 +117,7 @@ impl<K: Spelt, V> Table<K, V> {
     }
 
     /// The entries from a key on.
-    pub(crate) fn iter_from<Q: Spelt + ?Sized>(&self, from: &Q) -> Iter<'_, K, V>
-    where
-        K: Borrow<Q>,
-    {
+    pub(crate) fn iter_from<Q: Sought<K> + ?Sized>(&self, from: &Q) -> Iter<'_, K, V> {
         let mut iter = Iter { above: Vec::new(), leaf: [].iter() };
         let Some(mut node) = self.root.as_deref() else { return iter };
         loop {
@@ -180,10 +164,7 @@ impl<K: Spelt + Clone, V: Clone> Table<K, V> {
     }
 
     /// The value of a key, to be changed; what others hold stays as it is. Nothing is copied where there is none.
-    pub fn get_mut<Q: Spelt + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
-    where
-        K: Borrow<Q>,
-    {
+    pub fn get_mut<Q: Sought<K> + ?Sized>(&mut self, key: &Q) -> Option<&mut V> {
         let (way, _) = self.way(key)?;
         Arc::make_mut(self.root.as_mut()?).entry(way.places()).map(|(_, value)| value)
     }
@@ -195,18 +176,12 @@ impl<K: Spelt + Clone, V: Clone> Table<K, V> {
     }
 
     /// Takes a key out; gives back its value. Nothing is copied where there is none.
-    pub fn remove<Q: Spelt + ?Sized>(&mut self, key: &Q) -> Option<V>
-    where
-        K: Borrow<Q>,
-    {
+    pub fn remove<Q: Sought<K> + ?Sized>(&mut self, key: &Q) -> Option<V> {
         self.remove_entry(key).map(|(_, old)| old)
     }
 
     /// The same; gives back also the key as it was kept.
-    pub(crate) fn remove_entry<Q: Spelt + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
-    where
-        K: Borrow<Q>,
-    {
+    pub(crate) fn remove_entry<Q: Sought<K> + ?Sized>(&mut self, key: &Q) -> Option<(K, V)> {
         let (way, _) = self.way(key)?;
         let root = self.root.as_mut()?;
         let old = Arc::make_mut(root).remove(way.places());
@@ -303,7 +278,7 @@ impl<'a, K, V> IntoIterator for &'a Table<K, V> {
     }
 }
 
-impl<K: Spelt + Borrow<Q>, V, Q: Spelt + ?Sized> Index<&Q> for Table<K, V> {
+impl<K: Spelt, V, Q: Sought<K> + ?Sized> Index<&Q> for Table<K, V> {
     type Output = V;
 
     /// The value of a key that is known to be there.

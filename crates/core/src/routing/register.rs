@@ -4,7 +4,6 @@
 //! number stand together however many there are, and a copy shares what it has in common with others. Two hostnames might
 //! have one number, so that what is found is who may be meant, and never too few. Nothing is judged here.
 
-use std::borrow::Borrow;
 use std::cmp::Ordering;
 use std::fmt;
 use std::iter;
@@ -14,7 +13,7 @@ use crate::model::{Key, Kind, ObjectRef};
 use crate::names::Hostname;
 use crate::roster::OfRoute;
 use crate::seed::Seed;
-use crate::table::{Spelling, Spelt, Table};
+use crate::table::{Sought, Spelling, Spelt, Table};
 
 /// Values that are about routes, by hostname.
 #[derive(Clone)]
@@ -30,11 +29,10 @@ struct Entry<V> {
     value: V,
 }
 
-/// Where something stands: by number, and then by route.
-trait Stand {
-    fn number(&self) -> u64;
-    /// Nothing is before every route.
-    fn route(&self) -> Option<(Kind, &Key)>;
+/// Where a value stands: by number, and then by route. Nothing is before every route.
+struct Place<'a> {
+    number: u64,
+    route: Option<(Kind, &'a Key)>,
 }
 
 impl<V> Register<V> {
@@ -55,7 +53,7 @@ impl<V: OfRoute> Register<V> {
     }
 
     fn of_number(&self, number: u64) -> impl Iterator<Item = &V> {
-        let entries = self.entries.iter_from(&(number, None) as &dyn Stand).map(|(entry, ())| entry);
+        let entries = self.entries.iter_from(&Place { number, route: None }).map(|(entry, ())| entry);
         entries.take_while(move |entry| entry.number == number).map(|entry| &entry.value)
     }
 }
@@ -68,8 +66,8 @@ impl<V: OfRoute + Clone> Register<V> {
 
     /// Takes out what is about a route under a hostname.
     pub(super) fn remove(&mut self, hostname: &Hostname, route: &ObjectRef) {
-        let stand = (self.number(hostname), Some((route.kind, &route.key)));
-        self.entries.remove_entry(&stand as &dyn Stand);
+        let place = Place { number: self.number(hostname), route: Some((route.kind, &route.key)) };
+        self.entries.remove_entry(&place);
     }
 }
 
@@ -83,50 +81,20 @@ fn keys(host: &str) -> impl Iterator<Item = &str> {
     precise.into_iter().chain(wildcards).chain(iter::once(""))
 }
 
-impl<V: OfRoute> Stand for Entry<V> {
-    fn number(&self) -> u64 {
-        self.number
-    }
-
-    fn route(&self) -> Option<(Kind, &Key)> {
+impl<V: OfRoute> Entry<V> {
+    fn place(&self) -> Place<'_> {
         let route = self.value.of_route();
-        Some((route.kind.kind(), &route.meta.key))
+        Place { number: self.number, route: Some((route.kind.kind(), &route.meta.key)) }
     }
 }
 
-impl Stand for (u64, Option<(Kind, &Key)>) {
-    fn number(&self) -> u64 {
-        self.0
+impl<V: OfRoute> Sought<Entry<V>> for Place<'_> {
+    fn spelt(&self) -> Spelling<'_> {
+        Spelling::number(self.number)
     }
 
-    fn route(&self) -> Option<(Kind, &Key)> {
-        self.1
-    }
-}
-
-impl Ord for dyn Stand + '_ {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.number().cmp(&other.number()).then_with(|| self.route().cmp(&other.route()))
-    }
-}
-
-impl PartialOrd for dyn Stand + '_ {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for dyn Stand + '_ {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for dyn Stand + '_ {}
-
-impl Spelt for dyn Stand + '_ {
-    fn spelling(&self) -> Spelling<'_> {
-        Spelling::number(self.number())
+    fn compare(&self, known: &Entry<V>) -> Ordering {
+        self.number.cmp(&known.number).then_with(|| self.route.cmp(&known.place().route))
     }
 }
 
@@ -136,15 +104,9 @@ impl<V: OfRoute> Spelt for Entry<V> {
     }
 }
 
-impl<'a, V: OfRoute + 'a> Borrow<dyn Stand + 'a> for Entry<V> {
-    fn borrow(&self) -> &(dyn Stand + 'a) {
-        self
-    }
-}
-
 impl<V: OfRoute> Ord for Entry<V> {
     fn cmp(&self, other: &Self) -> Ordering {
-        (self as &dyn Stand).cmp(other)
+        self.place().compare(other)
     }
 }
 

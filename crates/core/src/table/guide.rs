@@ -3,10 +3,8 @@
 //! The keys of a node mostly begin alike, because they are in order. Behind what they all begin with, a few letters of each
 //! are kept side by side. Only keys that have the same letters there are compared.
 
-use std::borrow::Borrow;
-
 use super::MOST;
-use super::spelling::{Spelling, Spelt};
+use super::spelling::{Sought, Spelling, Spelt};
 
 /// What is kept of the keys of one node.
 #[derive(Clone)]
@@ -78,7 +76,7 @@ impl<L: Letters> Guide<L> {
 
     /// Where a key stands among those that this is a guide to, or would stand. A quick look says anything where the key begins
     /// otherwise than all of them, but never that it is where it is not.
-    pub(super) fn look<K: Borrow<Q>, T, Q: Spelt + ?Sized>(
+    pub(super) fn look<K: Spelt, T, Q: Sought<K> + ?Sized>(
         &self,
         entries: &[(K, T)],
         key: &Q,
@@ -87,20 +85,20 @@ impl<L: Letters> Guide<L> {
         let is_like = |(first, _): &(K, T)| self.fits(first, key);
         match look == Look::Quick || self.skip == 0 || entries.first().is_some_and(is_like) {
             true => self.find(entries, key),
-            false => entries.binary_search_by(|(known, _)| known.borrow().cmp(key)),
+            false => entries.binary_search_by(|(known, _)| key.compare(known).reverse()),
         }
     }
 
     /// Whether a key begins as one that is there does, and so as all of them: only then it can be found by its letters.
-    pub(super) fn fits<K: Borrow<Q>, Q: Spelt + ?Sized>(&self, known: &K, key: &Q) -> bool {
-        known.borrow().spelling().in_common(&key.spelling()) >= usize::from(self.skip)
+    pub(super) fn fits<K: Spelt, Q: Sought<K> + ?Sized>(&self, known: &K, key: &Q) -> bool {
+        known.spelling().in_common(&key.spelt()) >= usize::from(self.skip)
     }
 
-    fn find<K: Borrow<Q>, T, Q: Spelt + ?Sized>(&self, entries: &[(K, T)], key: &Q) -> Result<usize, usize> {
-        let wanted = L::of(&key.spelling(), usize::from(self.skip));
+    fn find<K: Spelt, T, Q: Sought<K> + ?Sized>(&self, entries: &[(K, T)], key: &Q) -> Result<usize, usize> {
+        let wanted = L::of(&key.spelt(), usize::from(self.skip));
         let (before, behind) = wanted.span(&self.letters);
         let (before, behind) = (before.min(entries.len()), behind.min(entries.len()));
-        let same = entries[before..behind].binary_search_by(|(known, _)| known.borrow().cmp(key));
+        let same = entries[before..behind].binary_search_by(|(known, _)| key.compare(known).reverse());
         same.map(|place| before + place).map_err(|place| before + place)
     }
 

@@ -1,11 +1,10 @@
 //! The nodes of the tree: how a key is found, and what becomes of the nodes on the way to it.
 
-use std::borrow::Borrow;
 use std::sync::Arc;
 
 use super::guide::Look;
 use super::row::Row;
-use super::spelling::Spelt;
+use super::spelling::{Sought, Spelt};
 use super::{LEAST, MOST};
 
 /// Entries or further nodes, in order.
@@ -38,12 +37,11 @@ impl<K, V> Node<K, V> {
             Node::Branch(branch) => branch.entries().first().map(|(key, _)| key),
         }
     }
+}
 
+impl<K: Spelt, V> Node<K, V> {
     /// The way to a key and its entry, or the way to where it would stand.
-    pub(super) fn search<Q: Spelt + ?Sized>(&self, key: &Q) -> Result<(Way, &(K, V)), Way>
-    where
-        K: Borrow<Q>,
-    {
+    pub(super) fn search<Q: Sought<K> + ?Sized>(&self, key: &Q) -> Result<(Way, &(K, V)), Way> {
         let (way, leaf, place) = match self.walk(key, Look::Quick) {
             (_, leaf, Err(place)) if !leaf.is_between(place, key) => self.walk(key, Look::Careful),
             sure => sure,
@@ -55,10 +53,7 @@ impl<K, V> Node<K, V> {
     }
 
     /// The way to a key, the leaf that it leads to, and where the key stands there, or would stand.
-    fn walk<Q: Spelt + ?Sized>(&self, key: &Q, look: Look) -> (Way, &Leaf<K, V>, Result<usize, usize>)
-    where
-        K: Borrow<Q>,
-    {
+    fn walk<Q: Sought<K> + ?Sized>(&self, key: &Q, look: Look) -> (Way, &Leaf<K, V>, Result<usize, usize>) {
         let mut way = Way::default();
         let mut node = self;
         loop {
@@ -79,10 +74,7 @@ impl<K, V> Node<K, V> {
 }
 
 /// Which child a key belongs to.
-pub(super) fn child<K, V, Q: Spelt + ?Sized>(branch: &Branch<K, V>, key: &Q, look: Look) -> usize
-where
-    K: Borrow<Q>,
-{
+pub(super) fn child<K: Spelt, V, Q: Sought<K> + ?Sized>(branch: &Branch<K, V>, key: &Q, look: Look) -> usize {
     branch.look(key, look).unwrap_or_else(|place| place.saturating_sub(1))
 }
 

@@ -1,9 +1,7 @@
 //! The entries of one node, in order, and the guide to them: how they are searched, filled, split and joined.
 
-use std::borrow::Borrow;
-
 use super::guide::{Guide, Letters, Look};
-use super::spelling::Spelt;
+use super::spelling::{Sought, Spelt};
 use super::{MOST, SPARE};
 
 /// Entries in order; `L` is what is kept of each key beside them.
@@ -24,20 +22,14 @@ impl<L, K, T> Row<L, K, T> {
     }
 }
 
-impl<L: Letters, K, T> Row<L, K, T> {
+impl<L: Letters, K: Spelt, T> Row<L, K, T> {
     /// Where a key stands, or would stand.
-    pub(super) fn look<Q: Spelt + ?Sized>(&self, key: &Q, look: Look) -> Result<usize, usize>
-    where
-        K: Borrow<Q>,
-    {
+    pub(super) fn look<Q: Sought<K> + ?Sized>(&self, key: &Q, look: Look) -> Result<usize, usize> {
         self.guide.look(&self.entries, key, look)
     }
 
     /// Whether a key that a quick look did not find belongs where it said: between two that are there.
-    pub(super) fn is_between<Q: Spelt + ?Sized>(&self, place: usize, key: &Q) -> bool
-    where
-        K: Borrow<Q>,
-    {
+    pub(super) fn is_between<Q: Sought<K> + ?Sized>(&self, place: usize, key: &Q) -> bool {
         let before = place.checked_sub(1).and_then(|before| self.entries.get(before));
         place < self.entries.len() && before.is_some_and(|(before, _)| self.guide.fits(before, key))
     }

@@ -1,5 +1,8 @@
 //! How keys are spelt: bytes whose order is the order of the keys, so that a few of them tell most keys apart.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+
 use crate::model::{Key, Kind, ObjectRef};
 use crate::names::Hostname;
 use crate::topology::ListenerId;
@@ -8,6 +11,25 @@ use crate::topology::ListenerId;
 pub trait Spelt: Ord {
     /// How it is spelt. What can be borrowed as a key is spelt as the key is.
     fn spelling(&self) -> Spelling<'_>;
+}
+
+/// What a key is looked for by: what it can be borrowed as, or anything else that is ordered as keys are.
+pub trait Sought<K> {
+    /// How the key is spelt.
+    fn spelt(&self) -> Spelling<'_>;
+
+    /// How the key compares with one that is there.
+    fn compare(&self, known: &K) -> Ordering;
+}
+
+impl<K: Borrow<Q>, Q: Spelt + ?Sized> Sought<K> for Q {
+    fn spelt(&self) -> Spelling<'_> {
+        self.spelling()
+    }
+
+    fn compare(&self, known: &K) -> Ordering {
+        self.cmp(known.borrow())
+    }
 }
 
 /// A number in front, and texts behind it.
