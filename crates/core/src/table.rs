@@ -17,8 +17,9 @@ use guide::Look;
 use node::{Child, Node, Way};
 pub use spelling::{Sought, Spelling, Spelt};
 
-/// The most entries of a node; one with more is split in two.
-const MOST: usize = 32;
+/// The most entries of a node; one with more is split in two. So many that a leaf, with what is kept of its keys, fills two
+/// lines of memory and no more.
+const MOST: usize = 40;
 
 /// For how many entries more a node is given room.
 const SPARE: usize = 4;
@@ -350,6 +351,12 @@ mod tests {
         table.remove(&999);
         assert_eq!((before.get(&500), table.get(&500)), (Some(&500), Some(&0)));
         assert_eq!((before.len(), table.len()), (1000, 999));
+    }
+
+    #[test]
+    fn a_leaf_fills_two_lines_of_memory() {
+        // The two counts of an `Arc` stand in front of it.
+        assert_eq!(2 * size_of::<usize>() + size_of::<Node<Key, u16>>(), 2 * 64);
     }
 
     #[test]

@@ -57,7 +57,7 @@ impl World {
     }
 
     /// Says who serves a request at a Gateway; nothing where there is no such Gateway. What it costs grows with the routes of the
-    /// host; for all the others it takes one step more where there are thirty times as many.
+    /// host; for all the others it takes one step more where there are forty times as many.
     pub fn route(&self, gateway: &Key, request: &Request) -> Option<Answer> {
         let nothing = Arc::default();
         let directory = self.directories.get(gateway).unwrap_or(&nothing);
