@@ -86,9 +86,11 @@ impl Book {
         if let Some((route, wishes)) = new {
             wishes.iter().for_each(|ask| self.add(route, ask));
         }
-        let shelter = self.shelter.as_deref();
-        let ranked = self.names.iter().filter(|(name, _)| !is_covered(shelter, name));
-        self.ranking.settle(limit, ranked.map(|(name, claimants)| (claimants.first(), name)));
+        let (names, shelter) = (&self.names, self.shelter.as_deref());
+        self.ranking.settle(limit, || {
+            let ranked = names.iter().filter(|(name, _)| !is_covered(shelter, name));
+            ranked.map(|(name, claimants)| (claimants.first(), name))
+        });
     }
 
     /// What becomes of the Secret. `wishes` tells those of a route for it.

@@ -75,9 +75,12 @@ impl Ranking {
         }
     }
 
-    /// Fills the room that there is, and takes out what there is none for. `all` are the names that are in, with who asks for
-    /// each first; they are looked at only where too few are known.
-    pub(super) fn settle<'a>(&mut self, limit: usize, all: impl Iterator<Item = (&'a Arc<Route>, &'a Hostname)>) {
+    /// Fills the room that there is, and takes out what there is none for. `all` gives the names that are in, with who asks for
+    /// each first; it is asked only where too few are known.
+    pub(super) fn settle<'a, I>(&mut self, limit: usize, all: impl FnOnce() -> I)
+    where
+        I: Iterator<Item = (&'a Arc<Route>, &'a Hostname)>,
+    {
         while self.chosen.len() > limit
             && let Some(last) = self.chosen.pop_last()
         {
@@ -86,7 +89,7 @@ impl Ranking {
         }
         let room = limit - self.chosen.len();
         if self.next.len() < room + SHOWN && self.more > 0 {
-            self.refill(room + reach(limit), all);
+            self.refill(room + reach(limit), all());
         } else if self.next.len() > 2 * reach(limit) {
             self.forget_all_but(reach(limit));
         }
@@ -211,10 +214,10 @@ mod tests {
                     } else if let Some(first) = ranking.made().first().cloned() {
                         let known = model.remove(&first).unwrap();
                         ranking.remove(&(Claimant::of(&known), first));
-                        ranking.settle(limit, model.iter().map(|(name, route)| (route, name)));
+                        ranking.settle(limit, || model.iter().map(|(name, route)| (route, name)));
                     }
                 }
-                ranking.settle(limit, model.iter().map(|(name, route)| (route, name)));
+                ranking.settle(limit, || model.iter().map(|(name, route)| (route, name)));
                 let ranked: BTreeSet<Ranked> = model.iter().map(|(name, route)| (Claimant::of(route), name.clone())).collect();
                 let names: Vec<&Hostname> = ranked.iter().map(|(_, name)| name).collect();
                 let (made, left) = names.split_at(limit.min(names.len()));
