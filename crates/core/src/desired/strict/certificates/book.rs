@@ -1,4 +1,5 @@
-//! The wishes for one Secret, counted: one more or one less costs the same however many there are.
+//! The wishes for one Secret, counted: one more or one less costs the same however many there are, but for the few times that
+//! the ranking looks at all names again.
 //!
 //! It comes to what [`super::decide`] comes to for the same wishes. Names are ranked as they come and go; what only matters
 //! beside a wildcard is kept only while there is one.
