@@ -39,9 +39,7 @@ impl<L: Letters, K: Spelt, T> Row<L, K, T> {
         self.guide.take(place);
         self.entries.remove(place)
     }
-}
 
-impl<L: Letters, K: Spelt, T> Row<L, K, T> {
     pub(super) fn of(entries: Vec<(K, T)>) -> Self {
         Row { guide: Guide::of(&entries), entries }
     }

@@ -14,7 +14,7 @@ use crate::desired::wildcards::above;
 use crate::desired::{Certificate, RouteNames, RoutesBehind};
 use crate::model::{Key, ObjectRef, Route, TlsPolicy};
 use crate::names::Hostname;
-use crate::table::{Spelling, Spelt, Table};
+use crate::table::Table;
 use crate::topology::ListenerKey;
 
 /// Everything that is wished for one Secret.
@@ -330,12 +330,6 @@ impl Placed {
 
     fn parent(&self) -> Option<&str> {
         self.parent.map(|start| &self.name.as_str()[usize::from(start)..])
-    }
-}
-
-impl Spelt for Claimant {
-    fn spelling(&self) -> Spelling<'_> {
-        Spelling::aged(self.created(), &self.route.meta.key)
     }
 }
 

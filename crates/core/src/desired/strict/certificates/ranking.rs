@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::lint::SHOWN;
 use crate::model::{Key, Route};
 use crate::names::Hostname;
+use crate::table::{Spelling, Spelt};
 
 /// Who asks for a name; the oldest comes first.
 #[derive(Clone)]
@@ -30,8 +31,9 @@ pub(super) struct Ranking {
     made: BTreeSet<Hostname>,
     /// Those that come next, up to the border.
     next: BTreeSet<Ranked>,
-    /// Where the last of them stands, or stood: names behind it are only counted. There is none while all are known.
+    /// Where the last of them stands, or stood. There is one for as long as there are names behind it.
     border: Option<(i64, Key, Hostname)>,
+    /// How many those are; they are only counted.
     more: usize,
 }
 
@@ -72,6 +74,7 @@ impl Ranking {
             self.next.remove(rank);
         } else {
             self.more -= 1;
+            self.border = self.border.take().filter(|_| self.more > 0);
         }
     }
 
@@ -149,10 +152,11 @@ impl Claimant {
         let (created, _) = route.meta.seniority();
         Claimant { created, route: route.clone() }
     }
+}
 
-    /// When the route was created.
-    pub(super) fn created(&self) -> i64 {
-        self.created
+impl Spelt for Claimant {
+    fn spelling(&self) -> Spelling<'_> {
+        Spelling::aged(self.created, &self.route.meta.key)
     }
 }
 
@@ -191,39 +195,84 @@ mod tests {
         Arc::new(Route { kind: RouteKind::Http, meta, parents, hostnames: Default::default(), rules, status })
     }
 
+    /// A ranking, and the names that are in it.
+    #[derive(Default)]
+    struct Both {
+        ranking: Ranking,
+        model: BTreeMap<Hostname, Arc<Route>>,
+    }
+
+    impl Both {
+        fn set(&mut self, name: Hostname, route: Option<Arc<Route>>) {
+            if let Some(known) = self.model.remove(&name) {
+                self.ranking.remove(&(Claimant::of(&known), name.clone()));
+            }
+            if let Some(route) = route {
+                self.ranking.insert((Claimant::of(&route), name.clone()));
+                self.model.insert(name, route);
+            }
+        }
+
+        fn settle(&mut self, limit: usize) {
+            self.ranking.settle(limit, || self.model.iter().map(|(name, route)| (route, name)));
+        }
+
+        fn ranked(&self) -> Vec<Hostname> {
+            let ranked = self.model.iter().map(|(name, route)| (Claimant::of(route), name.clone()));
+            ranked.collect::<BTreeSet<Ranked>>().into_iter().map(|(_, name)| name).collect()
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        /// Names come, or are asked for by others.
+        Come(Vec<(u8, u8)>),
+        /// All but so many go, the oldest first or the youngest.
+        Go(usize, bool),
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<Step>> {
+        let come = prop::collection::vec((any::<u8>(), 0u8..240), 1..200).prop_map(Step::Come);
+        let go = (0usize..60, any::<bool>()).prop_map(|(left, is_oldest)| Step::Go(left, is_oldest));
+        prop::collection::vec(prop_oneof![2 => come, 1 => go], 1..24)
+    }
+
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
         #[test]
-        fn the_oldest_get_the_room_however_many_there_are(
+        fn the_oldest_get_the_room_however_many_come_and_go(
             limit in 0usize..4,
-            steps in prop::collection::vec(prop::collection::vec((any::<u8>(), 0u8..240), 1..30), 1..60),
-            emptied in 0usize..60,
+            steps in steps(),
+            is_settled_often: bool,
         ) {
-            let mut ranking = Ranking::default();
-            let mut model: BTreeMap<Hostname, Arc<Route>> = BTreeMap::new();
-            for (number, step) in steps.into_iter().enumerate() {
-                for (age, name) in step {
-                    let name = Hostname::parse(&format!("n{name}.example.org")).unwrap();
-                    if let Some(known) = model.remove(&name) {
-                        ranking.remove(&(Claimant::of(&known), name.clone()));
+            let mut both = Both::default();
+            for step in steps {
+                let changes: Vec<(Hostname, Option<Arc<Route>>)> = match step {
+                    Step::Come(names) => {
+                        let name = |name: u8| Hostname::parse(&format!("n{name}.example.org")).unwrap();
+                        names.into_iter().map(|(age, number)| (name(number), Some(route(age)))).collect()
                     }
-                    // In the end the oldest go one after the other.
-                    if number < emptied {
-                        model.insert(name.clone(), route(age));
-                        ranking.insert((Claimant::of(&route(age)), name));
-                    } else if let Some(first) = ranking.made().first().cloned() {
-                        let known = model.remove(&first).unwrap();
-                        ranking.remove(&(Claimant::of(&known), first));
-                        ranking.settle(limit, || model.iter().map(|(name, route)| (route, name)));
+                    Step::Go(left, is_oldest) => {
+                        let mut names = both.ranked();
+                        if !is_oldest {
+                            names.reverse();
+                        }
+                        names.truncate(names.len().saturating_sub(left));
+                        names.into_iter().map(|name| (name, None)).collect()
+                    }
+                };
+                for (name, route) in changes {
+                    both.set(name, route);
+                    if is_settled_often {
+                        both.settle(limit);
                     }
                 }
-                ranking.settle(limit, || model.iter().map(|(name, route)| (route, name)));
-                let ranked: BTreeSet<Ranked> = model.iter().map(|(name, route)| (Claimant::of(route), name.clone())).collect();
-                let names: Vec<&Hostname> = ranked.iter().map(|(_, name)| name).collect();
+                both.settle(limit);
+                let names = both.ranked();
                 let (made, left) = names.split_at(limit.min(names.len()));
-                prop_assert_eq!(ranking.made().iter().collect::<BTreeSet<_>>(), made.iter().copied().collect());
-                prop_assert_eq!(ranking.left_out(), left.len());
-                let told: Vec<&Hostname> = ranking.first_left_out().take(SHOWN).collect();
+                prop_assert_eq!(both.ranking.made(), &made.iter().cloned().collect());
+                prop_assert_eq!(both.ranking.left_out(), left.len());
+                let told: Vec<Hostname> = both.ranking.first_left_out().take(SHOWN).cloned().collect();
                 prop_assert_eq!(&told[..], &left[..SHOWN.min(left.len())]);
             }
         }
