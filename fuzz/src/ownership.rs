@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use gatepost_core::desired::{NameSource, Record, RecordType};
 use gatepost_core::plan::labels::Labels;
 use gatepost_core::plan::layout::Layout;
 use gatepost_core::plan::seal::SealKey;
 use gatepost_core::plan::{
     self, Instance, Intent, Observed, Plan, RecordSet, Registry, Settings, TxtRegistry, ZoneContent, ZoneState, text,
 };
+use gatepost_core::publication::{NameSource, Record, RecordType};
 
 /// Reads lines as TXT values at the place of a marker: nothing panics, what is read is written back the same, and a record is
 /// only deleted where every ownership value at its marker's place names us.

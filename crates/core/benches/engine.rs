@@ -6,13 +6,13 @@
 
 use std::time::{Duration, Instant};
 
-use gatepost_core::desired::{self, Record, Settings};
-use gatepost_core::engine::Engine;
+use gatepost_core::attachment::{Scope, Topology};
+use gatepost_core::incremental::Engine;
 use gatepost_core::model::*;
 use gatepost_core::plan::follow::{Follower, Part};
 use gatepost_core::plan::{self, Observed, RecordSet, Registry, ZoneContent, ZoneState};
+use gatepost_core::publication::{self, Record, Settings};
 use gatepost_core::snapshot::{Change, Object, Origin, Snapshot};
-use gatepost_core::topology::{Scope, Topology};
 
 /// The shape of a world: routes, listeners, whether every route has all parents, and whether listeners end TLS.
 #[derive(Clone, Copy)]
@@ -150,7 +150,7 @@ fn scratch(shape: Shape) {
         let start = now();
         let topology = Topology::build(&snapshot, &Scope::default());
         let judged = now() - start;
-        let desired = desired::build(&snapshot, &topology, &settings);
+        let desired = publication::build(&snapshot, &topology, &settings);
         let all = now() - start;
         least = [least[0].min(judged), least[1].min(all)];
         counts = (desired.records.len(), desired.certificates.len());

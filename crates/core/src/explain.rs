@@ -1,16 +1,16 @@
 //! The whole chain for one hostname, and its first broken link.
 //!
-//! A walk over what [`crate::topology`] has decided, with the words of [`crate::lint`]: class → Gateway → ListenerSet → listener →
+//! A walk over what [`crate::attachment`] has decided, with the words of [`crate::lint`]: class → Gateway → ListenerSet → listener →
 //! route → hostname. Nothing is computed a second time, so that what is said and what is done cannot differ.
 
 use std::collections::BTreeSet;
 
+use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::{World, closest};
 use crate::model::*;
 use crate::names::Hostname;
 use crate::reason;
-use crate::topology::*;
 
 mod publication;
 mod walk;

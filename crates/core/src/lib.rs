@@ -1,20 +1,22 @@
 //! The rules of Gatepost: objects in, decisions out.
 //!
-//! One straight line: [`snapshot`] → [`topology`] → [`desired`] → [`plan`] → [`report`]. Each stage is a function from values to
+//! One straight line: [`snapshot`] → [`attachment`] → [`publication`] → [`plan`] → [`report`]. Each stage is a function from values to
 //! values. This crate never reads a clock, a file, the environment or a socket, never prints, never serializes, and so
 //! cannot fail: broken input yields a value and diagnostics.
 
-pub mod desired;
+pub mod attachment;
 pub mod diagnostic;
-pub mod engine;
 pub mod explain;
+pub mod external_dns;
 pub mod few;
+pub mod incremental;
 pub mod lint;
 pub mod list;
 pub mod model;
 pub mod names;
 pub mod plan;
 pub mod policy;
+pub mod publication;
 pub mod rare;
 pub mod reason;
 mod recent;
@@ -25,4 +27,3 @@ mod seed;
 pub mod selector;
 pub mod snapshot;
 pub mod table;
-pub mod topology;

@@ -1,14 +1,14 @@
 //! What is wrong with a world, told to the people who can mend it.
 //!
-//! Every function turns a decision that [`crate::topology`] has made into a [`Diagnostic`]: which object, which field, because of
+//! Every function turns a decision that [`crate::attachment`] has made into a [`Diagnostic`]: which object, which field, because of
 //! what, what to do. `check` shows them, status messages quote them, `explain` walks through them. Nothing is decided
 //! here. Messages name only what the owner of the object may know; the other party of a conflict is in `related`.
 
+use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::*;
 use crate::reason;
 use crate::snapshot::{Origin, Snapshot};
-use crate::topology::*;
 
 mod backends;
 mod gateways;
@@ -68,7 +68,7 @@ impl<'a> World<'a> {
 
     /// Every listener that a parentRef of a route could mean, with the verdict on each.
     pub fn candidates(self, route: &RouteState, index: usize) -> Vec<Candidate> {
-        bindings::candidates(self.snapshot, self.topology, route, index)
+        crate::attachment::routes::candidates(self.snapshot, self.topology, route, index)
     }
 
     /// Why a route does not attach to one candidate listener.

@@ -7,8 +7,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::desired::RecordType;
 use crate::model::{ObjectRef, Str};
+use crate::publication::RecordType;
 use crate::reason::{self, Reason};
 
 mod answers;

@@ -2,16 +2,16 @@
 //!
 //! A section beats the whole object, a ListenerSet's own policy beats the one inherited from its Gateway, and among equal
 //! targets the oldest wins, then the first by `namespace/name`. A policy that is not accepted governs nothing: it neither
-//! shadows another one nor takes anything away. What a policy asks for is carried out in [`crate::desired`], never here.
+//! shadows another one nor takes anything away. What a policy asks for is carried out in [`crate::publication`], never here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::attachment::{ListenerId, Topology};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::*;
 use crate::reason::{self, Reason};
 use crate::snapshot::{Snapshot, Visibility};
-use crate::topology::{ListenerId, Topology};
 
 pub mod exclusions;
 pub mod report;

@@ -1,16 +1,16 @@
 //! The status every object should have.
 //!
-//! Conditions and counts follow from [`crate::topology`]; their messages are those of [`crate::lint`]. What others wrote is kept
+//! Conditions and counts follow from [`crate::attachment`]; their messages are those of [`crate::lint`]. What others wrote is kept
 //! field by field: entries of other controllers, conditions of types we do not own. `Programmed` is a data plane's to say and
 //! is left out. Nothing is written here.
 
 use std::collections::BTreeSet;
 
+use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::World;
 use crate::model::*;
 use crate::reason;
-use crate::topology::*;
 
 mod conditions;
 

@@ -10,11 +10,11 @@
 
 use std::collections::BTreeMap;
 
+use crate::attachment::{ListenerId, ListenerKey, Topology};
 use crate::model::Key;
 use crate::names::Hostname;
 use crate::reason::Reason;
 use crate::snapshot::Snapshot;
-use crate::topology::{ListenerId, ListenerKey, Topology};
 
 mod answer;
 mod compile;

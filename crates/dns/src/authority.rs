@@ -11,8 +11,8 @@ use domain::base::iana::{Class, Rcode, Rtype};
 use domain::base::message::Message;
 use domain::base::name::ToName;
 use domain::rdata::{A, Aaaa, Cname, Ns, Txt};
-use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
+use gatepost_core::publication::RecordType;
 
 use crate::provider::data::{self, WireName};
 use crate::question::Question;

@@ -8,8 +8,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use gatepost_core::desired::{Record, RecordType};
 use gatepost_core::model::Str;
+use gatepost_core::publication::{Record, RecordType};
 
 use gatepost_core::plan::{self, Step, ZoneChange, ZoneContent};
 

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use gatepost_core::desired::{NameSource, Record, RecordType};
 use gatepost_core::plan::{Content, Precondition, SetChange, Step};
+use gatepost_core::publication::{NameSource, Record, RecordType};
 use gatepost_dns::provider::{Error, Problem, Provider};
 use gatepost_dns::providers::webhook::server::{Limits, Server};
 use gatepost_dns::providers::webhook::{Config, Webhook};

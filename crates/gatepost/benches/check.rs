@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::lint::World;
-use gatepost_core::topology::{Scope, Topology};
 use gatepost_objects::{Settings, collect};
 use gatepost_testkit::world::{self, Size, Style};
 

@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gatepost_core::desired::{Certificate, Desired};
 use gatepost_core::explain::{Held, Publication};
 use gatepost_core::model::{Key, Kind, OWN_GROUP, ObjectRef, Str};
 use gatepost_core::policy::report::enforced;
 use gatepost_core::policy::{HostnameReport, HostnameState};
+use gatepost_core::publication::{Certificate, Desired};
 use gatepost_core::reason;
 use gatepost_core::snapshot::Snapshot;
 use gatepost_tls::Error;

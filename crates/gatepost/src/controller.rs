@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::engine::World;
+use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_kube::Connection;
 use gatepost_kube::lease::{Campaign, Standing};

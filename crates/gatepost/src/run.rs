@@ -4,14 +4,15 @@
 //! One pass is one straight line. Nothing here decides what is right: it carries values from one stage to the next, and
 //! whatever could not be read or resolved goes on as something that is not known.
 
-use gatepost_core::desired::settings::Profile;
-use gatepost_core::desired::{self, Desired, Record, RecordType, external_dns};
+use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::engine::World;
+use gatepost_core::external_dns;
+use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{self, Intent, Observed, Plan, Sight};
+use gatepost_core::publication::settings::Profile;
+use gatepost_core::publication::{self, Desired, Record, RecordType};
 use gatepost_core::snapshot::Snapshot;
-use gatepost_core::topology::{Scope, Topology};
 use gatepost_dns::provider::{self, Provider};
 use gatepost_dns::resolve::Resolver;
 
@@ -27,7 +28,7 @@ pub use following::Following;
 /// What a pass goes by.
 pub struct Line {
     /// What is published.
-    pub publishing: desired::Settings,
+    pub publishing: publication::Settings,
     /// Whose Gateways are looked at.
     pub scope: Scope,
     /// What may be written; what the provider can is filled in from the provider.
@@ -133,7 +134,7 @@ impl Line {
     /// What ought to exist.
     pub fn desired(&self, seen: Seen<'_>, beside: &Beside) -> Desired {
         let others: Vec<Str> = beside.challenges.iter().map(|record| record.name.clone()).collect();
-        self.contended(desired::build_beside(seen.snapshot, seen.topology, &self.publishing, &others))
+        self.contended(publication::build_beside(seen.snapshot, seen.topology, &self.publishing, &others))
     }
 
     /// The same, where the engine has it already. What exists for other reasons is only known to the whole line.

@@ -5,11 +5,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::lint::World;
 use gatepost_core::policy::Policies;
 use gatepost_core::snapshot::{Origin, Snapshot};
-use gatepost_core::topology::{Scope, Topology};
 use gatepost_objects::Settings;
 
 use crate::cli::{Failure, Input};

@@ -6,12 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use gatepost_core::desired::wildcards::Tree;
-use gatepost_core::desired::{Desired, Record, RecordType, Withheld, external_dns};
+use gatepost_core::attachment::ListenerKey;
+use gatepost_core::external_dns;
 use gatepost_core::model::{ObjectRef, Str};
 use gatepost_core::names::Hostname;
 use gatepost_core::plan::{Observed, ZoneContent, ZoneState};
-use gatepost_core::topology::ListenerKey;
+use gatepost_core::publication::wildcards::Tree;
+use gatepost_core::publication::{Desired, Record, RecordType, Withheld};
 use gatepost_dns::authority::Answer;
 
 pub mod handshake;
@@ -224,8 +225,8 @@ fn canonical(kind: RecordType, values: &[Str]) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gatepost_core::desired::NameSource;
     use gatepost_core::model::Kind;
+    use gatepost_core::publication::NameSource;
 
     fn record(name: &str, kind: RecordType, targets: &[&str]) -> Record {
         Record {

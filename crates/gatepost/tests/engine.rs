@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use gatepost_core::desired::settings::{Profile, Publish};
-use gatepost_core::desired::{self, Settings};
-use gatepost_core::engine::Engine;
+use gatepost_core::attachment::{Scope, Topology};
+use gatepost_core::incremental::Engine;
 use gatepost_core::lint::World;
+use gatepost_core::publication::settings::{Profile, Publish};
+use gatepost_core::publication::{self, Settings};
 use gatepost_core::snapshot::{Change, Snapshot};
-use gatepost_core::topology::{Scope, Topology};
 use gatepost_objects::collect;
 use gatepost_testkit::tree;
 
@@ -51,7 +51,7 @@ fn settings() -> Vec<Settings> {
 fn compare(engine: &Engine, settings: &Settings, path: &Path) {
     let world = engine.world();
     let topology = Topology::build(world.snapshot(), &Scope::default());
-    let expected = desired::build(world.snapshot(), &topology, settings);
+    let expected = publication::build(world.snapshot(), &topology, settings);
     assert_eq!(world.desired(), expected, "{}", path.display());
     let told = World { snapshot: world.snapshot(), topology: &topology }.diagnostics();
     assert_eq!(world.lint().diagnostics(), told, "{}", path.display());

@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use gatepost_core::desired::Record;
 use gatepost_core::model::{Key, Str};
+use gatepost_core::publication::Record;
 
 use crate::Call;
 use crate::budget::Forecast;

@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use gatepost_core::desired::{NameSource, Record, RecordType};
 use gatepost_core::model::{Key, Str};
+use gatepost_core::publication::{NameSource, Record, RecordType};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::model::{ObjectRef, RouteKind, condition};
 use gatepost_core::snapshot::Snapshot;
-use gatepost_core::topology::{Scope, Topology};
 use gatepost_objects::{Loaded, Settings, collect};
 
 use super::*;

@@ -2,10 +2,10 @@
 //!
 //! Some mistakes only show where tables are deep and a certificate has no room for most of its names.
 
-use gatepost_core::desired::{self, Settings};
-use gatepost_core::engine::Engine;
+use gatepost_core::attachment::{Scope, Topology};
+use gatepost_core::incremental::Engine;
+use gatepost_core::publication::{self, Settings};
 use gatepost_core::snapshot::{Change, Origin};
-use gatepost_core::topology::{Scope, Topology};
 use gatepost_worlds::values::Reader;
 use gatepost_worlds::{Event, Size, World};
 
@@ -16,7 +16,7 @@ const CHANGES: usize = 100;
 fn is_right(engine: &Engine) {
     let world = engine.world();
     let topology = Topology::without_routes(world.snapshot(), &Scope::default());
-    let scratch = desired::build(world.snapshot(), &topology, &Settings::default());
+    let scratch = publication::build(world.snapshot(), &topology, &Settings::default());
     assert!(scratch.records.len() > ROUTES / 2, "most routes have records");
     assert!(world.desired() == scratch, "the engine and the computation from scratch disagree");
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::desired::{Desired, Record, Withheld};
+use crate::publication::{Desired, Record, Withheld};
 
 /// What one hostname gets.
 #[derive(Clone, Debug, Default)]

@@ -258,7 +258,7 @@ pub(super) fn has_valid_hostname(route: &RouteState) -> bool {
 fn kind(route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagnostic {
     let spec = listener.spec();
     let kind = route.route.kind;
-    let carried = crate::topology::listeners::kinds_carried(spec);
+    let carried = crate::attachment::listeners::kinds_carried(spec);
     let names = |kinds: &[RouteKind]| listed(kinds.iter().map(|k| k.kind().as_str()));
     let (listener_side, message) = if carried.contains(&kind) {
         (

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::SetChange;
 use super::observed::RecordKind;
-use crate::desired::RecordType;
+use crate::publication::RecordType;
 
 /// Which address queries are answered: bit 0 for A, bit 1 for AAAA; a CNAME answers both.
 pub(super) type Mask = u8;

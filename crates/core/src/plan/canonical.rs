@@ -7,8 +7,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::observed::RecordKind;
 use super::text;
-use crate::desired::RecordType;
 use crate::model::Str;
+use crate::publication::RecordType;
 
 /// A name: lower case, no dot at the end, the star of a wildcard as a star.
 pub(super) fn name(text: &str) -> Str {

@@ -16,8 +16,8 @@ use super::stamp::{Stamp, hex};
 use super::wanted::Wanted;
 use super::zone::Zone;
 use super::{Content, Held, Verb, canonical};
-use crate::desired::RecordType;
 use crate::model::Str;
+use crate::publication::RecordType;
 use crate::reason;
 
 /// The values of challenges by zone and name.

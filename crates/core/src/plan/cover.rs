@@ -14,9 +14,9 @@ use super::settings::{Policy, Settings};
 use super::wanted::{Wanted, Wishes};
 use super::zone::Zone;
 use super::{Intent, canonical};
-use crate::desired::RecordType;
 use crate::model::Str;
 use crate::names::is_below;
+use crate::publication::RecordType;
 
 /// What is wanted in a zone.
 pub(super) struct Cover<'a> {

@@ -13,8 +13,8 @@ use super::settings::{Policy, Registry, Settings};
 use super::wanted::Wanted;
 use super::zone::Zone;
 use super::{Content, Held, Intent, RecordKey, Verb, canonical};
-use crate::desired::RecordType;
 use crate::model::Str;
+use crate::publication::RecordType;
 use crate::reason::{self, Reason};
 
 mod markers;

@@ -9,7 +9,7 @@ use super::observed::{Observed, ZoneState};
 use super::settings::{Registry, Settings};
 use super::stamp::hex;
 use super::{Content, Held, Intent, Plan, SetChange, Step};
-use crate::desired::Record;
+use crate::publication::Record;
 
 /// Bytes of the hash that are shown.
 const SHOWN: usize = 8;

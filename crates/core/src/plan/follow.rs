@@ -12,8 +12,8 @@ use super::answers::at_and_above;
 use super::observed::{Observed, RecordSet, ZoneChange, ZoneContent, ZoneState};
 use super::settings::Settings;
 use super::{Hold, Intent, Plan, RecordKey, Unseen, canonical, diff, safety, zone};
-use crate::desired::{Record, RecordType};
 use crate::model::Str;
+use crate::publication::{Record, RecordType};
 
 /// Zones as they were read, kept so that a few names are found among many.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 //! change was written is remembered elsewhere; here is only what makes two changes the same.
 
 use super::{Content, Held, SetChange, Step, Verb, digest};
-use crate::desired::RecordType;
+use crate::publication::RecordType;
 use crate::reason;
 
 /// How often the same change is written within the time that is remembered.

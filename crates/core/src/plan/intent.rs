@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::desired::{Desired, Record, RecordType, Withheld};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Kind, ObjectRef, Str};
+use crate::publication::{Desired, Record, RecordType, Withheld};
 use crate::reason::{self, Reason};
 use crate::snapshot::{Snapshot, Visibility};
 

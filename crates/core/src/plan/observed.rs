@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::canonical;
-use crate::desired::RecordType;
 use crate::model::Str;
+use crate::publication::RecordType;
 
 /// All zones that are served, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -12,8 +12,8 @@ use super::settings::{Registry, Settings, TxtRegistry};
 use super::stamp::{Stamp, Stamped};
 use super::text;
 use super::zone::Zone;
-use crate::desired::RecordType;
 use crate::model::{Kind, ObjectRef, Str};
+use crate::publication::RecordType;
 
 /// An ownership value, and the TXT record set it stands in.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use super::Step;
 use super::layout::Layout;
 use super::seal::SealKey;
 use super::stamp::Instance;
-use crate::desired::RecordType;
 use crate::model::Str;
+use crate::publication::RecordType;
 
 /// The settings of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]

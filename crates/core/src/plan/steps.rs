@@ -12,8 +12,8 @@ use super::ownership::{self, Marker, Ownership};
 use super::settings::{Settings, TxtRegistry};
 use super::stamp::Stamped;
 use super::{Content, Precondition, SetChange, Step, Verb, text};
-use crate::desired::RecordType;
 use crate::model::Str;
+use crate::publication::RecordType;
 
 /// The TXT record sets that a step changes, by name and identifier.
 type Places<'a> = BTreeMap<(Str, Option<Str>), Place<'a>>;

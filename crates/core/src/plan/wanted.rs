@@ -11,8 +11,8 @@ use super::observed::{Observed, RecordKind, RecordSet, ZoneState};
 use super::settings::Settings;
 use super::zone::Zone;
 use super::{Content, Held, Intent, Verb, canonical, ownership};
-use crate::desired::{Record, RecordType};
 use crate::model::{ObjectRef, Str};
+use crate::publication::{Record, RecordType};
 use crate::reason::{self, Reason};
 
 /// A record set that is wanted.

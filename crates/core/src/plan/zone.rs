@@ -6,8 +6,8 @@ use super::answers::Tree;
 use super::observed::{RecordKind, RecordSet, ZoneContent};
 use super::ownership::Markers;
 use super::settings::Settings;
-use crate::desired::RecordType;
 use crate::model::Str;
+use crate::publication::RecordType;
 
 /// A zone that was read to its end.
 pub(super) struct Zone<'a> {

@@ -4,7 +4,7 @@
 //! some of them into pending ones and asks [`enforced`] again. Nothing is decided here.
 
 use super::*;
-use crate::topology::ListenerKey;
+use crate::attachment::ListenerKey;
 
 /// What became of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]

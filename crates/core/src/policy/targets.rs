@@ -1,9 +1,9 @@
 //! What a policy is about: the listeners behind its target, and how close it is to each.
 
 use super::*;
+use crate::attachment::{ClassState, GatewayState, ListenerState, Owner};
 use crate::lint::{closest, listed};
 use crate::snapshot::Origin;
-use crate::topology::{ClassState, GatewayState, ListenerState, Owner};
 
 /// How far a policy is from a listener; the smallest governs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,10 +1,10 @@
 //! Which policy governs, by hand-built objects.
 
 use super::*;
-use crate::desired::strict::tests::world::*;
+use crate::attachment::Scope;
 use crate::objects;
+use crate::publication::tests::world::*;
 use crate::snapshot::Object;
-use crate::topology::Scope;
 
 fn world() -> Vec<Object> {
     let edge = gateway("infra/edge", vec![http("a", "a.test"), http("b", "b.test")]);

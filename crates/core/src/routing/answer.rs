@@ -1,8 +1,8 @@
 //! What becomes of a request.
 
+use crate::attachment::ListenerKey;
 use crate::model::{Key, ObjectRef};
 use crate::reason::Reason;
-use crate::topology::ListenerKey;
 
 /// What a Gateway does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,13 +7,14 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::attachment::{
+    BackendProblem, ClassState, GatewayState, ListenerId, ListenerState, RouteState, Topology,
+    routes as route_attachment,
+};
 use crate::model::*;
 use crate::names::Hostname;
 use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
-use crate::topology::{
-    BackendProblem, ClassState, GatewayState, ListenerId, ListenerState, RouteState, Topology, bindings,
-};
 
 use super::matching::{Score, Test};
 use super::{HostIndex, Idle, Router, Scheme, Served, WRITTEN_PRECEDENCE};
@@ -234,7 +235,7 @@ fn refusals(
     route: &RouteState,
     parent: usize,
 ) -> Vec<(Option<ListenerId>, Reason)> {
-    let candidates = bindings::candidates(snapshot, topology, route, parent);
+    let candidates = route_attachment::candidates(snapshot, topology, route, parent);
     if candidates.is_empty() {
         return route.parents[parent].refused.map(|reason| (None, reason)).into_iter().collect();
     }

@@ -10,11 +10,11 @@ use std::sync::Arc;
 use super::register::Register;
 use super::request::Asked;
 use super::{Answer, Dense, HostIndex, Request, compile};
+use crate::attachment::{ListenerId, ListenerState, RouteState, Topology};
 use crate::few::Few;
 use crate::model::{Key, ObjectRef};
 use crate::names::Hostname;
 use crate::snapshot::Snapshot;
-use crate::topology::{ListenerId, ListenerState, RouteState, Topology};
 
 /// The listeners and routes of one Gateway by hostname.
 #[derive(Clone, Debug, Default)]

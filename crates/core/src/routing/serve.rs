@@ -4,9 +4,9 @@ use super::answer::{Answer, Outcome, Share, Unavailable};
 use super::course::{Course, Pick};
 use super::filters::{Passage, Place, cors};
 use super::{Scheme, Served};
+use crate::attachment::BackendUse;
 use crate::model::*;
 use crate::reason::{self, Reason};
-use crate::topology::BackendUse;
 
 /// The backends of a rule, sorted.
 struct Backends<'a> {

@@ -3,9 +3,9 @@
 use std::borrow::Borrow;
 use std::cmp::Ordering;
 
+use crate::attachment::ListenerId;
 use crate::model::{Key, Kind, ObjectRef};
 use crate::names::Hostname;
-use crate::topology::ListenerId;
 
 /// A key that is ordered as its spelling is, as far as that goes; keys that are spelt alike may still differ.
 pub trait Spelt: Ord {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{self, Precondition, RecordSet, SetChange, Step, ZoneContent};
+use gatepost_core::publication::RecordType;
 
 use crate::embedded::{Data, Name, Record, Server, Soa, Zone, ZoneSet, ZoneSpec};
 use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result, Since, data, units};

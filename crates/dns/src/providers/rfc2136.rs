@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
+use gatepost_core::publication::RecordType;
 
 use crate::provider::data::{self, WireName};
 use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result, Since};

@@ -7,9 +7,9 @@
 use std::fmt;
 use std::time::Duration;
 
-use gatepost_core::desired::{Record, RecordType};
 use gatepost_core::model::Str;
 use gatepost_core::plan::{self, RecordSet, Step, ZoneContent};
+use gatepost_core::publication::{Record, RecordType};
 use ring::digest;
 use tokio::sync::OnceCell;
 

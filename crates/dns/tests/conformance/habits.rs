@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use gatepost_core::desired::{Record, RecordType};
 use gatepost_core::model::Str;
 use gatepost_core::plan::{SetChange, Step, ZoneContent};
+use gatepost_core::publication::{Record, RecordType};
 use gatepost_core::reason;
 use gatepost_dns::provider::{Call, Capabilities, Provider, Result, Shared};
 use gatepost_dns::providers::webhook::MEDIA_TYPE;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use gatepost_core::desired::Record;
 use gatepost_core::plan::layout::Layout;
 use gatepost_core::plan::{
     self, Instance, Intent, Observed, Plan, RecordKey, Registry, Settings, Step, TxtRegistry, ZoneState,
 };
+use gatepost_core::publication::Record;
 use gatepost_dns::provider::{Result, Shared};
 
 /// What a zone is to hold.

@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatepost_core::desired::{NameSource, Record, RecordType};
 use gatepost_core::model::{Kind, ObjectRef};
+use gatepost_core::publication::{NameSource, Record, RecordType};
 
 use crate::beds::{Bed, BedKind, Hand};
 use crate::keeper::{Keeper, Wish};

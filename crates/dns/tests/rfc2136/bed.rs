@@ -4,8 +4,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::plan::{Content, Precondition, SetChange, Step, Verb, ZoneContent};
+use gatepost_core::publication::RecordType;
 use gatepost_dns::provider::{Provider, Result};
 use gatepost_dns::providers::rfc2136::{Config, KeyConfig, Rfc2136};
 use gatepost_testkit::servers::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind, Server};

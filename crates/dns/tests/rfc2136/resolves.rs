@@ -3,8 +3,8 @@
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::plan::Verb;
+use gatepost_core::publication::RecordType;
 use gatepost_dns::resolve::{Config, Resolution, Resolver};
 
 use crate::bed::{Bed, Scenario, all_ok};

@@ -1,7 +1,7 @@
 //! Writing: with preconditions, together or not at all, and nothing beside.
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::plan::{Precondition, Step, Verb};
+use gatepost_core::publication::RecordType;
 use gatepost_dns::provider::{Problem, Provider};
 use gatepost_dns::providers::rfc2136::{Config, Rfc2136};
 use gatepost_testkit::servers::Kind;

@@ -8,11 +8,11 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::process::Command;
 
+use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::model::Key;
 use gatepost_core::names::Hostname;
 use gatepost_core::routing::{HostIndex, Router};
 use gatepost_core::snapshot::Snapshot;
-use gatepost_core::topology::{Scope, Topology};
 use gatepost_objects::Settings;
 use gatepost_worlds::{Size, Style, World, values};
 

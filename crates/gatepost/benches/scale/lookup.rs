@@ -2,11 +2,11 @@
 
 use std::hint::black_box;
 
+use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::model::{Key, Kind};
 use gatepost_core::names::Hostname;
 use gatepost_core::routing::{HostIndex, Request, Router, Scheme};
 use gatepost_core::snapshot::Snapshot;
-use gatepost_core::topology::{Scope, Topology};
 use gatepost_worlds::{Size, World, values};
 use serde_json::{Value, json};
 

@@ -1,21 +1,21 @@
 //! Gatepost's side: objects in memory to what ought to exist, from scratch and change by change.
 
-use gatepost_core::desired::settings::Profile;
-use gatepost_core::desired::{self, Desired, Settings};
-use gatepost_core::engine::Engine;
+use gatepost_core::attachment::{Scope, Topology};
+use gatepost_core::incremental::Engine;
+use gatepost_core::publication::settings::Profile;
+use gatepost_core::publication::{self, Desired, Settings};
 use gatepost_core::snapshot::{Change, Object, Origin, Snapshot};
-use gatepost_core::topology::{Scope, Topology};
 
 /// Everything that ought to exist, certificates included.
 pub(super) fn strict(snapshot: &Snapshot) -> Desired {
     let topology = Topology::without_routes(snapshot, &Scope::default());
-    desired::build(snapshot, &topology, &Settings::default())
+    publication::build(snapshot, &topology, &Settings::default())
 }
 
 /// What external-dns would publish.
 pub(super) fn external_dns(snapshot: &Snapshot) -> Desired {
     let settings = Settings { profile: Profile::ExternalDns, gateway_listener_sets: true, ..Settings::default() };
-    desired::build(snapshot, &Topology::default(), &settings)
+    publication::build(snapshot, &Topology::default(), &settings)
 }
 
 /// A world that is kept up to date while changes come in.

@@ -2,9 +2,9 @@
 //!
 //! Values are compared as they were written and read. What is in doubt counts as changed, and is then left to the next plan.
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Precondition, RecordSet, SetChange, Step, ZoneContent};
+use gatepost_core::publication::RecordType;
 
 /// How a zone stands to a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

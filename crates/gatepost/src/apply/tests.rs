@@ -1,9 +1,9 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Content, RecordSet, SetChange, Verb, ZoneContent};
+use gatepost_core::publication::RecordType;
 use gatepost_dns::provider::{Call, Capabilities, Problem, Result};
 
 use super::*;

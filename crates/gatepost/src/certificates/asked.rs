@@ -6,8 +6,8 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
+use gatepost_core::publication::RecordType;
 use gatepost_dns::{authority, resolve};
 use gatepost_tls::Call;
 use gatepost_tls::certifier::Answers;

@@ -1,7 +1,7 @@
 //! What is asked of cert-manager, for those who explain: what Certificate objects say about Secrets. Nothing is written.
 
-use gatepost_core::desired::{Certificate, Desired};
 use gatepost_core::model::{self, Key, Kind, Material};
+use gatepost_core::publication::{Certificate, Desired};
 use gatepost_core::reason::{self, Reason};
 use gatepost_core::snapshot::{Snapshot, Visibility};
 use gatepost_tls::certifier::{State, Waiting};

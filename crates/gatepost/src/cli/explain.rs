@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gatepost_core::desired;
 use gatepost_core::explain::{Explanation, Publication};
 use gatepost_core::lint::World;
 use gatepost_core::model::Key;
 use gatepost_core::names::Hostname;
+use gatepost_core::publication;
 use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::State;
 
@@ -55,7 +55,7 @@ impl Explain {
         let topology = objects.topology(&self.publishing.scope());
         let world = World { snapshot: objects.snapshot(), topology: &topology };
         let mut explained = Explanation::of(world, &hostname);
-        let desired = desired::build(objects.snapshot(), &topology, &settings);
+        let desired = publication::build(objects.snapshot(), &topology, &settings);
         let mut published = Publication::of(world, &desired, &explained);
         let states = self.states(&desired, &objects, &mut published)?;
         place(&objects, &mut explained);
@@ -75,7 +75,7 @@ impl Explain {
     /// What is known of the certificates that the hostname's listeners use, where a directory of certificates is named.
     fn states(
         &self,
-        desired: &desired::Desired,
+        desired: &publication::Desired,
         objects: &Objects,
         published: &mut Publication,
     ) -> Result<Vec<State>, Failure> {
@@ -92,7 +92,12 @@ impl Explain {
     }
 
     /// The same of certificates that are asked of cert-manager, where the objects come from a cluster.
-    fn asked_elsewhere(&self, desired: &desired::Desired, objects: &Objects, published: &Publication) -> Vec<State> {
+    fn asked_elsewhere(
+        &self,
+        desired: &publication::Desired,
+        objects: &Objects,
+        published: &Publication,
+    ) -> Vec<State> {
         let secrets: Vec<Key> = published.certificates.iter().map(|walk| walk.secret.clone()).collect();
         if !self.input.files.is_empty() || secrets.is_empty() {
             return Vec::new();

@@ -6,13 +6,13 @@
 use std::net::{IpAddr, SocketAddr};
 
 use clap::{Args, ValueEnum};
-use gatepost_core::desired::domains::DomainFilter;
-use gatepost_core::desired::settings::{self, Profile, Publish, Settings, StatusMode};
-use gatepost_core::desired::template::Template;
+use gatepost_core::attachment::Scope;
 use gatepost_core::model::{Key, Kind, RouteKind, Str};
 use gatepost_core::names::PreciseHostname;
+use gatepost_core::publication::domains::DomainFilter;
+use gatepost_core::publication::settings::{self, Profile, Publish, Settings, StatusMode};
+use gatepost_core::publication::template::Template;
 use gatepost_core::selector::Selector;
-use gatepost_core::topology::Scope;
 use gatepost_dns::resolve::{self, Resolver};
 
 use super::Failure;

@@ -5,11 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gatepost_core::desired::change::Change;
-use gatepost_core::desired::{self, Desired};
+use gatepost_core::attachment::Topology;
 use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::publication::change::Change;
+use gatepost_core::publication::{self, Desired};
 use gatepost_core::reason::Severity;
-use gatepost_core::topology::Topology;
 use gatepost_tls::budget::Forecast;
 
 use super::flags::Publishing;
@@ -115,7 +115,7 @@ impl Plan {
     fn look(
         &self,
         objects: &Objects,
-        settings: &desired::Settings,
+        settings: &publication::Settings,
         mut session: Option<Session>,
     ) -> Result<Shown, Failure> {
         let certificates = block_on(self.issuing.look())?;
@@ -154,9 +154,9 @@ impl Plan {
         Ok(Shown { desired, change, plan, unread, orders })
     }
 
-    fn desired(&self, objects: &Objects, settings: &desired::Settings) -> Desired {
+    fn desired(&self, objects: &Objects, settings: &publication::Settings) -> Desired {
         let topology = Topology::without_routes(objects.snapshot(), &self.publishing.scope());
-        desired::build(objects.snapshot(), &topology, settings)
+        publication::build(objects.snapshot(), &topology, settings)
     }
 
     fn write(&self, out: &mut dyn Write, objects: &Objects, shown: &Shown) -> Result<(), Failure> {

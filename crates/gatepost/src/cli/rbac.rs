@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use clap::{Args, ValueEnum};
-use gatepost_core::desired::settings::source_name;
 use gatepost_core::model::RouteKind;
+use gatepost_core::publication::settings::source_name;
 use gatepost_objects::render;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use clap::Args;
+use gatepost_core::attachment::Topology;
 use gatepost_core::model::Key;
 use gatepost_core::routing::{Answer, Outcome, Request, Router, Scheme};
-use gatepost_core::topology::Topology;
 
 use super::{Ending, Failure, Format, Input};
 use crate::render::{Colour, inert_line};

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gatepost_core::engine::Engine;
+use gatepost_core::incremental::Engine;
 use gatepost_core::snapshot::Change;
 use gatepost_tls::certifier::State;
 use tokio::net::TcpListener;

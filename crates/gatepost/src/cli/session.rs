@@ -5,10 +5,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use gatepost_core::desired::Desired;
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::engine::{Engine, World};
+use gatepost_core::incremental::{Engine, World};
 use gatepost_core::model::Str;
+use gatepost_core::publication::Desired;
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::embedded::Server;
 use gatepost_dns::provider::{Provider, Shared};

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use gatepost_core::desired::Desired;
 use gatepost_core::names::Hostname;
 use gatepost_core::plan::Plan;
+use gatepost_core::publication::Desired;
 use gatepost_dns::resolve;
 
 use super::flags::planning::PlanningFlags;

@@ -8,9 +8,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use gatepost_core::desired::{Certificate, Desired};
 use gatepost_core::model::{Key, Kind, Str};
 use gatepost_core::plan::Policy;
+use gatepost_core::publication::{Certificate, Desired};
 use gatepost_core::reason::{self, Reason};
 use gatepost_core::snapshot::{Snapshot, Visibility};
 use gatepost_kube::folder::Folder;

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use gatepost_core::desired::{Record, RecordType};
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Content, Precondition, SetChange, Step, Verb, ZoneChange, ZoneContent};
+use gatepost_core::publication::{Record, RecordType};
 use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result, Shared, Since};
 use gatepost_kube::lease::Standing;
 use tokio::sync::watch;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::engine::{Engine, World};
+use gatepost_core::incremental::{Engine, World};
 use gatepost_core::model::{Kind, ObjectRef, Str};
 use gatepost_core::snapshot::{Change, Snapshot, Visibility};
 use gatepost_kube::objects::Served;

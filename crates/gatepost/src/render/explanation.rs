@@ -46,7 +46,7 @@ fn working(explanation: &Explanation, published: &Publication, colour: Colour) -
     lines
 }
 
-fn withheld(withheld: &gatepost_core::desired::Withheld) -> String {
+fn withheld(withheld: &gatepost_core::publication::Withheld) -> String {
     let row = withheld.reason.row();
     format!("{} {}: {} [{} {}]", withheld.object, withheld.field, withheld.message, row.code, row.name)
 }

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use gatepost_core::desired::Desired;
-use gatepost_core::desired::change::{Change, Differs};
+use gatepost_core::publication::Desired;
+use gatepost_core::publication::change::{Change, Differs};
 
 use gatepost_core::plan::Plan;
 
@@ -47,7 +47,7 @@ fn write_desired(out: &mut dyn Write, desired: &Desired) -> std::io::Result<()> 
     let records: Vec<_> = desired.records.iter().map(|r| [plan::record_line(r), plan::because(r)]).collect();
     table(out, ["record", "because"], &records)?;
     let certificates = desired.certificates.iter();
-    let listeners = |c: &gatepost_core::desired::Certificate| {
+    let listeners = |c: &gatepost_core::publication::Certificate| {
         c.listeners.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")
     };
     let rows: Vec<_> = certificates.map(|c| [plan::certificate_line(c), listeners(c)]).collect();

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use gatepost_core::desired::change::{Change, Differs};
-use gatepost_core::desired::{Certificate, Desired, Record, Withheld};
+use gatepost_core::publication::change::{Change, Differs};
+use gatepost_core::publication::{Certificate, Desired, Record, Withheld};
 
 use gatepost_core::plan::Plan;
 

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use gatepost_core::desired::{Desired, Record, RecordType};
+use gatepost_core::publication::{Desired, Record, RecordType};
 
 /// What a record without a TTL of its own gets.
 const DEFAULT_TTL: u32 = 300;
@@ -68,7 +68,7 @@ fn texts(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gatepost_core::desired::NameSource;
+    use gatepost_core::publication::NameSource;
 
     fn shown(name: &str, kind: RecordType, target: &str) -> String {
         let record = Record {

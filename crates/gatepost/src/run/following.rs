@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use gatepost_core::engine::World;
+use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::follow::{Follower, Part};
 use gatepost_core::plan::{Observed, Plan, RecordKey, Settings, Sight, ZoneChange, ZoneContent};

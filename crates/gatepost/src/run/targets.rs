@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::Instant;
 
-use gatepost_core::desired::{Desired, Record, RecordType, Withheld};
 use gatepost_core::diagnostic::FieldPath;
 use gatepost_core::model::{List, Str};
 use gatepost_core::plan::Plan;
+use gatepost_core::publication::{Desired, Record, RecordType, Withheld};
 use gatepost_core::reason;
 use gatepost_dns::resolve::{Resolution, Resolver};
 
@@ -97,8 +97,8 @@ fn stale(found: &BTreeMap<Str, Resolution>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gatepost_core::desired::NameSource;
     use gatepost_core::model::{Kind, ObjectRef};
+    use gatepost_core::publication::NameSource;
 
     fn alias(name: &str, targets: &[&str]) -> Record {
         Record {

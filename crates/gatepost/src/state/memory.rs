@@ -9,9 +9,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Plan, RecordKey, RecordKind, SetChange, Step, in_vain};
+use gatepost_core::publication::RecordType;
 use serde::{Deserialize, Serialize};
 
 use crate::apply::Outcome;

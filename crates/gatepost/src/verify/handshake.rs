@@ -10,9 +10,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gatepost_core::desired::RecordType;
+use gatepost_core::attachment::{ListenerKey, Topology};
 use gatepost_core::model::{Protocol, Str};
-use gatepost_core::topology::{ListenerKey, Topology};
+use gatepost_core::publication::RecordType;
 use gatepost_tls::chain::Leaf;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatepost_core::desired::RecordType;
 use gatepost_core::model::Str;
+use gatepost_core::publication::RecordType;
 use gatepost_dns::authority::{self, Answer};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;

@@ -1,10 +1,10 @@
 //! `plan -o json`: what ought to exist.
 
-use gatepost_core::desired::change::{Change, Differs};
-use gatepost_core::desired::{self, Desired, NameSource};
 use gatepost_core::model::{self, Reference};
 use gatepost_core::plan::Plan;
 use gatepost_core::policy::{HostnameReport, PolicyReport};
+use gatepost_core::publication::change::{Change, Differs};
+use gatepost_core::publication::{self, Desired, NameSource};
 use gatepost_core::reason::Reason;
 use gatepost_tls::budget::Forecast;
 use gatepost_tls::certifier::State;
@@ -247,7 +247,7 @@ fn texts<T: ToString>(items: &[T]) -> Vec<String> {
     items.iter().map(ToString::to_string).collect()
 }
 
-pub(super) fn record(record: &desired::Record) -> RecordView {
+pub(super) fn record(record: &publication::Record) -> RecordView {
     let properties = record.provider_specific.iter();
     RecordView {
         name: record.name.to_string(),
@@ -264,7 +264,7 @@ pub(super) fn record(record: &desired::Record) -> RecordView {
     }
 }
 
-fn certificate(certificate: &desired::Certificate) -> CertificateView {
+fn certificate(certificate: &publication::Certificate) -> CertificateView {
     CertificateView {
         secret: certificate.secret.to_string(),
         dns_names: texts(&certificate.dns_names),
@@ -275,7 +275,7 @@ fn certificate(certificate: &desired::Certificate) -> CertificateView {
     }
 }
 
-pub(super) fn withheld(withheld: &desired::Withheld) -> WithheldView {
+pub(super) fn withheld(withheld: &publication::Withheld) -> WithheldView {
     WithheldView {
         hostname: withheld.hostname.to_string(),
         route: withheld.route.to_string(),

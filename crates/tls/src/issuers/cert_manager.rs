@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use gatepost_core::desired::Certificate;
 use gatepost_core::model::{Key, Reference, Str, TlsPolicy};
+use gatepost_core::publication::Certificate;
 use serde_json::{Map, Value, json};
 
 use crate::chain::Leaf;

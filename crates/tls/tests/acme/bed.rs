@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gatepost_core::desired::Record;
 use gatepost_core::model::{Key, Str};
+use gatepost_core::publication::Record;
 use gatepost_testkit::Failed;
 use gatepost_testkit::servers::pebble::{Pebble, Setup};
 use gatepost_testkit::servers::{Kind, Primary, Scratch, Server};

@@ -4,7 +4,6 @@
 //! record from being made.
 
 use super::Table;
-use crate::desired::RecordType;
 use crate::plan::canonical;
 use crate::plan::observed::RecordSet;
 use crate::plan::ownership::{self, Marker, Ours};
@@ -12,6 +11,7 @@ use crate::plan::settings::TxtRegistry;
 use crate::plan::stamp::Stamp;
 use crate::plan::wanted::Wanted;
 use crate::plan::zone::Zone;
+use crate::publication::RecordType;
 use crate::reason::{self, Reason};
 
 /// What keeps the marker of a record from being written. `all` is everything wanted in the zone, sorted by name.

@@ -1,8 +1,8 @@
 //! Creates, updates, deletes; types; policies; zones.
 
 use super::model::*;
-use crate::desired::RecordType;
 use crate::plan::{Observed, Policy, Registry, Settings, Step, Verb, ZoneState, decide};
+use crate::publication::RecordType;
 use crate::reason;
 
 #[test]

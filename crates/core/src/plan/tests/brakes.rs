@@ -5,7 +5,7 @@ use crate::model::Kind;
 use crate::plan::{Settings, Unseen};
 use crate::reason;
 
-fn many(count: usize) -> Vec<crate::desired::Record> {
+fn many(count: usize) -> Vec<crate::publication::Record> {
     (0..count).map(|n| record(&format!("n{n}.example.com"), &["192.0.2.1"])).collect()
 }
 

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::model::*;
-use crate::desired::Record;
 use crate::model::{Kind, Str};
 use crate::plan::follow::{Follower, Part};
 use crate::plan::{Held, Instance, RecordSet, Registry, Settings, TxtRegistry, ZoneChange, ZoneContent};
+use crate::publication::Record;
 
 const NAMES: [&str; 12] = [
     "example.com",

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::desired::{NameSource, Record, RecordType};
 use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::plan::{
     Content, Hold, Instance, Intent, Observed, Plan, Precondition, RecordKey, RecordKind, RecordSet, Registry,
     SetChange, Settings, Step, TxtRegistry, Unseen, ZoneContent, ZoneState, canonical, decide,
 };
+use crate::publication::{NameSource, Record, RecordType};
 use crate::reason;
 
 /// The zone of most tests.
@@ -179,7 +179,7 @@ pub(super) fn record_of(kind: Kind, name: &str, targets: &[&str]) -> Record {
     let first = targets.first().copied().unwrap_or("192.0.2.1");
     Record {
         name: name.into(),
-        kind: crate::desired::targets::record_type(first),
+        kind: crate::publication::targets::record_type(first),
         targets: targets.iter().map(|target| Str::from(*target)).collect(),
         ttl: None,
         set_identifier: None,

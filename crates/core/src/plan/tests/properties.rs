@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::model::*;
-use crate::desired::Record;
 use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::plan::layout::Layout;
 use crate::plan::seal::SealKey;
@@ -13,6 +12,7 @@ use crate::plan::settings::TxtRegistry;
 use crate::plan::{
     Content, Instance, Observed, Plan, Policy, RecordKind, Registry, Settings, Step, Unseen, ZoneState, decide,
 };
+use crate::publication::Record;
 
 /// Cases of each law, at least; `PROPTEST_CASES` asks for more. Each run draws fresh worlds, and a failure prints its own.
 const CASES: u32 = 1000;

@@ -6,10 +6,10 @@ use std::cmp::Reverse;
 use proptest::prelude::*;
 
 use super::world::*;
+use crate::attachment::{ListenerId, ListenerState, RouteState, Scope, Topology};
 use crate::model::*;
 use crate::names::{Hostname, host_of, is_ip};
 use crate::routing::{HostIndex, Outcome, Request, Scheme};
-use crate::topology::{ListenerId, ListenerState, RouteState, Scope, Topology};
 
 const NAMES: [&str; 9] =
     ["*.com", "*.x.com", "x.com", "a.x.com", "*.a.x.com", "b.a.x.com", "*.y.org", "y.org", "w.y.org"];

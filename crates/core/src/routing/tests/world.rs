@@ -1,9 +1,9 @@
 //! A tiny builder: one Gateway `infra/edge`, listeners, routes and Services in the same namespace.
 
+use crate::attachment::{Scope, Topology};
 use crate::model::*;
 use crate::routing::{Answer, Request, Router, Scheme};
 use crate::snapshot::{Object, Snapshot};
-use crate::topology::{Scope, Topology};
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct World {

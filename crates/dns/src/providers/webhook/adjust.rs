@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use gatepost_core::desired::Record;
 use gatepost_core::model::Str;
+use gatepost_core::publication::Record;
 
 use super::Webhook;
 use super::client::Body;

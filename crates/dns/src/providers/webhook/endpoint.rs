@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use gatepost_core::desired::{Record, RecordType};
 use gatepost_core::model::Str;
 use gatepost_core::plan::{RecordSet, SetChange};
+use gatepost_core::publication::{Record, RecordType};
 use serde::{Deserialize, Serialize};
 
 /// One set of records.

@@ -1,6 +1,6 @@
 //! The domains that a webhook looks after, as it says when it is first asked.
 
-use gatepost_core::desired::domains::DomainFilter;
+use gatepost_core::publication::domains::DomainFilter;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
 

@@ -6,8 +6,8 @@
 
 use std::sync::Arc;
 
-use gatepost_core::desired::Record;
 use gatepost_core::model::Str;
+use gatepost_core::publication::Record;
 use gatepost_core::reason;
 use gatepost_core::snapshot::Snapshot;
 use gatepost_kube::Connection;

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gatepost_core::desired::RecordType;
 use gatepost_core::plan::layout::Layout;
 use gatepost_core::plan::seal::SealKey;
 use gatepost_core::plan::{Instance, Policy, Registry, Settings, TxtRegistry};
+use gatepost_core::publication::RecordType;
 
 use super::provider::{ProviderFlag, Secret, secret};
 use crate::apply::Mode;

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use gatepost_core::desired::annotations::ttl;
 use gatepost_core::model::Str;
+use gatepost_core::publication::annotations::ttl;
 use gatepost_dns::embedded::{self, Name, Server};
 use gatepost_dns::provider::Shared;
 use gatepost_dns::providers::embedded::{Authority, Embedded};

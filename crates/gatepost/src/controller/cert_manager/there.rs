@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatepost_core::desired::{Certificate, Desired};
 use gatepost_core::model::{Key, Kind, Listener, Str, TlsPolicy};
+use gatepost_core::publication::{Certificate, Desired};
 use gatepost_core::snapshot::{Snapshot, Visibility};
 use gatepost_kube::mirror::Copied;
 use gatepost_kube::objects::Stored;

@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatepost_core::desired::{Certificate, Record};
 use gatepost_core::model::{Key, ObjectRef, Str};
+use gatepost_core::publication::{Certificate, Record};
 use gatepost_kube::objects::Note;
 use gatepost_tls::certifier::{State, What};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use gatepost_core::desired::{NameSource, Record};
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Content, SetChange, Step, Verb};
+use gatepost_core::publication::{NameSource, Record};
 
 use super::super::endpoint::{Changes, Endpoint};
 use super::super::filter::Wire;

@@ -1,0 +1,208 @@
+//! Gateways and ListenerSets as external-dns sees them: filtered, and with what they add to a record.
+//!
+//! An object that a filter leaves out is as good as absent; only the explanation tells the two apart.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::admission;
+use super::hosts;
+use crate::attachment::ListenerKey;
+use crate::model::{Gateway, Key, Kind, Listener, ListenerSet, ObjectRef, Str, condition};
+use crate::names::Overlap;
+use crate::publication::annotations::Annotations;
+use crate::publication::settings::{Settings, StatusMode};
+use crate::publication::targets::{AddressFields, gateway_addresses};
+use crate::publication::{Desired, PassedOver, filters};
+use crate::reason::{self, Reason};
+use crate::snapshot::Snapshot;
+
+/// Every parent that routes may have, by kind and name.
+#[derive(Default)]
+pub(super) struct Parents<'a> {
+    gateways: HashMap<&'a Key, Parent<'a>>,
+    sets: HashMap<&'a Key, Parent<'a>>,
+}
+
+/// A Gateway or ListenerSet with its listeners.
+pub(super) struct Parent<'a> {
+    /// Which object it is.
+    pub(super) object: ObjectRef,
+    /// The name of the Gateway it is or belongs to.
+    pub(super) gateway_name: &'a Str,
+    /// That Gateway, where it is there.
+    pub(super) gateway: Option<&'a Gateway>,
+    /// Why no route can use it, if none can.
+    pub(super) detached: Option<Detached>,
+    /// Its listeners, in order.
+    pub(super) doors: Vec<Door<'a>>,
+    /// Which of them has a name; the last one where two have the same.
+    pub(super) sections: HashMap<&'a str, usize>,
+    /// Their hostnames.
+    pub(super) index: Overlap,
+    /// Targets of its `target` annotation, or of its Gateway's.
+    pub(super) targets: Vec<Str>,
+    /// Addresses of the Gateway.
+    pub(super) addresses: Vec<Str>,
+}
+
+/// A listener.
+pub(super) struct Door<'a> {
+    /// Its spec.
+    pub(super) spec: &'a Listener,
+    /// Its hostname in canonical form, empty if unset; nothing where the field holds no hostname.
+    pub(super) host: Option<Str>,
+    /// Why no route can use it, if none can.
+    pub(super) detached: Option<Detached>,
+}
+
+/// Why a ListenerSet or one of its listeners takes no routes.
+#[derive(Clone, Debug)]
+pub(super) struct Detached {
+    pub(super) reason: Reason,
+    pub(super) message: String,
+    pub(super) object: ObjectRef,
+    pub(super) field: &'static str,
+}
+
+impl<'a> Parents<'a> {
+    /// Reads all Gateways, and ListenerSets where the settings ask for them.
+    pub(super) fn of(snapshot: &'a Snapshot, settings: &Settings, desired: &mut Desired) -> Self {
+        let mut parents = Parents::default();
+        for gateway in snapshot.gateways.values() {
+            parents.add_gateway(gateway, settings, desired);
+        }
+        if settings.gateway_listener_sets {
+            let sets = snapshot.listener_sets.values().filter(|set| set.kind == Kind::ListenerSet);
+            sets.for_each(|set| parents.add_set(set, snapshot, settings, desired));
+        }
+        parents
+    }
+
+    /// A parent.
+    pub(super) fn find(&self, kind: Kind, key: &Key) -> Option<&Parent<'a>> {
+        if kind == Kind::Gateway { self.gateways.get(key) } else { self.sets.get(key) }
+    }
+
+    fn add_gateway(&mut self, gateway: &'a Arc<Gateway>, settings: &Settings, desired: &mut Desired) {
+        let object = ObjectRef { kind: Kind::Gateway, key: gateway.meta.key.clone() };
+        let annotations = Annotations::of(&gateway.meta, &settings.annotation_prefixes);
+        if let Some(because) = filters::gateway(gateway, &annotations, settings) {
+            return desired.passed_over.push(PassedOver { object, because });
+        }
+        annotations.report(&object, &mut desired.diagnostics);
+        let doors = gateway.listeners.iter().map(|spec| Door::new(spec, None)).collect();
+        let mut parent = Parent::new(object, &gateway.meta.key.name, doors);
+        parent.gateway = Some(gateway);
+        parent.targets = annotations.targets();
+        let addresses = gateway_addresses(gateway, AddressFields::Status, settings);
+        parent.addresses = addresses.iter().map(|address| address.value.clone()).collect();
+        self.gateways.insert(&gateway.meta.key, parent);
+    }
+
+    fn add_set(
+        &mut self,
+        set: &'a Arc<ListenerSet>,
+        snapshot: &'a Snapshot,
+        settings: &Settings,
+        desired: &mut Desired,
+    ) {
+        let annotations = Annotations::of(&set.meta, &settings.annotation_prefixes);
+        if let Some(because) = filters::listener_set(set, &annotations, settings) {
+            return desired.passed_over.push(PassedOver { object: set.object(), because });
+        }
+        annotations.report(&set.object(), &mut desired.diagnostics);
+        let parent = self.joined(set, annotations.targets(), snapshot, settings.status != StatusMode::Compute);
+        self.sets.insert(&set.meta.key, parent);
+    }
+
+    /// A ListenerSet with what its Gateway lends it.
+    fn joined(&self, set: &'a ListenerSet, targets: Vec<Str>, snapshot: &Snapshot, trusts_status: bool) -> Parent<'a> {
+        let key = gateway_of(set);
+        let lender = self.gateways.get(&key);
+        let gateway = lender.and_then(|lender| lender.gateway);
+        let detached = detached_set(set, &key, gateway, snapshot, trusts_status);
+        let door = |spec: &'a Listener| {
+            let own = detached.is_none() && trusts_status;
+            Door::new(spec, detached.clone().or_else(|| if own { detached_listener(set, spec) } else { None }))
+        };
+        let doors = set.listeners.iter().map(door).collect();
+        let mut parent = Parent::new(set.object(), &set.parent.name, doors);
+        parent.gateway = gateway;
+        parent.detached = detached;
+        if let Some(lender) = lender {
+            parent.targets = if targets.is_empty() { lender.targets.clone() } else { targets };
+            parent.addresses = lender.addresses.clone();
+        }
+        parent
+    }
+}
+
+impl<'a> Parent<'a> {
+    fn new(object: ObjectRef, gateway_name: &'a Str, doors: Vec<Door<'a>>) -> Self {
+        Parent {
+            object,
+            gateway_name,
+            gateway: None,
+            detached: None,
+            sections: doors.iter().enumerate().map(|(i, door)| (&*door.spec.name, i)).collect(),
+            index: Overlap::new(doors.iter().map(|door| door.host.clone())),
+            doors,
+            targets: Vec::new(),
+            addresses: Vec::new(),
+        }
+    }
+
+    /// The name of one of its listeners.
+    pub(super) fn listener_key(&self, door: usize) -> ListenerKey {
+        ListenerKey { owner: self.object.clone(), section: self.doors[door].spec.name.clone() }
+    }
+}
+
+impl<'a> Door<'a> {
+    fn new(spec: &'a Listener, detached: Option<Detached>) -> Self {
+        let text = spec.hostname.as_ref().map_or("", |hostname| hostname.text());
+        Door { spec, host: hosts::canonical(text).map(Str::from), detached }
+    }
+}
+
+/// The Gateway that a ListenerSet names; kind and group of the reference are not looked at.
+fn gateway_of(set: &ListenerSet) -> Key {
+    let namespace = set.parent.namespace.as_ref().filter(|namespace| !namespace.is_empty());
+    Key { namespace: namespace.unwrap_or(&set.meta.key.namespace).clone(), name: set.parent.name.clone() }
+}
+
+fn detached_set(
+    set: &ListenerSet,
+    key: &Key,
+    gateway: Option<&Gateway>,
+    snapshot: &Snapshot,
+    trusts_status: bool,
+) -> Option<Detached> {
+    let own = |reason, message, field| Some(Detached { reason, message, object: set.object(), field });
+    let Some(gateway) = gateway else {
+        let message = format!("{} joins Gateway/{key}, which is not there or left out by a filter", set.object());
+        return own(reason::LISTENER_SET_PARENT_MISSING, message, "spec.parentRef");
+    };
+    let namespace = &set.meta.key.namespace;
+    if !admission::admits(&gateway.allowed_listeners, &gateway.meta.key.namespace, namespace, snapshot) {
+        let message = format!("Gateway/{key} does not admit ListenerSets from namespace `{namespace}`");
+        let object = ObjectRef { kind: Kind::Gateway, key: key.clone() };
+        let field = "spec.allowedListeners.namespaces";
+        return Some(Detached { reason: reason::LISTENER_SET_NOT_ALLOWED, message, object, field });
+    }
+    if trusts_status && !condition(&set.conditions, "Accepted").is_some_and(|c| c.is_true()) {
+        let message = format!("the status of {} does not say that it is accepted", set.object());
+        return own(reason::LISTENER_SET_NOT_ATTACHED, message, "status.conditions");
+    }
+    None
+}
+
+fn detached_listener(set: &ListenerSet, listener: &Listener) -> Option<Detached> {
+    let status = set.listener_status.iter().find(|status| status.name == listener.name);
+    if status.and_then(|status| condition(&status.conditions, "Accepted")).is_some_and(|c| c.is_true()) {
+        return None;
+    }
+    let message = format!("the status of {} does not say that listener `{}` is accepted", set.object(), listener.name);
+    Some(Detached { reason: reason::LISTENER_REFUSED, message, object: set.object(), field: "status.listeners" })
+}

@@ -1,0 +1,296 @@
+//! One route: which hostnames it gets at which targets, through the parents that its status names.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use super::admission::{self, Applicant};
+use super::hosts;
+use super::parents::{Door, Parent, Parents};
+use crate::attachment::ListenerKey;
+use crate::model::{GATEWAY_GROUP, Key, Kind, List, ParentRef, Reference, Route, RouteKind, Str, condition};
+use crate::publication::NameSource;
+use crate::publication::annotations::RouteAnnotations;
+use crate::publication::filters;
+use crate::publication::hostnames::Wanted;
+use crate::publication::settings::{Settings, StatusMode};
+use crate::snapshot::Snapshot;
+
+/// What all routes of one kind are resolved with.
+#[derive(Clone, Copy)]
+pub(super) struct Resolver<'a> {
+    pub(super) snapshot: &'a Snapshot,
+    pub(super) settings: &'a Settings,
+    pub(super) parents: &'a Parents<'a>,
+    pub(super) kind: RouteKind,
+}
+
+/// What became of a route.
+pub(super) struct Resolution {
+    /// The hostnames it gets.
+    pub(super) hosts: Vec<Host>,
+    /// For each hostname it asks for, whether that led to one.
+    pub(super) answered: Vec<bool>,
+}
+
+/// A hostname that a route gets.
+pub(super) struct Host {
+    /// The name.
+    pub(super) name: Str,
+    /// What it resolves to; never empty.
+    pub(super) targets: Vec<Str>,
+    /// The listeners that serve it.
+    pub(super) listeners: List<ListenerKey>,
+    /// Where the name comes from.
+    pub(super) source: NameSource,
+}
+
+/// A parent that a route says it has.
+#[derive(Clone, Copy)]
+pub(super) struct Claim<'r> {
+    /// Which.
+    pub(super) parent: &'r ParentRef,
+    /// Which entry of `status.parents`, or of `spec.parentRefs` where status is not asked, counted from 0.
+    pub(super) place: usize,
+    /// Whether it took the route.
+    pub(super) is_accepted: bool,
+}
+
+/// Why a claim leads nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Dead {
+    /// The spec does not name this parent, or no longer.
+    NotInSpec,
+    /// Neither Gateway nor ListenerSet.
+    OtherKind,
+    /// A ListenerSet, and those are not read.
+    SetsNotRead,
+    /// Not there, or left out by a filter.
+    Absent,
+    /// Left out by `--gateway-name`.
+    OtherName,
+    /// The parent has not taken the route.
+    NotAccepted,
+    /// The parent takes no routes at all.
+    Detached,
+    /// It has no listener of this name.
+    NoSection,
+}
+
+/// A claim that leads to listeners.
+#[derive(Clone, Copy)]
+pub(super) struct Entrance<'a> {
+    /// The parent.
+    pub(super) parent: &'a Parent<'a>,
+    /// One listener alone, if the claim names one.
+    pub(super) section: Option<usize>,
+}
+
+impl<'a> Resolver<'a> {
+    /// Resolves a route.
+    pub(super) fn resolve(&self, route: &Route, asked: &RouteAnnotations, wanted: &[Wanted]) -> Resolution {
+        let canonical: Vec<Option<Cow<str>>> = wanted.iter().map(|name| hosts::canonical(&name.text)).collect();
+        let mut search = Search { hosts: BTreeMap::new(), answered: vec![false; wanted.len()] };
+        let applicant = self.applicant(route);
+        for claim in self.claims(route) {
+            let Ok(entrance) = self.entrance(route, claim) else { continue };
+            let targets = targets(asked, entrance.parent);
+            if targets.is_empty() {
+                continue;
+            }
+            for (place, name) in wanted.iter().enumerate() {
+                let Some(host) = &canonical[place] else { continue };
+                let question = Question { host, wanted: name, place, port: claim.parent.port };
+                search.ask(entrance, applicant, &question, &targets);
+            }
+        }
+        Resolution {
+            hosts: search.hosts.into_iter().map(|(name, found)| found.named(name)).collect(),
+            answered: search.answered,
+        }
+    }
+
+    /// The route as listeners see it.
+    pub(super) fn applicant<'r>(&self, route: &'r Route) -> Applicant<'r>
+    where
+        'a: 'r,
+    {
+        let namespace = &route.meta.key.namespace;
+        Applicant { kind: self.kind, namespace, labels: self.snapshot.namespaces.get(namespace).map(|n| &**n) }
+    }
+
+    /// The parents that count for a route.
+    pub(super) fn claims<'r>(&self, route: &'r Route) -> Vec<Claim<'r>> {
+        if self.settings.status == StatusMode::Compute {
+            let parents = route.parents.iter().enumerate();
+            return parents.map(|(place, parent)| Claim { parent, place, is_accepted: true }).collect();
+        }
+        let claim = |(place, status): (usize, &'r crate::model::ParentStatus)| {
+            let is_accepted = condition(&status.conditions, "Accepted").is_some_and(|c| c.is_true());
+            Claim { parent: &status.parent, place, is_accepted }
+        };
+        route.status.iter().enumerate().map(claim).collect()
+    }
+
+    /// Where a claim leads.
+    pub(super) fn entrance(&self, route: &Route, claim: Claim) -> Result<Entrance<'a>, Dead> {
+        let own = &route.meta.key.namespace;
+        let target = Target::of(&claim.parent.target, own);
+        if !route.parents.iter().any(|parent| Target::of(&parent.target, own) == target) {
+            return Err(Dead::NotInSpec);
+        }
+        let parent = self.parent(&target)?;
+        if filters::gateway_name(parent.gateway_name, self.settings).is_some() {
+            return Err(Dead::OtherName);
+        }
+        if !claim.is_accepted {
+            return Err(Dead::NotAccepted);
+        }
+        if parent.detached.is_some() {
+            return Err(Dead::Detached);
+        }
+        let section = section(parent, claim.parent)?;
+        Ok(Entrance { parent, section })
+    }
+
+    fn parent(&self, target: &Target) -> Result<&'a Parent<'a>, Dead> {
+        let kind = target.known_kind().ok_or(Dead::OtherKind)?;
+        if kind == Kind::ListenerSet && !self.settings.gateway_listener_sets {
+            return Err(Dead::SetsNotRead);
+        }
+        self.parents.find(kind, &target.key()).ok_or(Dead::Absent)
+    }
+}
+
+/// The targets that a route gets from a parent.
+pub(super) fn targets<'a>(asked: &'a RouteAnnotations, parent: &'a Parent) -> Cow<'a, [Str]> {
+    let chosen = asked.strategy.choose(&asked.targets, &parent.targets);
+    if chosen.is_empty() { Cow::Borrowed(&parent.addresses) } else { chosen }
+}
+
+/// The listener that a claim names, if it names one.
+fn section(parent: &Parent, claim: &ParentRef) -> Result<Option<usize>, Dead> {
+    match claim.section.as_deref().filter(|name| !name.is_empty()) {
+        Some(name) => parent.sections.get(name).copied().map(Some).ok_or(Dead::NoSection),
+        None if parent.doors.is_empty() => Err(Dead::NoSection),
+        None => Ok(None),
+    }
+}
+
+/// What a reference points to, with empty fields read as unset.
+#[derive(PartialEq, Eq)]
+pub(super) struct Target<'r> {
+    group: &'r str,
+    kind: &'r str,
+    namespace: &'r Str,
+    name: &'r Str,
+}
+
+impl<'r> Target<'r> {
+    /// Reads a reference of an object in `own`.
+    pub(super) fn of(reference: &'r Reference, own: &'r Str) -> Self {
+        Target {
+            group: filled(&reference.group, GATEWAY_GROUP),
+            kind: filled(&reference.kind, "Gateway"),
+            namespace: reference.namespace.as_ref().filter(|namespace| !namespace.is_empty()).unwrap_or(own),
+            name: &reference.name,
+        }
+    }
+
+    /// Its kind, where that is one of the two that take routes.
+    pub(super) fn known_kind(&self) -> Option<Kind> {
+        let kinds = [Kind::Gateway, Kind::ListenerSet];
+        kinds.into_iter().find(|kind| self.group == GATEWAY_GROUP && kind.as_str() == self.kind)
+    }
+
+    /// Namespace and name.
+    pub(super) fn key(&self) -> Key {
+        Key { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+
+    /// `Gateway/infra/edge`.
+    pub(super) fn shown(&self) -> String {
+        format!("{}/{}/{}", self.kind, self.namespace, self.name)
+    }
+}
+
+fn filled<'r>(text: &'r str, default: &'r str) -> &'r str {
+    if text.is_empty() { default } else { text }
+}
+
+impl Entrance<'_> {
+    /// Every listener behind it whose hostname overlaps.
+    fn overlapping(&self, host: &str, mut visit: impl FnMut(usize, &Door)) {
+        let doors = &self.parent.doors;
+        match self.section {
+            Some(door) => visit(door, &doors[door]),
+            None => self.parent.index.overlapping(host, |door| visit(door as usize, &doors[door as usize])),
+        }
+    }
+}
+
+/// One hostname at one parent.
+struct Question<'q> {
+    host: &'q str,
+    wanted: &'q Wanted,
+    place: usize,
+    port: Option<u16>,
+}
+
+/// What has been found so far for a route.
+struct Search {
+    hosts: BTreeMap<Str, Found>,
+    answered: Vec<bool>,
+}
+
+struct Found {
+    targets: Vec<Str>,
+    listeners: Vec<ListenerKey>,
+    source: NameSource,
+}
+
+impl Search {
+    fn ask(&mut self, entrance: Entrance, applicant: Applicant, question: &Question, targets: &[Str]) {
+        let parent = entrance.parent;
+        entrance.overlapping(question.host, |place, door| {
+            if door.detached.is_some() {
+                return;
+            }
+            let Some(name) = shared_name(door, question) else { return };
+            if admission::objection(door.spec, parent.object.namespace(), applicant, question.port).is_none() {
+                self.answered[question.place] = true;
+                self.add(name, parent.listener_key(place), question.wanted.source(), targets);
+            }
+        });
+    }
+
+    fn add(&mut self, name: Str, listener: ListenerKey, source: NameSource, targets: &[Str]) {
+        let found =
+            self.hosts.entry(name).or_insert_with(|| Found { targets: Vec::new(), listeners: Vec::new(), source });
+        found.targets.extend_from_slice(targets);
+        found.listeners.push(listener);
+        found.source = found.source.min(source);
+    }
+}
+
+impl Found {
+    fn named(mut self, name: Str) -> Host {
+        self.targets.sort();
+        self.targets.dedup();
+        self.listeners.sort();
+        self.listeners.dedup();
+        Host { name, targets: self.targets, listeners: self.listeners.into(), source: self.source }
+    }
+}
+
+/// The name that a listener and a wanted hostname have in common; nothing where neither names one.
+fn shared_name(door: &Door, question: &Question) -> Option<Str> {
+    let host = door.host.as_ref()?;
+    let name = hosts::common(host, question.host).filter(|name| !name.is_empty())?;
+    Some(if name == &**host {
+        host.clone()
+    } else if name == &*question.wanted.text {
+        question.wanted.text.clone()
+    } else {
+        name.into()
+    })
+}

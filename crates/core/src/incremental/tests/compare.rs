@@ -1,0 +1,175 @@
+//! Two ways to the same answer: everything that a reader can see of a world, put so that it can be compared.
+
+use std::collections::BTreeMap;
+
+use super::super::{Delta, World};
+use crate::attachment::*;
+use crate::diagnostic::Diagnostic;
+use crate::lint;
+use crate::model::*;
+use crate::publication::{self, Desired, Record, Settings};
+use crate::routing::{Request, Router};
+use crate::snapshot::Snapshot;
+
+/// A listener by name, and which of its name: ids are an engine's own business.
+type Name = (ListenerKey, usize);
+
+/// A topology without ids.
+#[derive(Debug, PartialEq)]
+pub(super) struct Plain {
+    gateways: Vec<PlainGateway>,
+    sets: Vec<PlainSet>,
+    listeners: Vec<PlainListener>,
+    routes: Vec<(ObjectRef, Vec<PlainParent>, Vec<BackendProblem>)>,
+}
+
+#[derive(Debug, PartialEq)]
+struct PlainListener {
+    name: Name,
+    state: ListenerState,
+    conflict: Option<(crate::reason::Reason, Name)>,
+    overlaps: Option<Name>,
+    attached: usize,
+}
+
+type PlainGateway = (Key, ClassState, Option<crate::reason::Reason>, Vec<Name>, usize);
+
+type PlainSet = (ObjectRef, Option<Key>, Option<crate::reason::Reason>, Vec<Name>);
+
+type PlainParent = (ParentTarget, Vec<(Name, Vec<Intersection>)>, Option<crate::reason::Reason>);
+
+pub(super) fn plain(topology: &Topology) -> Plain {
+    let name = |id: ListenerId| (topology.listener(id).key(), topology.listener(id).index);
+    let names = |ids: &[ListenerId]| ids.iter().map(|id| name(*id)).collect::<Vec<_>>();
+    let listener = |(id, state): (ListenerId, &ListenerState)| PlainListener {
+        name: name(id),
+        conflict: state.conflict.map(|conflict| (conflict.reason, name(conflict.with))),
+        overlaps: state.overlaps.map(name),
+        attached: topology.attached_routes(id),
+        state: ListenerState { id: ListenerId { hall: 0, slot: 0 }, conflict: None, overlaps: None, ..state.clone() },
+    };
+    let parent = |parent: &ParentState| {
+        let attached = parent.attached.iter().map(|a| (name(a.listener), a.names.to_vec()));
+        ((*parent.target).clone(), attached.collect(), parent.refused)
+    };
+    let route = |route: &RouteState| route.parents.iter().map(parent).collect::<Vec<_>>();
+    Plain {
+        gateways: topology
+            .gateways
+            .iter()
+            .map(|(key, s)| (key.clone(), s.class.clone(), s.refused, names(&s.listeners), s.attached_sets))
+            .collect(),
+        sets: topology
+            .sets
+            .iter()
+            .map(|(object, s)| (object.clone(), s.gateway.clone(), s.refused, names(&s.listeners)))
+            .collect(),
+        listeners: topology.listener_ids().map(listener).collect(),
+        routes: topology.routes.iter().map(|(object, s)| (object.clone(), route(s), s.backends.to_vec())).collect(),
+    }
+}
+
+/// Everything that can be seen.
+#[derive(Debug, PartialEq)]
+pub(super) struct Seen {
+    topology: Plain,
+    pub(super) desired: Desired,
+    /// What people are told, where that is looked at.
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// How closely worlds are looked at.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Look {
+    /// At what is decided.
+    Quick,
+    /// Also at what people are told of it, and who serves requests.
+    Close,
+}
+
+pub(super) fn from_scratch(snapshot: &Snapshot, scope: &Scope, settings: &Settings, look: Look) -> Seen {
+    let topology = Topology::build(snapshot, scope);
+    Seen {
+        desired: publication::build(snapshot, &topology, settings),
+        diagnostics: told(lint::World { snapshot, topology: &topology }, look),
+        topology: plain(&topology),
+    }
+}
+
+pub(super) fn of_engine(world: &World, look: Look) -> Seen {
+    Seen { topology: plain(world.topology()), desired: world.desired(), diagnostics: told(world.lint(), look) }
+}
+
+fn told(world: lint::World<'_>, look: Look) -> Vec<Diagnostic> {
+    if look == Look::Close { world.diagnostics() } else { Vec::new() }
+}
+
+/// Says what differs first, rather than everything.
+pub(super) fn assert_same(found: &Seen, expected: &Seen, context: &dyn Fn() -> String) {
+    fn first<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], expected: &[T], context: &dyn Fn() -> String) {
+        let differs = found.iter().zip(expected).find(|(a, b)| a != b);
+        if let Some((found, expected)) = differs {
+            panic!("{what}: found {found:#?}, expected {expected:#?} after {}", context());
+        }
+        let longer = if found.len() > expected.len() { found } else { expected };
+        let rest = longer.get(found.len().min(expected.len()));
+        assert!(rest.is_none(), "{what}: {} and not {}: {rest:#?} after {}", found.len(), expected.len(), context());
+    }
+    let (a, b) = (&found.topology, &expected.topology);
+    first("gateways", &a.gateways, &b.gateways, context);
+    first("sets", &a.sets, &b.sets, context);
+    first("listeners", &a.listeners, &b.listeners, context);
+    first("routes", &a.routes, &b.routes, context);
+    let (a, b) = (&found.desired, &expected.desired);
+    first("withheld", &a.withheld, &b.withheld, context);
+    first("passed over", &a.passed_over, &b.passed_over, context);
+    first("records", &a.records, &b.records, context);
+    first("covered", &a.covered, &b.covered, context);
+    first("certificates", &a.certificates, &b.certificates, context);
+    first("kept names", &a.kept_names, &b.kept_names, context);
+    first("policies", &a.policies, &b.policies, context);
+    first("diagnostics", &a.diagnostics, &b.diagnostics, context);
+    first("lint", &found.diagnostics, &expected.diagnostics, context);
+}
+
+/// Asks both ways who serves requests at each Gateway.
+pub(super) fn check_routing(world: &World, requests: &[Request]) {
+    for gateway in world.snapshot().gateways.keys() {
+        let router = Router::compile(world.snapshot(), world.topology(), gateway);
+        for request in requests {
+            let expected = router.as_ref().map(|router| router.route(request));
+            assert_eq!(world.route(gateway, request), expected, "{gateway} {request:?}");
+        }
+    }
+    let nowhere = Key::new("nowhere", "edge");
+    assert!(requests.iter().all(|request| world.route(&nowhere, request).is_none()));
+}
+
+/// Says what a delta forgot or made up.
+pub(super) fn check_delta(before: &Desired, after: &Desired, delta: &Delta) {
+    let by_name = |desired: &Desired| {
+        let mut names: BTreeMap<Str, Vec<Record>> = BTreeMap::new();
+        for record in &desired.records {
+            names.entry(record.name.clone()).or_default().push(record.clone());
+        }
+        names
+    };
+    let (old, new) = (by_name(before), by_name(after));
+    for name in old.keys().chain(new.keys()) {
+        let differs = old.get(name) != new.get(name);
+        assert!(!differs || delta.names.contains(name), "{name} is not told");
+    }
+    let secrets = |desired: &Desired| {
+        desired.certificates.iter().map(|c| (c.secret.clone(), c.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let (old, new) = (secrets(before), secrets(after));
+    for secret in old.keys().chain(new.keys()) {
+        assert_eq!(old.get(secret) != new.get(secret), delta.certificates.contains(secret), "{secret}");
+    }
+    let policies =
+        |desired: &Desired| desired.policies.iter().map(|p| (p.policy.clone(), p.clone())).collect::<BTreeMap<_, _>>();
+    let (old, new) = (policies(before), policies(after));
+    for policy in old.keys().chain(new.keys()) {
+        assert_eq!(old.get(policy) != new.get(policy), delta.policies.contains(policy), "{policy}");
+    }
+}

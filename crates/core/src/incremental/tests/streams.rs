@@ -1,0 +1,167 @@
+//! After every change, in any order, one by one or in bursts: the engine says what scratch says.
+
+use std::sync::{Arc, Weak};
+
+use super::compare::{Look, assert_same, check_delta, check_routing, from_scratch, of_engine};
+use super::making::{self, Chance};
+use crate::incremental::Engine;
+use crate::model::{ObjectRef, Route};
+use crate::publication::Desired;
+use crate::snapshot::{Change, Object, Snapshot};
+
+/// A stream of changes: `filled` objects at once, then `steps` bursts of up to `burst` changes.
+fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
+    let mut chance = Chance(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
+    let (settings, scope, origin) =
+        (making::settings(&mut chance), making::scope(&mut chance), making::origin(&mut chance));
+    let mut engine = Engine::new(settings.clone(), scope.clone(), origin);
+    let mut snapshot = Snapshot::new();
+    snapshot.origin = origin;
+    let mut before = of_engine(&engine.world(), Look::Quick);
+    for step in 0..=steps {
+        // What people are told follows from what is decided, so that it is asked for now and then only.
+        let look = if step == steps || step % 10 == 9 { Look::Close } else { Look::Quick };
+        let changes: Vec<Change> = match step {
+            0 => (0..filled).map(|_| Change::Upsert(making::object(&mut chance))).collect(),
+            _ => (0..=chance.below(burst)).map(|_| making::change(&mut chance)).collect(),
+        };
+        changes.iter().for_each(|change| snapshot.apply(change.clone()));
+        let delta = engine.apply(changes.clone());
+        let world = engine.world();
+        assert_eq!(*world.snapshot(), snapshot);
+        let (found, expected) = (of_engine(&world, look), from_scratch(&snapshot, &scope, &settings, look));
+        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?}"));
+        check_delta(&before.desired, &found.desired, &delta);
+        if look == Look::Close {
+            let requests: Vec<_> = (0..6).map(|_| making::request(&mut chance)).collect();
+            check_routing(&world, &requests);
+        }
+        before = found;
+    }
+}
+
+/// Ten thousand short streams, in four parts that run side by side.
+fn short_streams(part: u64) {
+    (0..2_500).for_each(|seed| stream(part * 2_500 + seed, 10, 2, 2));
+}
+
+#[test]
+fn short_streams_one() {
+    short_streams(0);
+}
+
+#[test]
+fn short_streams_two() {
+    short_streams(1);
+}
+
+#[test]
+fn short_streams_three() {
+    short_streams(2);
+}
+
+#[test]
+fn short_streams_four() {
+    short_streams(3);
+}
+
+/// Follows changes of a small world, close up; gives what there is in the end.
+fn close_up(seed: u64, world: Vec<Object>, mut changes: impl FnMut(&mut Chance) -> Vec<Change>) -> Desired {
+    let mut chance = Chance(seed);
+    let settings = crate::publication::Settings::default();
+    let mut engine = Engine::new(settings.clone(), Default::default(), Default::default());
+    engine.apply(world.into_iter().map(Change::Upsert));
+    let mut before = of_engine(&engine.world(), Look::Close);
+    for step in 0..25 {
+        let changes = changes(&mut chance);
+        let delta = engine.apply(changes.clone());
+        let world = engine.world();
+        let expected = from_scratch(world.snapshot(), &Default::default(), &settings, Look::Close);
+        let found = of_engine(&world, Look::Close);
+        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?}"));
+        check_delta(&before.desired, &found.desired, &delta);
+        before = found;
+    }
+    before.desired
+}
+
+#[test]
+fn wildcards_that_stand_for_names() {
+    for seed in 3_000_000..3_000_080 {
+        let desired = close_up(seed, making::wildcard_world(), |chance| {
+            (0..=chance.below(2)).map(|_| making::route_change(chance)).collect()
+        });
+        assert!(desired.covered.len() + desired.records.len() > 0);
+    }
+}
+
+/// Policies that stay who they are and say something else, over Secrets that several routes share.
+#[test]
+fn policies_that_change_their_mind() {
+    for seed in 4_000_000..4_000_080 {
+        let desired = close_up(seed, making::shared_secret_world(), |chance| vec![making::policy_change(chance)]);
+        assert!(!desired.certificates.is_empty());
+    }
+}
+
+#[test]
+fn long_streams_of_single_changes() {
+    (0..20).for_each(|seed| stream(1_000_000 + seed, 0, 120, 1));
+}
+
+#[test]
+fn large_worlds_in_bursts() {
+    (0..12).for_each(|seed| stream(2_000_000 + seed, 150, 12, 12));
+}
+
+#[test]
+fn what_a_reader_holds_stays() {
+    let mut chance = Chance(7);
+    let mut engine =
+        Engine::new(making::settings(&mut chance), making::scope(&mut chance), making::origin(&mut chance));
+    engine.apply((0..100).map(|_| Change::Upsert(making::object(&mut chance))));
+    let world = engine.world();
+    let before = of_engine(&world, Look::Close);
+    for _ in 0..60 {
+        engine.apply([making::change(&mut chance)]);
+    }
+    assert_eq!(of_engine(&world, Look::Close), before);
+    assert_ne!(of_engine(&engine.world(), Look::Close), before);
+}
+
+/// A route that is there, as it is but for a number that hardly anything depends on.
+fn touched(engine: &Engine, chance: &mut Chance, number: i64) -> Change {
+    let routes: Vec<Arc<Route>> = engine.world().snapshot().routes.values().cloned().collect();
+    let mut route: Route = (**chance.pick(&routes)).clone();
+    route.meta.created = Some(1_000_000 + number).into();
+    Change::Upsert(Object::Route(route))
+}
+
+/// Every route that was replaced or taken out is let go wherever it was kept.
+#[test]
+fn routes_that_were_are_not_kept() {
+    for seed in 0..40 {
+        let mut chance = Chance(5_000_000 + seed);
+        let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
+        engine.apply(making::shared_secret_world().into_iter().map(Change::Upsert));
+        engine.apply((0..100).map(|_| Change::Upsert(making::object(&mut chance))));
+        for step in 0..60 {
+            let before: Vec<(ObjectRef, Weak<Route>)> = engine
+                .world()
+                .snapshot()
+                .routes
+                .iter()
+                .map(|(object, route)| (object, Arc::downgrade(route)))
+                .collect();
+            let change =
+                if chance.one_in(2) { making::change(&mut chance) } else { touched(&engine, &mut chance, step) };
+            engine.apply([change]);
+            let world = engine.world();
+            for (object, route) in before {
+                let now = world.snapshot().routes.get(&object);
+                let Some(kept) = route.upgrade() else { continue };
+                assert_eq!(now, Some(&kept), "seed {seed}, step {step}: {object} is kept as it was");
+            }
+        }
+    }
+}

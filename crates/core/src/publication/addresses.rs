@@ -1,0 +1,231 @@
+//! What a name is answered with: targets that annotations name, else the addresses of the Gateway (D7, D20, D25).
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use super::obstacles::Obstacle;
+use super::selection::gateway_object;
+use super::strict::Base;
+use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::lint::listed;
+use crate::model::{Address, DnsPolicy, Gateway, List, ObjectRef, Str};
+use crate::names::PreciseHostname;
+use crate::policy::Exclusion;
+use crate::publication::RecordType;
+use crate::publication::annotations::{annotation_field, is_odd_target};
+use crate::publication::targets::{AddressFields, gateway_addresses, without_dot};
+use crate::reason;
+use crate::snapshot::Origin;
+
+/// What a name is answered with: addresses, or one other name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Targets {
+    /// A and AAAA records; never both empty.
+    Addresses { v4: List<Str>, v6: List<Str> },
+    /// A CNAME record; one name.
+    Name(List<Str>),
+}
+
+/// Targets or what stands in their way, and what is odd about them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Resolved {
+    pub(super) targets: Result<Arc<Targets>, Obstacle>,
+    /// Shared, because every route that is answered with these targets tells them.
+    pub(super) diagnostics: Arc<Vec<Diagnostic>>,
+}
+
+impl Targets {
+    /// Record types and their targets.
+    pub(super) fn by_type(&self) -> impl Iterator<Item = (RecordType, &List<Str>)> {
+        let all = match self {
+            Targets::Addresses { v4, v6 } => [Some((RecordType::A, v4)), Some((RecordType::Aaaa, v6))],
+            Targets::Name(name) => [Some((RecordType::Cname, name)), None],
+        };
+        all.into_iter().flatten().filter(|(_, targets)| !targets.is_empty())
+    }
+
+    /// Whether this is a name, beside which nothing else may stand.
+    pub(super) fn is_name(&self) -> bool {
+        matches!(self, Targets::Name(_))
+    }
+
+    /// Adds addresses to addresses.
+    pub(super) fn unite(&mut self, other: &Targets) {
+        if let (Targets::Addresses { v4, v6 }, Targets::Addresses { v4: more4, v6: more6 }) = (self, other) {
+            *v4 = united(v4, more4);
+            *v6 = united(v6, more6);
+        }
+    }
+}
+
+fn united(a: &List<Str>, b: &List<Str>) -> List<Str> {
+    let both: BTreeSet<&Str> = a.iter().chain(b).collect();
+    both.into_iter().cloned().collect()
+}
+
+/// Where targets come from, for what is said about them.
+struct Place {
+    object: ObjectRef,
+    field: FieldPath,
+}
+
+/// The addresses of a Gateway under a policy.
+pub(super) fn of_gateway(context: Base<'_>, gateway: &Gateway, policy: Option<&DnsPolicy>) -> Resolved {
+    let fields = match context.snapshot.origin {
+        Origin::Files => AddressFields::StatusOrSpec,
+        Origin::Cluster => AddressFields::Status,
+    };
+    let object = gateway_object(&gateway.meta.key);
+    let place = Place { object, field: FieldPath::of("status.addresses") };
+    let addresses = gateway_addresses(gateway, fields, context.settings);
+    let (inside, outside): (Vec<&Address>, Vec<&Address>) =
+        addresses.iter().partition(|address| address.routability.as_deref() == Some("Cluster"));
+    let mut diagnostics = Vec::new();
+    if !inside.is_empty() {
+        let values = listed(inside.iter().map(|address| &*address.value));
+        let message = format!("{values} can be reached inside the cluster only and is not published");
+        diagnostics.push(Diagnostic::new(reason::CLUSTER_ADDRESS, &place.object, place.field.clone(), message));
+    }
+    let values: Vec<Str> = outside.iter().filter(|a| is_known_kind(a)).map(|a| a.value.clone()).collect();
+    if values.is_empty() {
+        let targets = Err(without_address(context, place, !inside.is_empty()));
+        return Resolved { targets, diagnostics: diagnostics.into() };
+    }
+    let (targets, mut told) = of_values(&values, policy, place);
+    told.append(&mut diagnostics);
+    Resolved { targets, diagnostics: told.into() }
+}
+
+/// The targets of an object's annotation under a policy. Odd ones were told where the annotation was read.
+pub(super) fn of_annotations(
+    values: &[Str],
+    policy: Option<&DnsPolicy>,
+    object: &ObjectRef,
+    key: Option<&Str>,
+) -> Resolved {
+    let field = key.map_or_else(|| FieldPath::of("metadata.annotations"), annotation_field);
+    let (targets, mut told) = of_values(values, policy, Place { object: object.clone(), field });
+    if values.iter().any(|value| is_odd_target(value)) {
+        told.retain(|diagnostic| diagnostic.reason != reason::TARGET_INVALID);
+    }
+    Resolved { targets, diagnostics: told.into() }
+}
+
+/// Targets or what stands in their way.
+type Usable = Result<Arc<Targets>, Obstacle>;
+
+fn of_values(values: &[Str], policy: Option<&DnsPolicy>, place: Place) -> (Usable, Vec<Diagnostic>) {
+    let mut diagnostics = Vec::new();
+    let mut read = Vec::new();
+    for value in values {
+        match Target::parse(value) {
+            Some(target) => read.push(target),
+            None => {
+                let message = format!("`{value}` is neither an IP address nor a hostname and is not published");
+                diagnostics.push(place.diagnostic(reason::TARGET_INVALID, message));
+            }
+        }
+    }
+    let excluded = exclusions(policy);
+    let is_left = |target: &Target| !excluded.iter().any(|exclusion| exclusion.covers(&target.text()));
+    let left: Vec<Target> = read.iter().filter(|target| is_left(target)).cloned().collect();
+    let targets = match (left.is_empty(), read.is_empty(), policy) {
+        (false, ..) => Ok(Arc::new(chosen(&left, &place, &mut diagnostics))),
+        (true, false, Some(policy)) => Err(all_excluded(policy, &place)),
+        _ => Err(place.obstacle(reason::TARGET_INVALID, format!("{} names no usable address", place.object))),
+    };
+    (targets, diagnostics)
+}
+
+/// One usable target.
+#[derive(Clone, Debug)]
+enum Target {
+    Address(IpAddr),
+    Name(PreciseHostname),
+}
+
+impl Target {
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        let address = text.parse().ok().map(Target::Address);
+        address.or_else(|| PreciseHostname::parse(without_dot(text)).ok().map(Target::Name))
+    }
+
+    fn text(&self) -> Str {
+        match self {
+            Target::Address(address) => address.to_string().into(),
+            Target::Name(name) => name.as_str().into(),
+        }
+    }
+}
+
+/// IP addresses win over names; of several names the first is taken.
+fn chosen(left: &[Target], place: &Place, diagnostics: &mut Vec<Diagnostic>) -> Targets {
+    let (mut v4, mut v6, mut names) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
+    for target in left {
+        match target {
+            Target::Address(IpAddr::V4(_)) => _ = v4.insert(target.text()),
+            Target::Address(IpAddr::V6(_)) => _ = v6.insert(target.text()),
+            Target::Name(_) if names.contains(&target.text()) => {}
+            Target::Name(_) => names.push(target.text()),
+        }
+    }
+    let are_addresses = !(v4.is_empty() && v6.is_empty());
+    match names.first() {
+        Some(first) if !are_addresses => {
+            if names.len() > 1 {
+                let others = listed(names[1..].iter().map(|name| &**name));
+                let message = format!("a CNAME has one target: `{first}` is published, {others} not");
+                diagnostics.push(place.diagnostic(reason::SEVERAL_CNAME_TARGETS, message));
+            }
+            return Targets::Name([first.clone()].into());
+        }
+        Some(_) => {
+            let names = listed(names.iter().map(|name| &**name));
+            let message = format!("{names} is not published beside IP addresses, because a CNAME stands alone");
+            diagnostics.push(place.diagnostic(reason::MIXED_ADDRESSES, message));
+        }
+        None => {}
+    }
+    Targets::Addresses { v4: v4.into_iter().collect(), v6: v6.into_iter().collect() }
+}
+
+impl Place {
+    fn diagnostic(&self, reason: reason::Reason, message: String) -> Diagnostic {
+        Diagnostic::new(reason, &self.object, self.field.clone(), message)
+    }
+
+    fn obstacle(&self, reason: reason::Reason, message: String) -> Obstacle {
+        Obstacle { reason, message, object: self.object.clone(), field: self.field.clone() }
+    }
+}
+
+fn exclusions(policy: Option<&DnsPolicy>) -> Vec<Exclusion> {
+    let entries = policy.map(|policy| &policy.exclude_addresses[..]).unwrap_or_default();
+    entries.iter().filter_map(|entry| Exclusion::parse(entry).ok()).collect()
+}
+
+fn all_excluded(policy: &DnsPolicy, place: &Place) -> Obstacle {
+    let object = ObjectRef { kind: crate::model::Kind::DnsPolicy, key: policy.meta.key.clone() };
+    let message = format!("{object} excludes every address of {}", place.object);
+    Obstacle { reason: reason::ADDRESS_EXCLUDED, message, object, field: FieldPath::of("spec.excludeAddresses") }
+}
+
+fn without_address(context: Base<'_>, place: Place, has_inside: bool) -> Obstacle {
+    let gateway = &place.object;
+    let what = if has_inside { "no address outside the cluster" } else { "no address" };
+    let message = match context.snapshot.origin {
+        Origin::Cluster => format!("{gateway} has {what} in `status.addresses`"),
+        Origin::Files => format!(
+            "{gateway} has {what}: neither in `status.addresses` nor in `spec.addresses`, nor by `--gateway-address {}=VALUE`",
+            gateway.key
+        ),
+    };
+    place.obstacle(reason::GATEWAY_WITHOUT_ADDRESS, message)
+}
+
+/// Kinds of addresses that mean something in the DNS; an unset kind is an IP address.
+fn is_known_kind(address: &Address) -> bool {
+    matches!(&*address.kind, "" | "IPAddress" | "Hostname")
+}

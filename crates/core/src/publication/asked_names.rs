@@ -1,0 +1,146 @@
+//! Which names a route asks for at a listener (D17): its hostnames, those of the annotation, those of the template; the
+//! listener's hostname only where the route has none of them.
+
+use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::few::Few;
+use crate::model::{Route, Str, WrittenHostname};
+use crate::names::{Hostname, HostnameError};
+use crate::publication::NameSource;
+use crate::publication::annotations::{HostnameSource, RouteAnnotations};
+use crate::publication::hostnames::{Origin, Wanted, annotation_names, spec_names, template_names};
+use crate::publication::settings::Settings;
+use crate::publication::targets::without_dot;
+
+/// A hostname that a route asks for, read.
+pub(super) enum Asked<'a> {
+    /// One of the route's hostnames, counted from 0.
+    Own(usize, &'a WrittenHostname),
+    /// Any other, and what it stands for: every name where the listener's is to count.
+    Other(Wanted, Result<Hostname, Box<HostnameError>>),
+}
+
+/// A name at a listener.
+pub(super) struct Name<'a> {
+    /// The name; `*` where neither side names one.
+    pub(super) hostname: &'a Hostname,
+    /// The hostname behind it.
+    pub(super) asked: &'a Asked<'a>,
+}
+
+/// The hostnames that a route asks for, in order; none where an annotation keeps them all out.
+pub(super) fn of_route<'a>(
+    route: &'a Route,
+    told: &RouteAnnotations,
+    settings: &Settings,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Few<Asked<'a>> {
+    // Most routes have hostnames and no annotations.
+    let is_plain = told.hostnames.is_none() && told.hostname_source == HostnameSource::All;
+    if is_plain && are_all_its_own(route, settings) {
+        return route.hostnames.iter().enumerate().map(|(index, written)| Asked::Own(index, written)).collect();
+    }
+    let mut wanted = Vec::new();
+    if told.hostname_source != HostnameSource::AnnotationOnly && route.kind.has_hostnames() {
+        wanted.extend(spec_names(route));
+    }
+    if told.hostname_source != HostnameSource::DefinedHostsOnly && !settings.ignore_hostname_annotation {
+        wanted.extend(annotation_names(told).into_iter().filter(|name| !name.text.is_empty()));
+    }
+    let takes_template = wanted.is_empty() || settings.combine_fqdn_annotation;
+    if told.hostname_source != HostnameSource::AnnotationOnly && takes_template {
+        wanted.extend(template_names(route, settings, diagnostics));
+    }
+    if wanted.is_empty() && told.hostname_source == HostnameSource::All {
+        wanted.push(Wanted { text: "".into(), origin: Origin::Listener });
+    }
+    wanted.into_iter().map(|wanted| read(route, wanted)).collect()
+}
+
+/// Whether a route without annotations asks for its own hostnames and no others: it has some, and no template is added.
+pub(super) fn are_all_its_own(route: &Route, settings: &Settings) -> bool {
+    let is_told = settings.combine_fqdn_annotation && settings.fqdn_template.is_some();
+    !is_told && route.kind.has_hostnames() && !route.hostnames.is_empty()
+}
+
+/// What the names have in common with a listener's hostname, each once; the first that asks for one says where it is from.
+/// Those that have anything in common with it are marked as answered.
+pub(super) fn at_listener<'a>(
+    asked: &'a [Asked<'a>],
+    listener: &'a Hostname,
+    is_answered: &mut [bool],
+) -> Few<Name<'a>> {
+    let mut names: Few<Name<'_>> = Few::None;
+    for (one, is_answered) in asked.iter().zip(is_answered) {
+        let Some(hostname) = one.at(listener) else { continue };
+        *is_answered = true;
+        if names.iter().all(|known| known.hostname != hostname) {
+            names.push(Name { hostname, asked: one });
+        }
+    }
+    names
+}
+
+impl Asked<'_> {
+    /// What it stands for, or why it stands for nothing.
+    pub(super) fn name(&self) -> Result<&Hostname, &HostnameError> {
+        match self {
+            Asked::Own(_, written) => written.name(),
+            Asked::Other(_, name) => name.as_ref().map_err(|error| &**error),
+        }
+    }
+
+    /// What it has in common with a listener's hostname.
+    pub(super) fn at<'s>(&'s self, listener: &'s Hostname) -> Option<&'s Hostname> {
+        listener.common(self.name().ok()?)
+    }
+
+    /// As written; empty for whatever the listener says.
+    pub(super) fn text(&self) -> &Str {
+        match self {
+            Asked::Own(_, written) => written.text(),
+            Asked::Other(wanted, _) => &wanted.text,
+        }
+    }
+
+    /// Where a name that follows from it comes from.
+    pub(super) fn source(&self) -> NameSource {
+        match self {
+            Asked::Own(..) => NameSource::Intersected,
+            Asked::Other(wanted, _) => wanted.source(),
+        }
+    }
+
+    /// Whether it is whatever the listener says.
+    pub(super) fn is_the_listeners(&self) -> bool {
+        matches!(self, Asked::Other(Wanted { origin: Origin::Listener, .. }, _))
+    }
+
+    /// The field of the route to edit.
+    pub(super) fn field(&self) -> FieldPath {
+        self.wanted().field()
+    }
+
+    /// As shown to people.
+    pub(super) fn shown(&self) -> Str {
+        self.wanted().shown()
+    }
+
+    fn wanted(&self) -> Wanted {
+        match self {
+            Asked::Own(index, written) => Wanted { text: written.text().clone(), origin: Origin::Spec(*index) },
+            Asked::Other(wanted, _) => wanted.clone(),
+        }
+    }
+}
+
+fn read(route: &Route, wanted: Wanted) -> Asked<'_> {
+    let name = match wanted.origin {
+        Origin::Spec(index) => match route.hostnames.get(index) {
+            Some(written) => return Asked::Own(index, written),
+            None => Hostname::parse(&wanted.text).map_err(Box::new),
+        },
+        Origin::Listener => Ok(Hostname::any()),
+        Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)).map_err(Box::new),
+    };
+    Asked::Other(wanted, name)
+}

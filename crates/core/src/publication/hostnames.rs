@@ -1,0 +1,261 @@
+//! Which hostnames a route asks for: its own, those of the `hostname` annotation, those of the template, or the listener's.
+//!
+//! The names are texts: whether one is valid, and what it has in common with a listener, is decided by who uses them.
+
+use super::NameSource;
+use super::annotations::{HostnameSource, RouteAnnotations, annotation_field};
+use super::settings::Settings;
+use super::template::Rendered;
+use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::model::{Route, Str};
+use crate::reason;
+
+/// A hostname that a route asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// As written; empty for "whatever the listener says".
+    pub text: Str,
+    /// Where it is written.
+    pub origin: Origin,
+}
+
+/// Where a hostname is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// `spec.hostnames`, counted from 0.
+    Spec(usize),
+    /// The annotation of this key.
+    Annotation(Str),
+    /// The template.
+    Template,
+    /// Nowhere: the listener's counts.
+    Listener,
+}
+
+impl Wanted {
+    /// Where a name that follows from it comes from.
+    pub fn source(&self) -> NameSource {
+        match self.origin {
+            Origin::Spec(_) | Origin::Listener => NameSource::Intersected,
+            Origin::Annotation(_) => NameSource::Annotation,
+            Origin::Template => NameSource::Template,
+        }
+    }
+
+    /// The field of the route to edit.
+    pub fn field(&self) -> FieldPath {
+        match &self.origin {
+            Origin::Spec(index) => FieldPath::of("spec.hostnames").index(*index),
+            Origin::Annotation(key) => annotation_field(key),
+            Origin::Template => FieldPath::root(),
+            Origin::Listener => FieldPath::of("spec.hostnames"),
+        }
+    }
+
+    /// As shown to people.
+    pub fn shown(&self) -> Str {
+        if self.text.is_empty() { "*".into() } else { self.text.clone() }
+    }
+}
+
+/// The hostnames that external-dns reads from a route, in its order. An empty one stands for the listener's.
+pub fn of_route(
+    route: &Route,
+    asked: &RouteAnnotations,
+    settings: &Settings,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<Wanted> {
+    let annotation = if settings.ignore_hostname_annotation { Vec::new() } else { annotation_names(asked) };
+    if asked.hostname_source == HostnameSource::AnnotationOnly {
+        return annotation;
+    }
+    let mut wanted = spec_names(route);
+    if asked.hostname_source == HostnameSource::All {
+        wanted.extend(annotation.into_iter().filter(|name| !name.text.is_empty()));
+    }
+    if wanted.is_empty() || settings.combine_fqdn_annotation {
+        wanted.extend(template_names(route, settings, diagnostics));
+    }
+    if asked.hostname_source == HostnameSource::All && route.hostnames.is_empty() {
+        wanted.push(Wanted { text: "".into(), origin: Origin::Listener });
+    }
+    wanted
+}
+
+/// The route's own hostnames.
+pub fn spec_names(route: &Route) -> Vec<Wanted> {
+    let names = route.hostnames.iter().enumerate();
+    names.map(|(index, name)| Wanted { text: name.text().clone(), origin: Origin::Spec(index) }).collect()
+}
+
+/// The items of the `hostname` annotation, empty ones too.
+pub fn annotation_names(asked: &RouteAnnotations) -> Vec<Wanted> {
+    let (Some(names), Some(key)) = (&asked.hostnames, &asked.hostname_key) else { return Vec::new() };
+    names.iter().map(|text| Wanted { text: text.clone(), origin: Origin::Annotation(key.clone()) }).collect()
+}
+
+/// What the template makes of a route; a failure is reported on the route and yields nothing.
+pub fn template_names(route: &Route, settings: &Settings, diagnostics: &mut Vec<Diagnostic>) -> Vec<Wanted> {
+    let Some(template) = &settings.fqdn_template else { return Vec::new() };
+    let mut report = |message: String| {
+        let object = route.object();
+        diagnostics.push(Diagnostic::new(reason::TEMPLATE_FAILED, &object, FieldPath::root(), message));
+    };
+    match template.render(route, &settings.annotation_prefixes) {
+        Ok(Rendered { names, incomplete }) => {
+            for name in incomplete {
+                report(format!("`--fqdn-template` yields `{name}`: it uses something that this route does not have"));
+            }
+            names.into_iter().map(|text| Wanted { text, origin: Origin::Template }).collect()
+        }
+        Err(error) => {
+            report(format!("`--fqdn-template` fails on this route: {error}"));
+            Vec::new()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::external_dns::fixtures;
+    use crate::model::RouteKind;
+    use crate::publication::annotations::Annotations;
+    use crate::publication::settings::GA_PREFIX;
+    use crate::publication::template::Template;
+
+    struct Case {
+        hostnames: &'static [&'static str],
+        annotations: &'static [(&'static str, &'static str)],
+        settings: Settings,
+        expected: &'static [&'static str],
+    }
+
+    fn template() -> Settings {
+        Settings { fqdn_template: Template::parse(&["{{.Name}}.tmpl"]).unwrap(), ..Settings::default() }
+    }
+
+    fn combining() -> Settings {
+        Settings { combine_fqdn_annotation: true, ..template() }
+    }
+
+    fn ignoring() -> Settings {
+        Settings { ignore_hostname_annotation: true, ..Settings::default() }
+    }
+
+    fn names(case: &Case) -> Vec<String> {
+        let mut route = fixtures::route(RouteKind::Http, "shop", "web", case.hostnames);
+        for (name, value) in case.annotations {
+            route.meta.annotations.insert(format!("{GA_PREFIX}{name}").into(), (*value).into());
+        }
+        let annotations = Annotations::of(&route.meta, &case.settings.annotation_prefixes);
+        let asked = RouteAnnotations::read(&annotations, &route.object(), &mut Vec::new());
+        let wanted = of_route(&route, &asked, &case.settings, &mut Vec::new());
+        wanted.iter().map(|name| name.text.to_string()).collect()
+    }
+
+    const ONLY_ANNOTATION: (&str, &str) = ("gateway-hostname-source", "annotation-only");
+    const ONLY_DEFINED: (&str, &str) = ("gateway-hostname-source", "defined-hosts-only");
+
+    #[test]
+    fn hostnames_come_in_the_order_of_external_dns() {
+        const TOLD: (&str, &str) = ("hostname", "b.test, c.test");
+        let cases = [
+            Case { hostnames: &["a.test"], annotations: &[], settings: open(), expected: &["a.test"] },
+            Case { hostnames: &[], annotations: &[], settings: open(), expected: &[""] },
+            Case {
+                hostnames: &["a.test"],
+                annotations: &[TOLD],
+                settings: open(),
+                expected: &["a.test", "b.test", "c.test"],
+            },
+            Case { hostnames: &[], annotations: &[TOLD], settings: open(), expected: &["b.test", "c.test", ""] },
+            Case {
+                hostnames: &["a.test"],
+                annotations: &[("hostname", "b.test,")],
+                settings: open(),
+                expected: &["a.test", "b.test"],
+            },
+            Case { hostnames: &["a.test"], annotations: &[TOLD], settings: ignoring(), expected: &["a.test"] },
+            Case { hostnames: &[], annotations: &[TOLD], settings: ignoring(), expected: &[""] },
+        ];
+        for case in cases {
+            assert_eq!(names(&case), case.expected, "{:?} {:?}", case.hostnames, case.annotations);
+        }
+    }
+
+    #[test]
+    fn the_template_is_kept_out_by_names_unless_it_is_combined() {
+        const TOLD: (&str, &str) = ("hostname", "b.test");
+        let cases = [
+            Case { hostnames: &["a.test"], annotations: &[], settings: template(), expected: &["a.test"] },
+            Case { hostnames: &["a.test"], annotations: &[], settings: combining(), expected: &["a.test", "web.tmpl"] },
+            Case { hostnames: &[], annotations: &[], settings: template(), expected: &["web.tmpl", ""] },
+            Case { hostnames: &[], annotations: &[TOLD], settings: template(), expected: &["b.test", ""] },
+            Case {
+                hostnames: &[],
+                annotations: &[("hostname", "")],
+                settings: template(),
+                expected: &["web.tmpl", ""],
+            },
+            Case { hostnames: &[], annotations: &[TOLD], settings: combining(), expected: &["b.test", "web.tmpl", ""] },
+        ];
+        for case in cases {
+            assert_eq!(names(&case), case.expected, "{:?} {:?}", case.hostnames, case.annotations);
+        }
+    }
+
+    #[test]
+    fn a_route_may_say_which_hostnames_count() {
+        const TOLD: (&str, &str) = ("hostname", "b.test,");
+        let cases = [
+            Case {
+                hostnames: &["a.test"],
+                annotations: &[ONLY_ANNOTATION, TOLD],
+                settings: open(),
+                expected: &["b.test", ""],
+            },
+            Case { hostnames: &["a.test"], annotations: &[ONLY_ANNOTATION], settings: open(), expected: &[] },
+            Case { hostnames: &["a.test"], annotations: &[ONLY_ANNOTATION, TOLD], settings: ignoring(), expected: &[] },
+            Case {
+                hostnames: &["a.test"],
+                annotations: &[ONLY_ANNOTATION, TOLD],
+                settings: combining(),
+                expected: &["b.test", ""],
+            },
+            Case {
+                hostnames: &["a.test"],
+                annotations: &[ONLY_DEFINED, TOLD],
+                settings: open(),
+                expected: &["a.test"],
+            },
+            Case { hostnames: &[], annotations: &[ONLY_DEFINED, TOLD], settings: open(), expected: &[] },
+            Case { hostnames: &[], annotations: &[ONLY_DEFINED, TOLD], settings: template(), expected: &["web.tmpl"] },
+            Case {
+                hostnames: &["a.test"],
+                annotations: &[ONLY_DEFINED],
+                settings: combining(),
+                expected: &["a.test", "web.tmpl"],
+            },
+        ];
+        for case in cases {
+            assert_eq!(names(&case), case.expected, "{:?} {:?}", case.hostnames, case.annotations);
+        }
+    }
+
+    fn open() -> Settings {
+        Settings::default()
+    }
+
+    #[test]
+    fn a_failing_template_is_told_on_the_route_alone() {
+        let settings =
+            Settings { fqdn_template: Template::parse(&["{{.Spec.hostnames}}"]).unwrap(), ..Settings::default() };
+        let route = fixtures::route(RouteKind::Http, "shop", "web", &[]);
+        let mut diagnostics = Vec::new();
+        let wanted = of_route(&route, &RouteAnnotations::default(), &settings, &mut diagnostics);
+        assert_eq!(wanted.len(), 1);
+        assert_eq!(diagnostics[0].reason, reason::TEMPLATE_FAILED);
+        assert_eq!(diagnostics[0].object, Some(route.object()));
+    }
+}

@@ -1,0 +1,238 @@
+//! What stands in the way of a hostname that gets nothing: the candidate that came furthest speaks.
+//!
+//! Only asked for hostnames of which no listener has said anything yet, so that it may take its time.
+
+use super::asked_names::Asked;
+use super::listener_context::Outlets;
+use super::strict::Base;
+use super::verdicts;
+use crate::attachment::*;
+use crate::diagnostic::{Diagnostic, FieldPath};
+use crate::lint::World;
+use crate::model::*;
+use crate::names::Hostname;
+use crate::publication::Withheld;
+use crate::reason::{self, Reason};
+use crate::snapshot::Visibility;
+
+/// What stands in the way, and where to look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Obstacle {
+    pub(super) reason: Reason,
+    pub(super) message: String,
+    pub(super) object: ObjectRef,
+    pub(super) field: FieldPath,
+}
+
+impl Obstacle {
+    /// A diagnostic, seen as an obstacle.
+    pub(super) fn of(diagnostic: Diagnostic, object: &ObjectRef) -> Self {
+        Obstacle {
+            reason: diagnostic.reason,
+            message: diagnostic.message,
+            object: diagnostic.object.unwrap_or_else(|| object.clone()),
+            field: diagnostic.field,
+        }
+    }
+
+    /// A hostname that gets nothing because of it.
+    pub(super) fn withhold(self, route: &ObjectRef, hostname: &str, listener: Option<ListenerKey>) -> Withheld {
+        Withheld {
+            route: route.clone(),
+            hostname: hostname.into(),
+            listener,
+            reason: self.reason,
+            message: self.message,
+            object: self.object,
+            field: self.field,
+        }
+    }
+}
+
+/// Why a route without any hostname to ask for gets nothing.
+pub(super) fn nothing_asked(route: &RouteState) -> Withheld {
+    let object = route.route.object();
+    let message = "`gateway-hostname-source` keeps out every hostname that the route has".to_owned();
+    let field = FieldPath::of("metadata.annotations");
+    Obstacle { reason: reason::NO_NAME, message, object: object.clone(), field }.withhold(&object, "*", None)
+}
+
+/// Why a hostname that no listener has taken gets nothing. Nothing is said where the route is only about Gateways that the
+/// settings leave out by class.
+pub(super) fn unanswered(base: Base<'_>, outlets: &Outlets, route: &RouteState, asked: &Asked<'_>) -> Withheld {
+    let case = Case { base, outlets, route, asked };
+    let (obstacle, listener) = case.first_obstacle();
+    obstacle.withhold(&route.route.object(), &asked.shown(), listener)
+}
+
+/// One hostname of a route that gets nothing.
+struct Case<'c> {
+    base: Base<'c>,
+    outlets: &'c Outlets,
+    route: &'c RouteState,
+    asked: &'c Asked<'c>,
+}
+
+/// A candidate and how far it came: whether the listener has the name, then the gate, then the first one.
+struct Furthest {
+    rank: (bool, usize),
+    parent: usize,
+    candidate: Option<Candidate>,
+}
+
+impl Case<'_> {
+    fn first_obstacle(&self) -> (Obstacle, Option<ListenerKey>) {
+        if let Some(obstacle) = self.own_fault() {
+            return (obstacle, None);
+        }
+        let mut furthest: Option<Furthest> = None;
+        for found in self.candidates() {
+            if furthest.as_ref().is_none_or(|known| found.rank > known.rank) {
+                furthest = Some(found);
+            }
+        }
+        match furthest {
+            Some(Furthest { parent, candidate: Some(candidate), .. }) => self.at_candidate(parent, &candidate),
+            Some(Furthest { parent, candidate: None, .. }) => (self.at_parent(parent), None),
+            None => (self.on_route(reason::ROUTE_WITHOUT_PARENT, "the route names no parent".to_owned()), None),
+        }
+    }
+
+    /// What is wrong with the hostname itself.
+    fn own_fault(&self) -> Option<Obstacle> {
+        let error = self.asked.name().err()?;
+        let message = format!("`{}` {error}", self.asked.text());
+        Some(Obstacle { field: self.asked.field(), ..self.on_route(reason::INVALID_HOSTNAME, message) })
+    }
+
+    fn candidates(&self) -> impl Iterator<Item = Furthest> {
+        self.route.parents.iter().enumerate().flat_map(move |(parent, state)| {
+            let bare = Furthest { rank: (false, self.parent_gate(state)), parent, candidate: None };
+            let candidates = self.world().candidates(self.route, parent);
+            let bare = candidates.is_empty().then_some(bare);
+            let candidates = candidates.into_iter().map(move |candidate| {
+                let listener = self.base.topology.listener(candidate.listener);
+                let has_name = self.asked.at(&raw_hostname(listener)).is_some();
+                Furthest { rank: (has_name, gate(&candidate)), parent, candidate: Some(candidate) }
+            });
+            bare.into_iter().chain(candidates)
+        })
+    }
+
+    fn parent_gate(&self, parent: &ParentState) -> usize {
+        match *parent.target {
+            ParentTarget::OtherKind => 0,
+            ParentTarget::OutOfScope => 1,
+            ParentTarget::Missing => 2,
+            ParentTarget::Gateway(_) | ParentTarget::Set(..) => 3,
+        }
+    }
+
+    /// A parent that has no listener for the route.
+    fn at_parent(&self, parent: usize) -> Obstacle {
+        let object = self.route.route.object();
+        let target = &self.route.route.parents[parent].target;
+        let key = Key::new(target.namespace_or(object.namespace()).clone(), target.name.clone());
+        let kind = Kind::of(&target.group, &target.kind);
+        if let Some(kind) = kind.filter(|kind| self.is_hidden(*kind)) {
+            return self.hidden(kind, FieldPath::of("spec.parentRefs").index(parent));
+        }
+        match self.world().parent(self.route, parent) {
+            Some(diagnostic) => Obstacle::of(diagnostic, &object),
+            None => self.out_of_scope(kind, key),
+        }
+    }
+
+    /// A Gateway that is not ours to judge, or whose class is not there.
+    fn out_of_scope(&self, kind: Option<Kind>, key: Key) -> Obstacle {
+        let parent = ObjectRef { kind: kind.unwrap_or(Kind::Gateway), key };
+        let topology = self.base.topology;
+        let set = topology.sets.get(&parent).map(|state| &state.set);
+        let gateway = match set {
+            Some(set) => Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone()),
+            None => parent.key.clone(),
+        };
+        let told = topology.gateways.get(&gateway).map(|state| self.world().gateway(state)).unwrap_or_default();
+        let told = match set {
+            Some(_) if told.is_empty() => topology.sets.get(&parent).map(|s| self.world().set(s)).unwrap_or_default(),
+            _ => told,
+        };
+        match told.into_iter().next() {
+            Some(diagnostic) => Obstacle::of(diagnostic, &parent),
+            None => self.on_route(reason::NOT_SELECTED, format!("{parent} is left out by the settings")),
+        }
+    }
+
+    fn at_candidate(&self, parent: usize, candidate: &Candidate) -> (Obstacle, Option<ListenerKey>) {
+        let listener = self.base.topology.listener(candidate.listener);
+        let key = Some(listener.key());
+        if let Some((object, because)) = self.outlets.at(candidate.listener).left_out.clone() {
+            let message = format!("{object} is left out: {because}");
+            return (Obstacle { reason: reason::NOT_SELECTED, message, object, field: FieldPath::root() }, key);
+        }
+        let object = self.route.route.object();
+        let obstacle = match self.world().candidate(self.route, parent, candidate) {
+            Some(diagnostic) => Obstacle::of(diagnostic, &object),
+            None => self.no_common_hostname(listener),
+        };
+        (self.doubted(obstacle, parent, candidate), key)
+    }
+
+    /// The same obstacle, unless it rests on something that cannot be seen or that others contradict.
+    fn doubted(&self, obstacle: Obstacle, parent: usize, candidate: &Candidate) -> Obstacle {
+        let listener = self.base.topology.listener(candidate.listener).spec();
+        let asks_labels = matches!(listener.allowed_routes.namespaces, Admission::Selector(Some(_)));
+        if obstacle.reason == reason::NAMESPACE_NOT_ALLOWED && asks_labels && self.is_hidden(Kind::Namespace) {
+            return self.hidden(Kind::Namespace, obstacle.field);
+        }
+        let outlet = self.outlets.at(candidate.listener);
+        if verdicts::is_contradicted(self.base, outlet, self.route, parent, candidate) {
+            let message = format!("the implementation has accepted the route, and it ought not: {}", obstacle.message);
+            return Obstacle { reason: reason::STATUS_DISAGREES, message, ..obstacle };
+        }
+        obstacle
+    }
+
+    fn no_common_hostname(&self, listener: &ListenerState) -> Obstacle {
+        let name = crate::lint::listener_name(listener);
+        let (host, asked) = (&listener.hostname, self.asked.shown());
+        let message = format!("{name} serves `{host}`, which has nothing in common with `{asked}`");
+        Obstacle { field: self.asked.field(), ..self.on_route(reason::NO_COMMON_HOSTNAME, message) }
+    }
+
+    fn is_hidden(&self, kind: Kind) -> bool {
+        *self.base.snapshot.visibility(kind) != Visibility::Complete
+    }
+
+    fn hidden(&self, kind: Kind, field: FieldPath) -> Obstacle {
+        let message = format!("objects of kind {kind} could not be listed, so it is not known whether this attaches");
+        Obstacle { field, ..self.on_route(reason::KIND_NOT_VISIBLE, message) }
+    }
+
+    fn on_route(&self, reason: Reason, message: String) -> Obstacle {
+        Obstacle { reason, message, object: self.route.route.object(), field: FieldPath::of("spec.parentRefs") }
+    }
+
+    fn world(&self) -> World<'_> {
+        World { snapshot: self.base.snapshot, topology: self.base.topology }
+    }
+}
+
+/// How far a candidate came.
+fn gate(candidate: &Candidate) -> usize {
+    const GATES: [Reason; 5] = [
+        reason::LISTENER_SET_NOT_ATTACHED,
+        reason::LISTENER_REFUSED,
+        reason::ROUTE_KIND_NOT_ALLOWED,
+        reason::NAMESPACE_NOT_ALLOWED,
+        reason::NO_COMMON_HOSTNAME,
+    ];
+    let refused = candidate.verdict.as_ref().err();
+    4 + refused.and_then(|reason| GATES.iter().position(|gate| gate == reason)).unwrap_or(GATES.len() - 1)
+}
+
+/// A listener's hostname as written, also where the listener is refused for something else.
+fn raw_hostname(listener: &ListenerState) -> Hostname {
+    let written = listener.spec().hostname.as_ref().and_then(|written| written.name().ok().cloned());
+    written.unwrap_or_else(Hostname::any)
+}
