@@ -4,22 +4,20 @@
 //! GatewayClass ◀─ Gateway ◀─ (ListenerSet) ◀─ listener ◀─ route
 //! ```
 //!
-//! Everything is computed from the objects' specs; status that others wrote is a second opinion ([`status_trust`]). Refused
+//! Everything is computed from the objects' specs; status that others wrote is a second observed_status ([`status_trust`]). Refused
 //! candidates are kept with their reason, so that an explanation is a walk over these values and never a second computation.
 //! Nothing here decides what is published.
 
-use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::few::Few;
+use smallvec::smallvec;
+
 use crate::model::*;
 use crate::names::Hostname;
-use crate::rare::Rare;
 use crate::reason::{self, Reason};
-use crate::roster::{OfRoute, Roster};
 use crate::snapshot::Snapshot;
-use crate::table::Table;
 
 pub mod backends;
 mod certificates;
@@ -34,9 +32,8 @@ pub mod status_trust;
 pub use backends::{BackendProblem, BackendUse};
 pub use certificates::{CertificateProblem, CertificateUse};
 pub use grants::{Grants, Referrer};
-pub use listener_index::Doors;
-pub(crate) use listeners::{Before, Hall};
-pub(crate) use routes::Memo;
+pub use listener_index::ListenerIndex;
+pub(crate) use listeners::GatewayListeners;
 
 /// What decides whose Gateways are looked at.
 #[derive(Clone, Debug, Default)]
@@ -45,25 +42,25 @@ pub struct Scope {
     pub classes: Vec<Str>,
 }
 
-/// The whole ownership tree of a snapshot, judged. A copy costs next to nothing.
+/// The whole ownership tree of a snapshot, evaluated.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
     /// Gateways, those out of scope too.
-    pub gateways: Table<Key, Arc<GatewayState>>,
+    pub gateways: BTreeMap<Key, Arc<GatewayState>>,
     /// ListenerSets, refused ones too.
-    pub sets: Table<ObjectRef, Arc<SetState>>,
+    pub sets: BTreeMap<ObjectRef, Arc<SetState>>,
     /// Routes with what became of each parentRef.
-    pub routes: Roster<Arc<RouteState>>,
+    pub routes: BTreeMap<ObjectRef, Arc<RouteState>>,
     /// The listeners of each Gateway, and those of each refused set, by the number that their ids carry.
-    pub(crate) halls: Arc<Vec<Arc<Hall>>>,
+    pub(crate) groups: Vec<GatewayListeners>,
     /// How many accepted routes are attached to each listener that has any.
-    pub(crate) attached: Table<ListenerId, u32>,
+    pub(crate) attached: BTreeMap<ListenerId, u32>,
 }
 
 /// A listener of a [`Topology`]. Its value says nothing of its precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerId {
-    pub(crate) hall: u32,
+    pub(crate) group: u32,
     pub(crate) slot: u32,
 }
 
@@ -81,7 +78,7 @@ pub struct GatewayState {
     /// How many ListenerSets are accepted.
     pub attached_sets: usize,
     /// Its own listeners, found by name and hostname.
-    pub doors: Doors,
+    pub listener_index: ListenerIndex,
 }
 
 /// What is known of a Gateway's class.
@@ -109,7 +106,7 @@ pub struct SetState {
     /// Its listeners, in order.
     pub listeners: Vec<ListenerId>,
     /// The same, found by name and hostname.
-    pub doors: Doors,
+    pub listener_index: ListenerIndex,
 }
 
 /// Whose listener it is.
@@ -136,7 +133,7 @@ pub struct ListenerState {
     pub hostname: Hostname,
     /// Kinds of routes it takes.
     pub supported_kinds: Vec<RouteKind>,
-    /// Kinds it asks for and cannot take (group, kind).
+    /// Kinds it requests for and cannot take (group, kind).
     pub unfit_kinds: Vec<(Str, Str)>,
     /// Why it is not accepted for itself: protocol, TLS mode, unreadable hostname, CA certificates.
     pub refused: Option<Reason>,
@@ -163,18 +160,18 @@ pub struct RouteState {
     /// The object.
     pub route: Arc<Route>,
     /// One entry per parentRef, in order.
-    pub parents: Few<ParentState>,
+    pub parents: ShortVec<ParentState>,
     /// Backends that cannot be used; they do not keep the route from attaching.
-    pub backends: Rare<BackendProblem>,
+    pub backends: Vec<BackendProblem>,
 }
 
 /// What became of one parentRef. The listeners that refuse the route are not kept: [`routes::candidates`] tells them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParentState {
     /// What it points to; one value for all routes that name the same parents.
-    pub target: Arc<ParentTarget>,
+    pub target: ParentTarget,
     /// Every listener that the route attaches to, in the order of the parent.
-    pub attached: Few<Attachment>,
+    pub attached: ShortVec<Attachment>,
     /// Why the route is not accepted here; unset if it is, or where the target is nobody's.
     pub refused: Option<Reason>,
 }
@@ -185,7 +182,7 @@ pub struct Attachment {
     /// Which listener.
     pub listener: ListenerId,
     /// The intersected hostnames; never none.
-    pub names: Few<Intersection>,
+    pub names: ShortVec<Intersection>,
 }
 
 /// What a parentRef points to.
@@ -209,7 +206,7 @@ pub struct Candidate {
     /// Which listener.
     pub listener: ListenerId,
     /// The intersected hostnames, or why it does not attach here.
-    pub verdict: Result<Few<Intersection>, Reason>,
+    pub verdict: Result<ShortVec<Intersection>, Reason>,
 }
 
 /// A hostname that a listener and a route have in common.
@@ -230,6 +227,16 @@ pub struct ListenerKey {
     pub section: Str,
 }
 
+/// The order of listeners: by Gateway, there the Gateway's own first, then those of its ListenerSets in order of
+/// precedence, and each in its owner's order.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ListenerPrecedence {
+    gateway: Option<Key>,
+    set: Option<listener_sets::SetPrecedence>,
+    owner: Key,
+    index: usize,
+}
+
 impl Topology {
     /// Judges a snapshot.
     pub fn build(snapshot: &Snapshot, scope: &Scope) -> Topology {
@@ -240,25 +247,10 @@ impl Topology {
         topology
     }
 
-    /// The same without routes: as much as [`crate::publication::build`] looks at.
-    pub fn without_routes(snapshot: &Snapshot, scope: &Scope) -> Topology {
-        let mut topology = Topology::default();
-        listeners::build(&mut topology, snapshot, &Grants::of(snapshot), scope);
-        topology
-    }
-
     /// A listener.
     pub fn listener(&self, id: ListenerId) -> &ListenerState {
         // Ids are only given out for listeners that are there, and are used with the topology that they are of.
-        self.halls[id.hall as usize].listener(id.slot).expect("a listener of this topology")
-    }
-
-    /// Where two listeners stand among all, as [`ListenerState::by_precedence`] has it.
-    pub(crate) fn by_precedence(&self, a: ListenerId, b: ListenerId) -> Ordering {
-        if a.hall == b.hall && self.halls[a.hall as usize].is_in_order() {
-            return a.slot.cmp(&b.slot);
-        }
-        self.listener(a).by_precedence(self.listener(b))
+        self.groups[id.group as usize].listener(id.slot).expect("a listener of this topology")
     }
 
     /// Every listener with its id: Gateway by Gateway in order of precedence, then those of refused sets.
@@ -282,12 +274,6 @@ impl Topology {
     }
 }
 
-impl OfRoute for Arc<RouteState> {
-    fn of_route(&self) -> &Route {
-        &self.route
-    }
-}
-
 impl RouteState {
     /// Every listener that it attaches to, parentRef by parentRef.
     pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
@@ -306,16 +292,14 @@ impl ListenerState {
         &self.owner.listeners()[self.index]
     }
 
-    /// Where it stands among all listeners: by Gateway, there those of the Gateway first, then ListenerSets from the oldest
-    /// on, and each in its owner's order.
-    pub fn by_precedence(&self, other: &Self) -> Ordering {
-        let is_set = |listener: &Self| matches!(listener.owner, Owner::Set(_));
-        let owners = || match (&self.owner, &other.owner) {
-            (Owner::Set(a), Owner::Set(b)) => listener_sets::by_precedence(a, b),
-            (a, b) => a.meta().key.cmp(&b.meta().key),
+    /// Its place in the order of all listeners.
+    pub(crate) fn precedence(&self) -> ListenerPrecedence {
+        let set = match &self.owner {
+            Owner::Gateway(_) => None,
+            Owner::Set(set) => Some(listener_sets::precedence(set)),
         };
-        let places = self.gateway.cmp(&other.gateway).then_with(|| is_set(self).cmp(&is_set(other)));
-        places.then_with(owners).then(self.index.cmp(&other.index))
+        let owner = self.owner.meta().key.clone();
+        ListenerPrecedence { gateway: self.gateway.clone(), set, owner, index: self.index }
     }
 
     /// Its name.
@@ -378,16 +362,16 @@ impl GatewayState {
 impl ParentState {
     /// The Gateway behind it, where there is one.
     pub fn gateway(&self) -> Option<&Key> {
-        match &*self.target {
+        match &self.target {
             ParentTarget::Gateway(key) => Some(key),
             ParentTarget::Set(_, gateway) => gateway.as_ref(),
             _ => None,
         }
     }
 
-    /// Whether a status entry is due: the target is there and in scope.
+    /// Whether a status entry is dirty: the target is there and in scope.
     pub fn is_judged(&self) -> bool {
-        matches!(*self.target, ParentTarget::Gateway(_) | ParentTarget::Set(..))
+        matches!(self.target, ParentTarget::Gateway(_) | ParentTarget::Set(..))
     }
 
     /// Whether the route is accepted here.

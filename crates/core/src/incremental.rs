@@ -5,28 +5,21 @@
 //! ```
 //!
 //! Every entry comes from a leaf function of [`crate::attachment`] and [`crate::publication`], the same that the from-scratch path
-//! loops over; here are only the tables, who depends on whom, and what is due. A change marks entries; an entry that comes
+//! loops over; here are only the tables, who depends on whom, and what is dirty. A change marks entries; an entry that comes
 //! out as before marks nothing further. Nothing is decided here, and nothing may be: a test compares with scratch.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::attachment::{Grants, Scope};
-use crate::model::Key;
 use crate::publication::Settings;
-use crate::publication::strict::SecretBook;
 use crate::snapshot::{Change, Origin};
 
 mod changes;
 mod coverage;
-mod directories;
-mod due;
-mod groups;
-mod links;
-mod marks;
-mod named;
-mod numbers;
-mod outcomes;
+mod decisions;
+mod dirty;
+mod gateways;
+mod reverse_indexes;
 mod routes;
 #[cfg(test)]
 mod tests;
@@ -35,24 +28,22 @@ mod world;
 pub use world::{Delta, World};
 
 use coverage::Coverage;
-use due::Due;
-use groups::Halls;
-use links::Links;
+use dirty::Dirty;
+use gateways::GroupNumbers;
+use reverse_indexes::ReverseIndexes;
 
-/// Tables of everything decided, and who depends on whom.
+/// The world, what depends on what, and the state from which the next application starts.
 pub struct Engine {
     scope: Scope,
     world: World,
     grants: Grants,
-    links: Links,
-    halls: Halls,
+    indexes: ReverseIndexes,
+    group_numbers: GroupNumbers,
     coverage: Coverage,
-    /// What is wished for each Secret; only asked, never walked.
-    books: HashMap<Key, SecretBook>,
 }
 
 impl Engine {
-    /// An engine that has seen nothing yet.
+    /// An engine without any objects.
     pub fn new(settings: Settings, scope: Scope, origin: Origin) -> Self {
         let mut world = World { settings: Arc::new(settings), ..World::default() };
         world.snapshot.origin = origin;
@@ -61,38 +52,37 @@ impl Engine {
             scope,
             world,
             grants: Grants::default(),
-            links: Links::default(),
-            halls: Halls::default(),
+            indexes: ReverseIndexes::default(),
+            group_numbers: GroupNumbers::default(),
             coverage: Coverage::default(),
-            books: HashMap::new(),
         }
     }
 
     /// Takes changes in, all of them at once, and says what came of them.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Delta {
-        let mut due = Due::default();
-        changes.into_iter().for_each(|change| self.take(change, &mut due));
-        self.settle_groups(&mut due);
-        self.settle_policies(&mut due);
-        self.settle_outlets(&mut due);
-        self.settle_routes(&mut due);
-        self.settle_names(&mut due);
-        self.settle_secrets(&mut due);
-        self.settle_reports(&mut due);
-        self.settle_external(&mut due);
-        due.delta()
+        let mut dirty = Dirty::default();
+        changes.into_iter().for_each(|change| self.take(change, &mut dirty));
+        self.settle_gateways(&mut dirty);
+        self.settle_policies(&mut dirty);
+        self.settle_contexts(&mut dirty);
+        self.settle_routes(&mut dirty);
+        self.settle_names(&mut dirty);
+        self.settle_secrets(&mut dirty);
+        self.settle_reports(&mut dirty);
+        self.settle_external(&mut dirty);
+        dirty.delta()
     }
 
-    /// This moment, for readers.
-    pub fn world(&self) -> Arc<World> {
-        Arc::new(self.world.clone())
+    /// The objects and decisions as of the last application.
+    pub fn world(&self) -> &World {
+        &self.world
     }
 
-    fn settle_external(&mut self, due: &mut Due) {
-        let Some(after) = self.world.externally().filter(|_| due.is_anything_changed) else { return };
+    fn settle_external(&mut self, dirty: &mut Dirty) {
+        let Some(after) = self.world.externally().filter(|_| dirty.is_anything_changed) else { return };
         let before = self.world.external.replace(after.clone()).unwrap_or_default();
         let differ = crate::publication::change::Change::between(&before, &after);
         let records = differ.records.iter().filter_map(|differs| differs.new.as_ref().or(differs.old.as_ref()));
-        due.changed_names.extend(records.map(|record| record.name.clone()));
+        dirty.changed_names.extend(records.map(|record| record.name.clone()));
     }
 }

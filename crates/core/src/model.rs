@@ -17,8 +17,6 @@ mod status;
 mod support;
 mod time;
 
-pub use crate::few::Few;
-pub use crate::list::List;
 pub use gateway::*;
 pub use identity::*;
 pub use labels::Labels;
@@ -31,6 +29,24 @@ pub use time::Time;
 
 /// A shared text.
 pub type Str = Arc<str>;
+
+/// A list whose clones share its items; objects that repeat each other hold one copy.
+pub type SharedList<T> = Arc<[T]>;
+
+/// Adds an item to a shared list, for tests that build objects by hand.
+#[cfg(test)]
+pub(crate) fn push<T: Clone>(list: &mut SharedList<T>, item: T) {
+    *list = list.iter().cloned().chain([item]).collect();
+}
+
+/// The items of a shared list to change in place, for tests that build objects by hand.
+#[cfg(test)]
+pub(crate) fn items<T: Clone>(list: &mut SharedList<T>) -> &mut [T] {
+    Arc::make_mut(list)
+}
+
+/// A list that mostly has one item, which then needs no allocation.
+pub type ShortVec<T> = smallvec::SmallVec<[T; 1]>;
 
 /// The API group of Gateways and routes.
 pub const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";

@@ -18,8 +18,7 @@ mod parse;
 mod tests;
 
 pub use lint::HostnameLint;
-pub use overlap::Overlap;
-pub(crate) use overlap::Suffixes;
+pub use overlap::OverlapIndex;
 pub use parse::HostnameError;
 
 /// A valid hostname of a listener or route: precise, wildcard, or the `*` of an unset field.

@@ -10,7 +10,7 @@ use std::fmt;
 use crate::attachment::{ListenerKey, Topology};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::external_dns;
-use crate::model::{Few, Key, List, ObjectRef, Reference, Str};
+use crate::model::{Key, ObjectRef, Reference, SharedList, ShortVec, Str};
 use crate::policy::PolicyReport;
 use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
@@ -18,22 +18,21 @@ use crate::snapshot::Snapshot;
 mod addresses;
 pub mod annotations;
 mod asked_names;
-mod behind;
+mod build;
 mod certificates;
 pub mod change;
+mod desired_builder;
 pub mod domains;
 pub mod filters;
 pub mod hostnames;
-mod lanes;
+mod input;
 mod listener_context;
 mod obstacles;
+mod policy_status;
 mod records;
 mod route_claims;
-mod scratch;
 mod selection;
-mod servings;
 pub mod settings;
-pub mod strict;
 pub mod targets;
 pub mod template;
 #[cfg(test)]
@@ -41,7 +40,14 @@ pub(crate) mod tests;
 mod verdicts;
 pub mod wildcards;
 
-pub use behind::{RouteNames, RoutesBehind};
+pub(crate) use certificates::{CertificateNameRequest, CertificateState, SecretDecision};
+pub(crate) use desired_builder::DesiredBuilder;
+pub(crate) use input::{ListenerInput, PublicationInput};
+pub(crate) use listener_context::{GatewayContexts, ListenerContexts};
+pub(crate) use policy_status::{PolicyStatusEntries, PolicyStatusEntry};
+pub(crate) use records::{NameDecision, NameExtras, RouteNameClaim, decide as decide_name};
+pub(crate) use route_claims::{RouteClaims, of_route};
+pub(crate) use selection::SelectedOwner;
 pub use settings::Settings;
 
 use settings::Profile;
@@ -55,7 +61,7 @@ pub fn build(snapshot: &Snapshot, topology: &Topology, settings: &Settings) -> D
 /// above them (D13).
 pub fn build_beside(snapshot: &Snapshot, topology: &Topology, settings: &Settings, others: &[Str]) -> Desired {
     match settings.profile {
-        Profile::Strict => strict::publish(snapshot, topology, settings, others),
+        Profile::Strict => build::publish(snapshot, topology, settings, others),
         Profile::ExternalDns => external_dns::publish(snapshot, settings),
     }
 }
@@ -89,7 +95,7 @@ pub struct Record {
     /// Type.
     pub kind: RecordType,
     /// Targets, sorted, each once.
-    pub targets: List<Str>,
+    pub targets: SharedList<Str>,
     /// TTL in seconds, where one was asked for.
     pub ttl: Option<u32>,
     /// Tells record sets of one name and type apart, for providers with routing policies.
@@ -97,9 +103,9 @@ pub struct Record {
     /// Properties for one provider, by name.
     pub provider_specific: Vec<(Str, Str)>,
     /// Routes that ask for it; the first decides TTL and properties.
-    pub routes: Few<ObjectRef>,
+    pub routes: ShortVec<ObjectRef>,
     /// Listeners that serve it.
-    pub listeners: List<ListenerKey>,
+    pub listeners: SharedList<ListenerKey>,
     /// Where the name comes from.
     pub source: NameSource,
 }
@@ -140,7 +146,7 @@ pub struct Certificate {
     /// Listeners that name the Secret and have something to serve, sorted.
     pub listeners: Vec<ListenerKey>,
     /// Routes behind them, in order.
-    pub routes: RoutesBehind,
+    pub routes: Vec<ObjectRef>,
     /// Who issues it, where a policy says so; otherwise the issuer of the settings.
     pub issuer: Option<Reference>,
     /// The TLSPolicy that governs; the oldest where listeners share the Secret.
@@ -241,7 +247,7 @@ impl Record {
 impl Desired {
     /// The records that answer a query for a name by the rules of RFC 4592; none where nothing does.
     pub fn answer(&self, name: &str) -> Vec<&Record> {
-        let tree = wildcards::Tree::of(self.records.iter().map(|record| &*record.name));
+        let tree = wildcards::DnsTree::of(self.records.iter().map(|record| &*record.name));
         let owner = tree.owner(name);
         self.records.iter().filter(|record| owner == Some(&*record.name)).collect()
     }

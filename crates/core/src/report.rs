@@ -185,7 +185,7 @@ impl Report {
                 parents.truncate(room);
             }
             parents.extend(foreign);
-            self.items.push(Item { object: object.clone(), status: Status::Route(parents) });
+            self.items.push(Item { object: (*object).clone(), status: Status::Route(parents) });
         }
     }
 
@@ -239,7 +239,7 @@ fn as_written(status: &RouteStatus, place: usize) -> ParentReport {
 
 /// Who writes the status of a parent.
 fn controller(world: World<'_>, parent: &ParentState) -> Str {
-    let gateway = match &*parent.target {
+    let gateway = match &parent.target {
         ParentTarget::Set(set, None) => world.topology.sets.get(set).and_then(|state| {
             let set = &state.set;
             let key = Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone());

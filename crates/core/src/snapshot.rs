@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::*;
-use crate::roster::Roster;
 use crate::selector::Selector;
-use crate::table::Table;
 
 mod change;
 
@@ -95,27 +93,27 @@ pub struct Snapshot {
     /// Where they come from.
     pub origin: Origin,
     /// GatewayClasses by name.
-    pub classes: Table<Str, Arc<GatewayClass>>,
+    pub classes: BTreeMap<Str, Arc<GatewayClass>>,
     /// Gateways.
-    pub gateways: Table<Key, Arc<Gateway>>,
+    pub gateways: BTreeMap<Key, Arc<Gateway>>,
     /// ListenerSets and XListenerSets.
-    pub listener_sets: Table<ObjectRef, Arc<ListenerSet>>,
+    pub listener_sets: BTreeMap<ObjectRef, Arc<ListenerSet>>,
     /// Routes of all kinds.
-    pub routes: Roster<Arc<Route>>,
+    pub routes: BTreeMap<ObjectRef, Arc<Route>>,
     /// Grants.
-    pub grants: Table<Key, Arc<ReferenceGrant>>,
+    pub grants: BTreeMap<Key, Arc<ReferenceGrant>>,
     /// Namespaces by name.
-    pub namespaces: Table<Str, Arc<Namespace>>,
+    pub namespaces: BTreeMap<Str, Arc<Namespace>>,
     /// Services.
-    pub services: Table<Key, Arc<Service>>,
+    pub services: BTreeMap<Key, Arc<Service>>,
     /// Secrets.
-    pub secrets: Table<Key, Arc<Secret>>,
+    pub secrets: BTreeMap<Key, Arc<Secret>>,
     /// ConfigMaps.
-    pub config_maps: Table<Key, Arc<ConfigMap>>,
+    pub config_maps: BTreeMap<Key, Arc<ConfigMap>>,
     /// DNSPolicies.
-    pub dns_policies: Table<Key, Arc<DnsPolicy>>,
+    pub dns_policies: BTreeMap<Key, Arc<DnsPolicy>>,
     /// TLSPolicies.
-    pub tls_policies: Table<Key, Arc<TlsPolicy>>,
+    pub tls_policies: BTreeMap<Key, Arc<TlsPolicy>>,
     visibility: BTreeMap<Kind, Visibility>,
 }
 
@@ -140,7 +138,7 @@ impl Snapshot {
             Object::GatewayClass(o) => self.classes.insert(o.meta.key.name.clone(), Arc::new(o)).is_some(),
             Object::Gateway(o) => self.gateways.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
             Object::ListenerSet(o) => self.listener_sets.insert(o.object(), Arc::new(o)).is_some(),
-            Object::Route(o) => self.routes.insert(Arc::new(o)).is_some(),
+            Object::Route(o) => self.routes.insert(o.object(), Arc::new(o)).is_some(),
             Object::ReferenceGrant(o) => self.grants.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
             Object::Namespace(o) => self.namespaces.insert(o.meta.key.name.clone(), Arc::new(o)).is_some(),
             Object::Service(o) => self.services.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
@@ -222,42 +220,17 @@ impl Snapshot {
         }
     }
 
-    /// A namespace with its labels, which are found once for all that is asked about them.
-    pub(crate) fn labelled(&self, namespace: &Str) -> Labelled {
-        let found = self.namespaces.get(namespace);
-        Labelled { name: namespace.clone(), labels: found.map(|found| found.meta.labels.clone()).unwrap_or_default() }
+    /// Whether a selector matches the labels of a namespace.
+    pub(crate) fn is_namespace_selected(&self, namespace: &Str, selector: &Selector) -> bool {
+        selector.matches_with(|label| self.namespace_label(namespace, label))
     }
 }
 
 /// The label that every namespace has, also one that is not here.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// A namespace with its labels.
-#[derive(Default)]
-pub(crate) struct Labelled {
-    name: Str,
-    labels: Labels,
-}
-
-impl Labelled {
-    /// Whether it is the namespace of this name.
-    pub(crate) fn is(&self, name: &Str) -> bool {
-        Arc::ptr_eq(&self.name, name) || self.name == *name
-    }
-
-    /// What it is called.
-    pub(crate) fn name(&self) -> &Str {
-        &self.name
-    }
-
-    /// Whether its labels are those that a selector asks for.
-    pub(crate) fn is_chosen_by(&self, selector: &Selector) -> bool {
-        selector.matches_with(|label| if label == NAME_LABEL { Some(&self.name) } else { self.labels.get(label) })
-    }
-}
-
 /// The keys of one namespace, without a look at the others: keys are ordered as the text `namespace/name`.
-fn in_namespace<'a, T>(objects: &'a Table<Key, T>, namespace: &'a Str) -> impl Iterator<Item = &'a Key> {
+fn in_namespace<'a, T>(objects: &'a BTreeMap<Key, T>, namespace: &'a Str) -> impl Iterator<Item = &'a Key> {
     let from = Key::new(namespace.clone(), "");
     objects.range(from..).map(|(key, _)| key).take_while(move |key| key.namespace == *namespace)
 }

@@ -11,7 +11,7 @@ use gatepost_core::external_dns;
 use gatepost_core::model::{ObjectRef, Str};
 use gatepost_core::names::Hostname;
 use gatepost_core::plan::{Observed, ZoneContent, ZoneState};
-use gatepost_core::publication::wildcards::Tree;
+use gatepost_core::publication::wildcards::DnsTree;
 use gatepost_core::publication::{Desired, Record, RecordType, Withheld};
 use gatepost_dns::authority::Answer;
 
@@ -137,7 +137,7 @@ pub fn checks(desired: &Desired, hostnames: &[Hostname], label: &str) -> Vec<Che
     if hostnames.is_empty() {
         return by_name.iter().map(|(name, records)| check(name, records, label)).collect();
     }
-    let owners = Tree::of(desired.records.iter().map(|record| &*record.name));
+    let owners = DnsTree::of(desired.records.iter().map(|record| &*record.name));
     let found = hostnames.iter().map(|hostname| {
         let name = Str::from(hostname.to_string());
         let records = by_name.get(&name).or_else(|| by_name.get(&Str::from(owners.owner(&name)?)));
@@ -190,10 +190,12 @@ fn type_check(kind: RecordType, records: &[Record]) -> TypeCheck {
 
 /// Adds what the provider has, where its zone was read.
 pub fn fill_provider(checks: &mut [Check], observed: &Observed) {
-    let zones: BTreeMap<&Str, (&ZoneContent, Tree<'_>)> = observed
+    let zones: BTreeMap<&Str, (&ZoneContent, DnsTree<'_>)> = observed
         .zones()
         .filter_map(|(name, state)| match state {
-            ZoneState::Read(content) => Some((name, (content, Tree::of(content.sets().iter().map(|set| &*set.name))))),
+            ZoneState::Read(content) => {
+                Some((name, (content, DnsTree::of(content.sets().iter().map(|set| &*set.name)))))
+            }
             ZoneState::Unreadable(_) => None,
         })
         .collect();

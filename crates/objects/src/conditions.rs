@@ -1,6 +1,6 @@
 //! Conditions of a status, as somebody wrote them. Nothing is judged here: what cannot be understood is left empty.
 
-use gatepost_core::model::{Condition, Conditions, List, ListenerStatus, Time};
+use gatepost_core::model::{Condition, Conditions, ListenerStatus, SharedList, Time};
 
 use crate::fields::{Fields, Node};
 
@@ -11,7 +11,7 @@ pub(crate) fn conditions(status: &Fields<'_>) -> Conditions {
 }
 
 /// The conditions below `conditions`; their times are added to a list.
-pub(crate) fn said(status: &Fields<'_>, times: &mut Vec<Option<Time>>) -> List<Condition> {
+pub(crate) fn said(status: &Fields<'_>, times: &mut Vec<Option<Time>>) -> SharedList<Condition> {
     let said = status.mappings("conditions", |f| {
         times.push(f.node("lastTransitionTime").and_then(Node::text).map(Time::new));
         Condition {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 
 use gatepost_core::diagnostic::FieldPath;
-use gatepost_core::model::{Labels, List, Str};
+use gatepost_core::model::{Labels, SharedList, Str};
 use gatepost_core::reason::{INVALID_FIELD, Reason, UNKNOWN_FIELD, UNKNOWN_VALUE};
 use serde_json::{Map, Value};
 
@@ -185,7 +185,7 @@ impl<'a> Fields<'a> {
     }
 
     /// A list, shared with those of other objects.
-    pub(crate) fn share_list<T: Pooled>(&self, items: Vec<T>) -> List<T> {
+    pub(crate) fn share_list<T: Pooled>(&self, items: Vec<T>) -> SharedList<T> {
         self.sink.list(items)
     }
 

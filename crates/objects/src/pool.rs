@@ -11,7 +11,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use gatepost_core::model::{
-    BackendRef, Condition, Filter, HttpMatch, Labels, List, ParentRef, ParentStatus, Rule, Str,
+    BackendRef, Condition, Filter, HttpMatch, Labels, ParentRef, ParentStatus, Rule, SharedList, Str,
 };
 
 /// Texts and lists that objects share.
@@ -19,13 +19,13 @@ use gatepost_core::model::{
 pub struct Pool {
     texts: Shelf<Str>,
     labels: Shelf<Labels>,
-    parents: Shelf<List<ParentRef>>,
-    rules: Shelf<List<Rule>>,
-    matches: Shelf<List<HttpMatch>>,
-    filters: Shelf<List<Filter>>,
-    backends: Shelf<List<BackendRef>>,
-    statuses: Shelf<List<ParentStatus>>,
-    conditions: Shelf<List<Condition>>,
+    parents: Shelf<SharedList<ParentRef>>,
+    rules: Shelf<SharedList<Rule>>,
+    matches: Shelf<SharedList<HttpMatch>>,
+    filters: Shelf<SharedList<Filter>>,
+    backends: Shelf<SharedList<BackendRef>>,
+    statuses: Shelf<SharedList<ParentStatus>>,
+    conditions: Shelf<SharedList<Condition>>,
 }
 
 impl Pool {
@@ -45,9 +45,9 @@ impl Pool {
     }
 
     /// A list, shared with those that are equal.
-    pub(crate) fn list<T: Pooled>(&mut self, items: Vec<T>) -> List<T> {
+    pub(crate) fn list<T: Pooled>(&mut self, items: Vec<T>) -> SharedList<T> {
         if items.is_empty() {
-            return List::new();
+            return SharedList::default();
         }
         let shelf = T::shelf(self);
         match shelf.known.get(&items[..]) {
@@ -66,13 +66,13 @@ impl fmt::Debug for Pool {
 /// Items whose lists are worth sharing.
 pub(crate) trait Pooled: Hash + Eq + Sized {
     /// Where their lists are kept.
-    fn shelf(pool: &mut Pool) -> &mut Shelf<List<Self>>;
+    fn shelf(pool: &mut Pool) -> &mut Shelf<SharedList<Self>>;
 }
 
 macro_rules! pooled {
     ($($item:ty => $shelf:ident),*) => {
         $(impl Pooled for $item {
-            fn shelf(pool: &mut Pool) -> &mut Shelf<List<Self>> {
+            fn shelf(pool: &mut Pool) -> &mut Shelf<SharedList<Self>> {
                 &mut pool.$shelf
             }
         })*
@@ -145,9 +145,9 @@ impl Shared for Labels {
     }
 }
 
-impl<T: Hash + Eq> Shared for List<T> {
+impl<T: Hash + Eq> Shared for SharedList<T> {
     fn is_alone(&self) -> bool {
-        self.is_unshared()
+        Arc::strong_count(self) == 1
     }
 }
 

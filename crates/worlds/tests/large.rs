@@ -15,7 +15,7 @@ const CHANGES: usize = 100;
 #[track_caller]
 fn is_right(engine: &Engine) {
     let world = engine.world();
-    let topology = Topology::without_routes(world.snapshot(), &Scope::default());
+    let topology = Topology::build(world.snapshot(), &Scope::default());
     let scratch = publication::build(world.snapshot(), &topology, &Settings::default());
     assert!(scratch.records.len() > ROUTES / 2, "most routes have records");
     assert!(world.desired() == scratch, "the engine and the computation from scratch disagree");

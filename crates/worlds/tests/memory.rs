@@ -80,7 +80,7 @@ impl Blocks {
         self.texts([&route.meta.key.namespace, &route.meta.key.name]);
         self.labels(&route.meta.labels);
         self.labels(&route.meta.annotations);
-        if let Few::Many(hostnames) = &route.hostnames {
+        if let ShortVec::Many(hostnames) = &route.hostnames {
             self.items(hostnames);
         }
         for hostname in &route.hostnames {

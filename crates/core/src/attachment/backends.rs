@@ -2,7 +2,6 @@
 
 use crate::model::*;
 use crate::reason::{self, Reason};
-use crate::recent::Recent;
 use crate::snapshot::Snapshot;
 
 use super::{Grants, Referrer};
@@ -23,7 +22,7 @@ pub struct BackendProblem {
 pub enum BackendUse {
     /// `backendRefs[i]`.
     Backend(usize),
-    /// `filters[i]`: a mirror or an authority to ask.
+    /// `filters[i]`: a mirror or an authority to request.
     Filter(usize),
     /// `backendRefs[i].filters[j]`.
     BackendFilter(usize, usize),
@@ -43,25 +42,15 @@ pub fn problem(snapshot: &Snapshot, grants: &Grants, route: &Route, backend: &Ba
     (!snapshot.services.contains_key(&key)).then_some(reason::BACKEND_MISSING)
 }
 
-/// Whether lists of backends are without fault, by the kind of route that has them: routes of one team mostly have the same.
-#[derive(Default)]
-pub(crate) struct Memo([Recent<BackendRef, bool>; RouteKind::ALL.len()]);
-
 /// All backends of a route that cannot be used, in order.
-pub(super) fn problems(snapshot: &Snapshot, grants: &Grants, route: &Route, memo: &mut Memo) -> Vec<BackendProblem> {
-    let own = &route.meta.key.namespace;
-    let known = &mut memo.0[route.kind as usize];
-    let asked = |backend: &BackendRef| problem(snapshot, grants, route, backend);
-    let mut problems = Vec::new();
-    for (rule, spec) in route.rules.iter().enumerate() {
-        let is_fine = |(_, backend): (BackendUse, &BackendRef)| asked(backend).is_none();
-        if spec.filters.is_empty() && *known.answer(&spec.backends, own, || (backends(spec).all(is_fine), true)) {
-            continue;
-        }
-        let bad = backends(spec).filter_map(|(place, backend)| Some((place, asked(backend)?)));
-        problems.extend(bad.map(|(place, reason)| BackendProblem { rule, place, reason }));
-    }
-    problems
+pub(super) fn problems(snapshot: &Snapshot, grants: &Grants, route: &Route) -> Vec<BackendProblem> {
+    let rules = route.rules.iter().enumerate();
+    let all = rules.flat_map(|(rule, spec)| backends(spec).map(move |(place, backend)| (rule, place, backend)));
+    let problems = all.filter_map(|(rule, place, backend)| {
+        let reason = problem(snapshot, grants, route, backend)?;
+        Some(BackendProblem { rule, place, reason })
+    });
+    problems.collect()
 }
 
 /// Every backend that a rule refers to.

@@ -8,58 +8,23 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::*;
-use crate::seed::Seed;
 
-mod again;
-
-pub(super) use again::Known;
-
-/// Marks conflicts and overlaps among the listeners of one Gateway, which come in order of precedence. Those of which nothing
-/// else is to be said than before stay as they are; where it is known how they were judged, only those are judged again that
-/// a change reaches.
-pub(super) fn resolve(listeners: &mut [Arc<ListenerState>], resources: &[Range<usize>], known: Option<Known<'_>>) {
-    let reached = known.and_then(|known| Some((known, known.reached(listeners)?)));
-    let Some((known, reached)) = reached else {
-        let (conflicts, overlaps) = judged(listeners, resources);
-        return listeners.iter_mut().zip(conflicts).zip(overlaps).for_each(|((listener, c), o)| mark(listener, c, o));
-    };
-    for listener in listeners.iter_mut() {
-        if let Some(then) = known.of(listener).filter(|then| !Arc::ptr_eq(then, listener)) {
-            mark(listener, then.conflict, then.overlaps);
-        }
-    }
-    let some: Vec<_> = reached.iter().map(|place| listeners[*place].clone()).collect();
-    let place = |place: usize| reached.partition_point(|other| *other < place);
-    let parts: Vec<_> = resources.iter().map(|resource| place(resource.start)..place(resource.end)).collect();
-    let (conflicts, overlaps) = judged(&some, &parts);
-    drop(some);
-    for ((place, conflict), overlaps) in reached.into_iter().zip(conflicts).zip(overlaps) {
-        mark(&mut listeners[place], conflict, overlaps);
-    }
-}
-
-fn mark(listener: &mut Arc<ListenerState>, conflict: Option<Conflict>, overlaps: Option<ListenerId>) {
-    if listener.conflict != conflict || listener.overlaps != overlaps {
-        let listener = Arc::make_mut(listener);
-        (listener.conflict, listener.overlaps) = (conflict, overlaps);
-    }
-}
-
-/// With whom each listener conflicts, and with whom each TLS listener overlaps.
-#[allow(clippy::type_complexity)]
-fn judged(
-    listeners: &[Arc<ListenerState>],
-    resources: &[Range<usize>],
-) -> (Vec<Option<Conflict>>, Vec<Option<ListenerId>>) {
+/// Marks conflicts and overlaps among the listeners of one Gateway, which come in order of precedence.
+pub(super) fn resolve(listeners: &mut [Arc<ListenerState>], resources: &[Range<usize>]) {
     let mut clashes: Vec<Clash> = Vec::new();
-    let mut claims = Claims::new(listeners);
+    let mut holders = PortHolders::new(listeners);
     for resource in resources {
-        claims.take(resource.clone(), &mut clashes);
+        holders.take(resource.clone(), &mut clashes);
     }
     let mut conflicts = vec![None; listeners.len()];
     clashes.into_iter().for_each(|(place, conflict)| conflicts[place] = Some(conflict));
-    let overlaps = claims.overlaps(&conflicts);
-    (conflicts, overlaps)
+    let overlaps = holders.overlaps(&conflicts);
+    for ((listener, conflict), overlaps) in listeners.iter_mut().zip(conflicts).zip(overlaps) {
+        if conflict.is_some() || overlaps.is_some() {
+            let listener = Arc::make_mut(listener);
+            (listener.conflict, listener.overlaps) = (conflict, overlaps);
+        }
+    }
 }
 
 /// How many labels a wildcard has, as a bit; the last one stands for all from there on.
@@ -92,47 +57,43 @@ fn containers(hostname: &Hostname, depths: u64) -> impl Iterator<Item = &str> {
 type Clash = (usize, Conflict);
 
 /// Who holds what.
-struct Claims<'a> {
+struct PortHolders<'a> {
     listeners: &'a [Arc<ListenerState>],
     /// Holders of earlier resources, by port.
-    ports: BTreeMap<u16, PortClaims>,
+    ports: BTreeMap<u16, ProtocolHolders>,
     /// Holders by port, protocol and hostname without the `*` of a wildcard, in order.
-    named: HashMap<(u16, Named, &'a str), Few<usize>, Seed>,
+    named: HashMap<(u16, HostnameProtocol, &'a str), ShortVec<usize>>,
 }
 
 /// The protocols whose listeners go by hostname.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Named {
+enum HostnameProtocol {
     Http,
     Https,
     Tls,
 }
 
-impl Named {
+impl HostnameProtocol {
     fn of(protocol: &Protocol) -> Option<Self> {
         match protocol {
-            Protocol::Http => Some(Named::Http),
-            Protocol::Https => Some(Named::Https),
-            Protocol::Tls => Some(Named::Tls),
+            Protocol::Http => Some(HostnameProtocol::Http),
+            Protocol::Https => Some(HostnameProtocol::Https),
+            Protocol::Tls => Some(HostnameProtocol::Tls),
             _ => None,
         }
     }
 }
 
-impl<'a> Claims<'a> {
+impl<'a> PortHolders<'a> {
     fn new(listeners: &'a [Arc<ListenerState>]) -> Self {
-        Claims {
-            listeners,
-            ports: BTreeMap::new(),
-            named: HashMap::with_capacity_and_hasher(listeners.len(), Seed::new()),
-        }
+        PortHolders { listeners, ports: BTreeMap::new(), named: HashMap::with_capacity(listeners.len()) }
     }
 
     /// Takes one resource in: those that lose against earlier ones claim nothing, and of those that clash with each other
     /// everybody loses.
     fn take(&mut self, resource: Range<usize>, clashes: &mut Vec<Clash>) {
         let (listeners, start, first) = (self.listeners, resource.start, clashes.len());
-        let mut own: BTreeMap<u16, PortClaims> = BTreeMap::new();
+        let mut own: BTreeMap<u16, ProtocolHolders> = BTreeMap::new();
         let (mut standing, mut is_crowded) = (Vec::with_capacity(resource.len()), false);
         for place in resource.filter(|place| listeners[*place].refused.is_none()) {
             match self.against_earlier(place, start, &mut is_crowded) {
@@ -156,9 +117,9 @@ impl<'a> Claims<'a> {
         self.forget(&clashes[first..]);
     }
 
-    fn key(&self, place: usize) -> Option<(u16, Named, &'a str)> {
+    fn key(&self, place: usize) -> Option<(u16, HostnameProtocol, &'a str)> {
         let listener = &self.listeners[place];
-        Some((listener.spec().port, Named::of(&listener.spec().protocol)?, short(&listener.hostname)))
+        Some((listener.spec().port, HostnameProtocol::of(&listener.spec().protocol)?, short(&listener.hostname)))
     }
 
     /// With whom of earlier resources a listener cannot stand. Where it can it is a holder from now on, perhaps beside another
@@ -180,7 +141,12 @@ impl<'a> Claims<'a> {
     }
 
     /// With whom of its own resource a listener cannot stand.
-    fn among_themselves(&self, own: &BTreeMap<u16, PortClaims>, place: usize, is_crowded: bool) -> Option<Conflict> {
+    fn among_themselves(
+        &self,
+        own: &BTreeMap<u16, ProtocolHolders>,
+        place: usize,
+        is_crowded: bool,
+    ) -> Option<Conflict> {
         let spec = self.listeners[place].spec();
         if let Some(with) = own.get(&spec.port).and_then(|port| port.clash(&spec.protocol, place)) {
             return Some(self.conflict(reason::LISTENER_PROTOCOL_CONFLICT, with));
@@ -204,10 +170,11 @@ impl<'a> Claims<'a> {
         let wild = tls.iter().map(|place| &listeners[*place].hostname).filter(|hostname| !hostname.is_precise());
         let depths = wild.fold(0, |depths, hostname| depths | depth(dots(short(hostname))));
         let are_some = |protocol| tls.iter().any(|place| listeners[*place].spec().protocol == protocol);
-        let protocols: Vec<Named> = [(Protocol::Https, Named::Https), (Protocol::Tls, Named::Tls)]
-            .into_iter()
-            .filter_map(|(protocol, named)| are_some(protocol).then_some(named))
-            .collect();
+        let protocols: Vec<HostnameProtocol> =
+            [(Protocol::Https, HostnameProtocol::Https), (Protocol::Tls, HostnameProtocol::Tls)]
+                .into_iter()
+                .filter_map(|(protocol, named)| are_some(protocol).then_some(named))
+                .collect();
         let other = |place: &usize| {
             let (port, hostname) = (listeners[*place].spec().port, &listeners[*place].hostname);
             // Two of one protocol do not hold the same hostname.
@@ -227,7 +194,7 @@ impl<'a> Claims<'a> {
     }
 
     /// The first other TLS listener that holds a hostname on a port.
-    fn other_holder(&self, protocols: &[Named], port: u16, name: &str, place: usize) -> Option<usize> {
+    fn other_holder(&self, protocols: &[HostnameProtocol], port: u16, name: &str, place: usize) -> Option<usize> {
         let holders = protocols.iter().filter_map(|protocol| self.named.get(&(port, *protocol, name)));
         holders.flatten().copied().filter(|other| *other != place).min()
     }
@@ -249,7 +216,7 @@ impl<'a> Claims<'a> {
 
 /// Who holds a port, by protocol; in order.
 #[derive(Default)]
-struct PortClaims {
+struct ProtocolHolders {
     http: Option<usize>,
     https: Option<usize>,
     tls: Option<usize>,
@@ -257,7 +224,7 @@ struct PortClaims {
     udp: Vec<usize>,
 }
 
-impl PortClaims {
+impl ProtocolHolders {
     fn add(&mut self, protocol: &Protocol, place: usize) {
         match protocol {
             Protocol::Http => _ = self.http.get_or_insert(place),

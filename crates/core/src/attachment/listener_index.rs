@@ -1,109 +1,76 @@
-//! The listeners of one Gateway or ListenerSet, found by name and by hostname, so that a route never looks at all of them.
+//! The listeners of one Gateway or ListenerSet by name and by hostname, so that a route is not compared with all of them.
+//!
+//! The index only narrows the candidates; whether a route attaches is decided in [`super::routes`].
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{ListenerId, ListenerState};
-use crate::few::Few;
-use crate::model::{Route, Str};
-use crate::names::{Hostname, Overlap, Suffixes};
-use crate::seed::Seed;
+use crate::model::{ParentRef, Route, ShortVec, Str};
+use crate::names::OverlapIndex;
 
-/// From so many listeners on an index is quicker than a look at each.
-const MANY: usize = 8;
+/// With fewer listeners a comparison with each is as fast as an index.
+const MIN_INDEXED: usize = 8;
 
 /// The listeners of one owner, in its order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Doors {
+pub struct ListenerIndex {
     ids: Vec<ListenerId>,
-    /// Whether some hostname is without a wildcard.
-    has_precise: bool,
-    index: Option<Box<Index>>,
+    maps: Option<Box<ListenerMaps>>,
 }
 
+/// Places in the list of listeners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Index {
-    sections: HashMap<Str, Few<u32>, Seed>,
-    hosts: Overlap,
+struct ListenerMaps {
+    sections: HashMap<Str, ShortVec<u32>>,
+    hostnames: OverlapIndex,
 }
 
-impl Doors {
-    /// Files the listeners of an owner; they come in its order.
+impl ListenerIndex {
+    /// Indexes the listeners of an owner, in its order.
     pub(super) fn of(listeners: &[Arc<ListenerState>]) -> Self {
         let ids = listeners.iter().map(|listener| listener.id).collect();
-        let has_precise = listeners.iter().any(|listener| listener.hostname.is_precise());
-        Doors { ids, has_precise, index: (listeners.len() >= MANY).then(|| Box::new(Index::of(listeners))) }
+        let maps = (listeners.len() >= MIN_INDEXED).then(|| Box::new(ListenerMaps::of(listeners)));
+        ListenerIndex { ids, maps }
     }
 
-    /// All of them, in order.
+    /// All listeners, in order.
     pub fn all(&self) -> &[ListenerId] {
         &self.ids
     }
 
-    /// Whether some hostname is without a wildcard.
-    pub(crate) fn has_precise(&self) -> bool {
-        self.has_precise
-    }
-
-    /// At least those that a route may attach to, in order: those of the name if one is given, else those that have a
-    /// hostname in common with the route. `found` is overwritten.
-    pub(super) fn promising(
-        &self,
-        route: &Route,
-        section: Option<&Str>,
-        suffixes: &mut Suffixes,
-        found: &mut Vec<u32>,
-    ) {
-        if section.is_none() && (!route.kind.has_hostnames() || route.hostnames.is_empty()) {
-            found.clear();
-            return found.extend(0..self.ids.len() as u32);
+    /// The listeners that a route may attach to through a parentRef, in order: at least those that it does attach to.
+    pub(super) fn candidates(&self, route: &Route, parent: &ParentRef) -> Vec<ListenerId> {
+        let Some(maps) = &self.maps else { return self.ids.clone() };
+        if let Some(section) = &parent.section {
+            let places = maps.sections.get(section).into_iter().flatten();
+            return places.map(|place| self.ids[*place as usize]).collect();
         }
-        let names = route.hostnames.iter().filter_map(|written| written.name().ok());
-        self.promising_for(names, section, suffixes, found);
-    }
-
-    /// The same for some hostnames.
-    pub(crate) fn promising_for<'n>(
-        &self,
-        names: impl IntoIterator<Item = &'n Hostname>,
-        section: Option<&Str>,
-        suffixes: &mut Suffixes,
-        found: &mut Vec<u32>,
-    ) {
-        found.clear();
-        let Some(index) = &self.index else { return found.extend(0..self.ids.len() as u32) };
-        if let Some(section) = section {
-            return found.extend(index.sections.get(section).into_iter().flatten());
+        if !route.kind.has_hostnames() || route.hostnames.is_empty() {
+            return self.ids.clone();
         }
-        for name in names {
-            index.hosts.overlapping_known(suffixes.of(name.text()), |door| found.push(door));
+        let mut places = Vec::new();
+        for name in route.hostnames.iter().filter_map(|written| written.name().ok()) {
+            maps.hostnames.overlapping(name.as_str(), |place| places.push(place));
         }
-        if found.len() > 1 {
-            found.sort_unstable();
-            found.dedup();
-        }
-    }
-
-    /// One of them.
-    pub(crate) fn id(&self, door: u32) -> ListenerId {
-        self.ids[door as usize]
+        places.sort_unstable();
+        places.dedup();
+        places.into_iter().map(|place| self.ids[place as usize]).collect()
     }
 }
 
-impl Index {
+impl ListenerMaps {
     fn of(listeners: &[Arc<ListenerState>]) -> Self {
-        let mut index = Index::default();
-        index.sections.reserve(listeners.len());
-        for (door, listener) in listeners.iter().enumerate() {
-            index.sections.entry(listener.spec().name.clone()).or_default().push(door as u32);
+        let mut sections: HashMap<Str, ShortVec<u32>> = HashMap::new();
+        for (place, listener) in (0..).zip(listeners) {
+            sections.entry(listener.spec().name.clone()).or_default().push(place);
         }
-        // A listener that is not valid takes no route, whatever its hostname is.
-        let host = |listener: &Arc<ListenerState>| match listener.hostname.is_any() {
+        // A refused listener takes no route, whatever its hostname is.
+        let hostname = |listener: &Arc<ListenerState>| match listener.hostname.is_any() {
             _ if listener.refused.is_some() => None,
             true => Some(Str::default()),
             false => Some(listener.hostname.text().clone()),
         };
-        index.hosts = Overlap::new(listeners.iter().map(host));
-        index
+        ListenerMaps { sections, hostnames: OverlapIndex::new(listeners.iter().map(hostname)) }
     }
 }

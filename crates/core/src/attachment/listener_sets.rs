@@ -1,6 +1,5 @@
 //! The handshake between Gateways and ListenerSets.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,7 +19,7 @@ pub(super) struct Admissions {
 /// Sorts ListenerSets under the Gateways that admit them, in order of precedence: oldest first, then `namespace/name`.
 pub(super) fn admissions(snapshot: &Snapshot, scope: &Scope) -> Admissions {
     let mut sets: Vec<_> = snapshot.listener_sets.values().collect();
-    sets.sort_by(|a, b| by_precedence(a, b));
+    sets.sort_by_cached_key(|set| precedence(set));
     let mut result = Admissions::default();
     for set in sets {
         match admission(snapshot, scope, set) {
@@ -31,9 +30,18 @@ pub(super) fn admissions(snapshot: &Snapshot, scope: &Scope) -> Admissions {
     result
 }
 
-/// The order of ListenerSets: oldest first, then `namespace/name`.
-pub(crate) fn by_precedence(a: &ListenerSet, b: &ListenerSet) -> Ordering {
-    a.meta.seniority().cmp(&b.meta.seniority()).then(a.kind.cmp(&b.kind))
+/// The order of ListenerSets.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SetPrecedence {
+    created: i64,
+    key: Key,
+    kind: Kind,
+}
+
+/// A ListenerSet's place in the order: oldest first, then `namespace/name`.
+pub(crate) fn precedence(set: &ListenerSet) -> SetPrecedence {
+    let (created, key) = set.meta.seniority();
+    SetPrecedence { created, key: key.clone(), kind: set.kind }
 }
 
 /// Whether an admission lets in objects of `namespace` beside an object of `own`. What labels the namespace has matters only
@@ -84,7 +92,7 @@ pub(crate) fn admission(snapshot: &Snapshot, scope: &Scope, set: &ListenerSet) -
     if matches!(class_state(snapshot, scope, gateway), ClassState::NotOurs | ClassState::Missing) {
         return Err(reason::GATEWAY_CLASS_NOT_OURS);
     }
-    let is_chosen = |selector: &Selector| snapshot.labelled(own).is_chosen_by(selector);
+    let is_chosen = |selector: &Selector| snapshot.is_namespace_selected(own, selector);
     if admits(&gateway.allowed_listeners, &key.namespace, own, is_chosen) {
         Ok(key)
     } else {

@@ -8,32 +8,17 @@ use std::sync::Arc;
 use super::*;
 use crate::attachment::{certificates, conflicts, listener_sets};
 
-/// The listeners that are judged together: those of a Gateway and its ListenerSets, or those of one refused set. A
-/// listener keeps its slot as long as it is there.
+/// The merged listeners of a Gateway and its ListenerSets, or those of one refused set, by slot. A listener keeps its slot
+/// as long as it exists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Hall {
+pub(crate) struct GatewayListeners {
     slots: Vec<Option<Arc<ListenerState>>>,
-    /// Whether slots come in order of precedence, as they do at first.
-    is_in_order: bool,
 }
 
-impl Hall {
+impl GatewayListeners {
     /// The listener in a slot.
     pub(crate) fn listener(&self, slot: u32) -> Option<&ListenerState> {
-        self.shared(slot).map(|listener| &**listener)
-    }
-
-    /// The same, shared with halls of other moments where it is as it was.
-    pub(crate) fn shared(&self, slot: u32) -> Option<&Arc<ListenerState>> {
-        self.slots.get(slot as usize)?.as_ref()
-    }
-
-    /// Whether a slot is as it is in another hall, by a glance.
-    pub(crate) fn is_same_slot(&self, other: &Hall, slot: u32) -> bool {
-        match (self.shared(slot), other.shared(slot)) {
-            (Some(own), Some(theirs)) => Arc::ptr_eq(own, theirs),
-            (own, theirs) => own.is_none() && theirs.is_none(),
-        }
+        self.slots.get(slot as usize)?.as_deref()
     }
 
     /// Every slot.
@@ -41,82 +26,46 @@ impl Hall {
         self.slots.iter().map(Option::as_deref)
     }
 
-    /// How many slots there are.
-    pub(crate) fn width(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// Whether slots come in order of precedence.
-    pub(crate) fn is_in_order(&self) -> bool {
-        self.is_in_order
-    }
-
-    /// The hall of listeners that come in order of precedence.
-    fn of(listeners: Vec<Arc<ListenerState>>, before: Option<&Hall>) -> Self {
-        let is_in_order = listeners.is_sorted_by_key(|listener| listener.id.slot);
+    /// Puts listeners into their slots; those that are as `before` stay the same value in memory.
+    fn of(listeners: Vec<Arc<ListenerState>>, before: Option<&GatewayListeners>) -> Self {
         let width = listeners.iter().map(|listener| listener.id.slot as usize + 1).max().unwrap_or_default();
         let mut slots: Vec<Option<Arc<ListenerState>>> = vec![None; width];
         for listener in listeners {
-            let slot = listener.id.slot;
-            let is_same = |known: &&Arc<ListenerState>| Arc::ptr_eq(known, &listener) || **known == listener;
-            let known = before.and_then(|before| before.shared(slot)).filter(is_same).cloned();
-            slots[slot as usize] = Some(known.unwrap_or(listener));
+            let slot = listener.id.slot as usize;
+            let known = before.and_then(|before| before.slots.get(slot)?.as_ref());
+            slots[slot] = Some(known.filter(|known| **known == listener).cloned().unwrap_or(listener));
         }
-        Hall { slots, is_in_order }
+        GatewayListeners { slots }
     }
 }
 
-/// What was known of a Gateway, of which everything is taken over that can only be as it was.
-#[derive(Clone, Copy)]
-pub(crate) struct Before<'a> {
-    /// Its listeners.
-    pub(crate) hall: &'a Hall,
-    /// Those of the Gateway and of the sets that it admitted, in order of precedence.
-    pub(crate) order: &'a [ListenerId],
-    /// The Gateway itself, where its own listeners are to be taken over.
-    pub(crate) gateway: Option<&'a GatewayState>,
-    /// Tells of a set how it was judged, where its listeners are to be taken over.
-    pub(crate) set: &'a dyn Fn(&Arc<ListenerSet>) -> Option<Arc<SetState>>,
-}
-
-impl Before<'_> {
-    /// Listeners as they were; what others do to them is judged again.
-    fn listeners(&self, ids: &[ListenerId]) -> impl Iterator<Item = Arc<ListenerState>> {
-        ids.iter().filter_map(|id| self.hall.shared(id.slot)).cloned()
-    }
-}
-
-/// Gives out slots: those that listeners of the same owner and name had before, else free ones.
-struct Slots {
-    hall: u32,
-    /// By owner and name, the last one first.
+/// Assigns slots: those that listeners of the same owner and name had before, else free ones.
+struct SlotAssignment {
+    group: u32,
+    /// Slots before, by owner and name, the last one first.
     known: HashMap<(ObjectRef, Str), Vec<u32>>,
     free: Vec<u32>,
     next: u32,
 }
 
-impl Slots {
-    /// Those of the listeners before, without those that are taken over.
-    fn of<'a>(hall: u32, before: Option<&Hall>, kept: impl Iterator<Item = &'a ListenerId>) -> Self {
-        let mut slots = Slots { hall, known: HashMap::new(), free: Vec::new(), next: 0 };
+impl SlotAssignment {
+    fn new(group: u32, before: Option<&GatewayListeners>) -> Self {
+        let mut slots = SlotAssignment { group, known: HashMap::new(), free: Vec::new(), next: 0 };
         let Some(before) = before else { return slots };
         slots.next = before.slots.len() as u32;
-        let mut is_kept = vec![false; before.slots.len()];
-        kept.for_each(|id| is_kept[id.slot as usize] = true);
-        for (slot, listener) in before.slots.iter().enumerate().rev() {
+        for (slot, listener) in (0..slots.next).zip(&before.slots).rev() {
             match listener {
-                Some(_) if is_kept[slot] => {}
                 Some(listener) => {
                     let key = (listener.owner.object(), listener.spec().name.clone());
-                    slots.known.entry(key).or_default().push(slot as u32);
+                    slots.known.entry(key).or_default().push(slot);
                 }
-                None => slots.free.push(slot as u32),
+                None => slots.free.push(slot),
             }
         }
         slots
     }
 
-    fn give(&mut self, owner: &Owner, name: &Str) -> ListenerId {
+    fn assign(&mut self, owner: &Owner, name: &Str) -> ListenerId {
         let known = match self.known.is_empty() {
             true => None,
             false => self.known.get_mut(&(owner.object(), name.clone())).and_then(Vec::pop),
@@ -125,40 +74,35 @@ impl Slots {
             self.next += 1;
             self.next - 1
         });
-        ListenerId { hall: self.hall, slot }
+        ListenerId { group: self.group, slot }
     }
 }
 
-/// A Gateway with its ListenerSets, judged together.
-pub(crate) struct Judged {
+/// A Gateway with its ListenerSets, evaluated together.
+pub(crate) struct EvaluatedGateway {
     pub(crate) gateway: GatewayState,
     /// Those that it admits, in order of precedence.
-    pub(crate) sets: Vec<Arc<SetState>>,
-    pub(crate) hall: Hall,
+    pub(crate) sets: Vec<SetState>,
+    pub(crate) listeners: GatewayListeners,
 }
 
 /// Fills in Gateways, ListenerSets and listeners.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants, scope: &Scope) {
-    let judge = Judge { snapshot, grants, scope };
+    let evaluation = ListenerEvaluation { snapshot, grants, scope };
     let mut admissions = listener_sets::admissions(snapshot, scope);
-    let mut halls = Vec::new();
-    let mut sets = Vec::new();
-    let mut gateways = Vec::new();
     for (key, gateway) in &snapshot.gateways {
         let members = admissions.admitted.remove(key).unwrap_or_default();
-        let judged = judge.gateway(halls.len() as u32, None, gateway, members);
-        halls.push(Arc::new(judged.hall));
-        sets.extend(judged.sets);
-        gateways.push((key.clone(), Arc::new(judged.gateway)));
+        let evaluated = evaluation.gateway(topology.groups.len() as u32, None, gateway, members);
+        topology.groups.push(evaluated.listeners);
+        topology.gateways.insert(key.clone(), Arc::new(evaluated.gateway));
+        let sets = evaluated.sets.into_iter();
+        topology.sets.extend(sets.map(|state| (state.set.object(), Arc::new(state))));
     }
     for (set, refused) in admissions.refused {
-        let (state, hall) = judge.refused_set(halls.len() as u32, None, set, refused);
-        halls.push(Arc::new(hall));
-        sets.push(Arc::new(state));
+        let (state, listeners) = evaluation.refused_set(topology.groups.len() as u32, None, set, refused);
+        topology.groups.push(listeners);
+        topology.sets.insert(state.set.object(), Arc::new(state));
     }
-    topology.halls = Arc::new(halls);
-    topology.gateways = gateways.into_iter().collect();
-    topology.sets = sets.into_iter().map(|state| (state.set.object(), state)).collect();
 }
 
 /// What is known of a Gateway's class.
@@ -185,90 +129,76 @@ pub fn kinds_carried(listener: &Listener) -> &'static [RouteKind] {
     }
 }
 
-/// Judges Gateways and ListenerSets.
+/// Evaluates Gateways and ListenerSets.
 #[derive(Clone, Copy)]
-pub(crate) struct Judge<'a> {
+pub(crate) struct ListenerEvaluation<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) grants: &'a Grants,
     pub(crate) scope: &'a Scope,
 }
 
-impl Judge<'_> {
-    /// A Gateway with the sets that it admits, which come in order of precedence.
+impl ListenerEvaluation<'_> {
+    /// A Gateway with the ListenerSets that it admits, which come in order of precedence. Listeners keep the slots that they
+    /// had `before`.
     pub(crate) fn gateway(
         &self,
-        hall: u32,
-        before: Option<Before<'_>>,
+        group: u32,
+        before: Option<&GatewayListeners>,
         gateway: &Arc<Gateway>,
         members: Vec<Arc<ListenerSet>>,
-    ) -> Judged {
-        let key = &gateway.meta.key;
-        let class = class_state(self.snapshot, self.scope, gateway);
+    ) -> EvaluatedGateway {
         let mut state = GatewayState {
             gateway: gateway.clone(),
-            class,
+            class: class_state(self.snapshot, self.scope, gateway),
             refused: None,
             listeners: Vec::new(),
             attached_sets: 0,
-            doors: Doors::default(),
+            listener_index: ListenerIndex::default(),
         };
-        let home = state.is_in_scope().then_some(key);
-        let kept: Vec<Option<Arc<SetState>>> =
-            members.iter().map(|set| before.and_then(|before| (before.set)(set))).collect();
-        let own = before.and_then(|before| Some((before, before.gateway?)));
-        let ids = own.iter().flat_map(|(_, known)| known.doors.all());
-        let ids = ids.chain(kept.iter().flatten().flat_map(|known| &known.listeners));
-        let mut slots = Slots::of(hall, before.map(|before| before.hall), ids);
-        let mut listeners = Vec::new();
-        match own {
-            Some((before, known)) => listeners.extend(before.listeners(known.doors.all())),
-            None => self.listeners(&mut listeners, &mut slots, Owner::Gateway(gateway.clone()), home),
-        }
+        let parent = state.is_in_scope().then_some(&gateway.meta.key);
+        let mut slots = SlotAssignment::new(group, before);
+        let mut listeners = self.listeners(&mut slots, &Owner::Gateway(gateway.clone()), parent);
         let mut resources = Vec::from_iter(std::iter::once(0..listeners.len()));
-        for (set, known) in members.iter().zip(&kept) {
+        for set in &members {
             let first = listeners.len();
-            match before.zip(known.as_ref()) {
-                Some((before, known)) => listeners.extend(before.listeners(&known.listeners)),
-                None => self.listeners(&mut listeners, &mut slots, Owner::Set(set.clone()), home),
-            }
+            listeners.extend(self.listeners(&mut slots, &Owner::Set(set.clone()), parent));
             resources.push(first..listeners.len());
         }
-        let known = before.map(|before| conflicts::Known { hall: before.hall, order: before.order });
-        conflicts::resolve(&mut listeners, &resources, known);
+        conflicts::resolve(&mut listeners, &resources);
         let own = &listeners[resources[0].clone()];
         state.refused = gateway_refusal(&state, own);
-        state.doors = Doors::of(own);
+        state.listener_index = ListenerIndex::of(own);
         state.listeners = listeners.iter().map(|listener| listener.id).collect();
-        let joined = members.into_iter().zip(kept).zip(&resources[1..]).map(|((set, known), range)| {
+        let joined = members.into_iter().zip(&resources[1..]).map(|(set, range)| {
             let own = &listeners[range.clone()];
-            let refused = home.and(listener_sets::refusal(own, state.refused));
-            let known = known.filter(|known| known.refused == refused && known.gateway.as_ref() == home);
-            known.unwrap_or_else(|| Arc::new(set_state(set, home.cloned(), refused, own)))
+            let refused = parent.and(listener_sets::refusal(own, state.refused));
+            set_state(set, parent.cloned(), refused, own)
         });
-        let sets: Vec<Arc<SetState>> = joined.collect();
+        let sets: Vec<SetState> = joined.collect();
         state.attached_sets = sets.iter().filter(|set| set.gateway.is_some() && set.refused.is_none()).count();
-        Judged { gateway: state, sets, hall: Hall::of(listeners, before.map(|before| before.hall)) }
+        EvaluatedGateway { gateway: state, sets, listeners: GatewayListeners::of(listeners, before) }
     }
 
     /// A ListenerSet that no Gateway admits.
     pub(crate) fn refused_set(
         &self,
-        hall: u32,
-        before: Option<&Hall>,
+        group: u32,
+        before: Option<&GatewayListeners>,
         set: Arc<ListenerSet>,
         refused: Reason,
-    ) -> (SetState, Hall) {
-        let mut listeners = Vec::new();
-        let mut slots = Slots::of(hall, before, std::iter::empty());
-        self.listeners(&mut listeners, &mut slots, Owner::Set(set.clone()), None);
-        (set_state(set, None, Some(refused), &listeners), Hall::of(listeners, before))
+    ) -> (SetState, GatewayListeners) {
+        let mut slots = SlotAssignment::new(group, before);
+        let listeners = self.listeners(&mut slots, &Owner::Set(set.clone()), None);
+        (set_state(set, None, Some(refused), &listeners), GatewayListeners::of(listeners, before))
     }
 
-    fn listeners(&self, into: &mut Vec<Arc<ListenerState>>, slots: &mut Slots, owner: Owner, gateway: Option<&Key>) {
-        for (index, spec) in owner.listeners().iter().enumerate() {
-            let id = slots.give(&owner, &spec.name);
-            into.push(Arc::new(self.listener(id, &owner, index, gateway.cloned())));
-        }
+    fn listeners(&self, slots: &mut SlotAssignment, owner: &Owner, gateway: Option<&Key>) -> Vec<Arc<ListenerState>> {
+        let specs = owner.listeners().iter().enumerate();
+        let listeners = specs.map(|(index, spec)| {
+            let id = slots.assign(owner, &spec.name);
+            Arc::new(self.listener(id, owner, index, gateway.cloned()))
+        });
+        listeners.collect()
     }
 
     fn listener(&self, id: ListenerId, owner: &Owner, index: usize, gateway: Option<Key>) -> ListenerState {
@@ -307,7 +237,7 @@ fn set_state(
     listeners: &[Arc<ListenerState>],
 ) -> SetState {
     let ids = listeners.iter().map(|listener| listener.id).collect();
-    SetState { set, gateway, refused, listeners: ids, doors: Doors::of(listeners) }
+    SetState { set, gateway, refused, listeners: ids, listener_index: ListenerIndex::of(listeners) }
 }
 
 /// Why a listener is not valid, whatever the others are.
@@ -334,7 +264,7 @@ fn hostname(listener: &Listener) -> Hostname {
     named.and_then(|w| w.name().ok().cloned()).unwrap_or_else(Hostname::any)
 }
 
-/// The kinds a listener takes, and those it asks for in vain.
+/// The kinds a listener takes, and those it requests for in vain.
 fn kinds(listener: &Listener) -> (Vec<RouteKind>, Vec<(Str, Str)>) {
     let carried = kinds_carried(listener);
     if listener.allowed_routes.kinds.is_empty() {

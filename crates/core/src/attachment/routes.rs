@@ -1,106 +1,140 @@
 //! Attachment: what becomes of each parentRef of each route.
 //!
-//! The questions are asked in a fixed order and the first "no" is the reason: is the parent there, has it such a listener, does
-//! the listener take this kind and this namespace, do the hostnames have something in common.
+//! The checks have a fixed order and the first that fails is the reason: the parent exists, has such a listener, the listener
+//! takes this kind and this namespace, the hostnames intersect. Nothing here looks at status, policies or addresses.
 
 use super::*;
-use crate::names::Suffixes;
-use crate::recent::Recent;
-use crate::snapshot::Labelled;
+use crate::selector::Selector;
 
 /// Fills in the routes, and how many are attached to each listener.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
-    let mut memo = Memo::default();
-    let mut tally = Tally::of(topology);
-    let judged = snapshot.routes.mapped(|route| {
-        let state = bind(snapshot, topology, grants, route, &mut memo);
-        tally.add(&state);
-        Arc::new(state)
-    });
-    topology.routes = judged;
-    topology.attached = tally.counts();
+    for (object, route) in &snapshot.routes {
+        let state = attach_route(snapshot, topology, grants, route);
+        for listener in attached_listeners(&state) {
+            *topology.attached.entry(listener).or_default() += 1;
+        }
+        topology.routes.insert(object.clone(), Arc::new(state));
+    }
 }
 
 /// What becomes of a route.
-pub(crate) fn bind(
+pub(crate) fn attach_route(
     snapshot: &Snapshot,
     topology: &Topology,
     grants: &Grants,
     route: &Arc<Route>,
-    memo: &mut Memo,
 ) -> RouteState {
-    let state = bind_parents(snapshot, topology, route, memo);
-    RouteState { backends: backends::problems(snapshot, grants, route, &mut memo.backends).into(), ..state }
+    let parents = route.parents.iter().map(|parent| attach_parent(snapshot, topology, route, parent)).collect();
+    RouteState { route: route.clone(), parents, backends: backends::problems(snapshot, grants, route) }
 }
 
-/// The same without a look at its backends.
-pub(crate) fn bind_parents(
-    snapshot: &Snapshot,
-    topology: &Topology,
-    route: &Arc<Route>,
-    memo: &mut Memo,
-) -> RouteState {
-    let aims = memo.aims.answer(&route.parents, &route.meta.key.namespace, || aims(topology, route));
-    let mut binder = Binder { snapshot, topology, route, memo: &mut memo.listeners };
-    let parents = route.parents.iter().zip(aims).map(|(parent, aim)| binder.parent(parent, aim)).collect();
-    RouteState { route: route.clone(), parents, backends: Rare::new() }
+/// What attachment knows of a listener: no other property can decide whether a route attaches.
+///
+/// `incremental` compares two of them to see whether routes have to be looked at again.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct AttachmentRules<'a> {
+    name: &'a Str,
+    port: u16,
+    is_part_of_gateway: bool,
+    is_refused: bool,
+    kinds: &'a [RouteKind],
+    owner_namespace: &'a Str,
+    allowed_namespaces: &'a Admission,
+    hostname: &'a Hostname,
 }
 
-/// The listeners behind a parentRef of a route, where its target is there and in scope.
-pub(crate) fn doors_of<'a>(topology: &'a Topology, route: &Route, parent: &ParentRef) -> Option<&'a Doors> {
-    match target(topology, &route.meta.key.namespace, &parent.target) {
-        ParentTarget::Gateway(key) => topology.gateways.get(&key).map(|state| &state.doors),
-        ParentTarget::Set(set, _) => topology.sets.get(&set).map(|state| &state.doors),
-        ParentTarget::Missing | ParentTarget::OutOfScope | ParentTarget::OtherKind => None,
+impl<'a> AttachmentRules<'a> {
+    /// Those of a listener.
+    pub(crate) fn of(listener: &'a ListenerState) -> Self {
+        let spec = listener.spec();
+        AttachmentRules {
+            name: &spec.name,
+            port: spec.port,
+            is_part_of_gateway: listener.gateway.is_some(),
+            is_refused: listener.refused.is_some(),
+            kinds: &listener.supported_kinds,
+            owner_namespace: &listener.owner.meta().key.namespace,
+            allowed_namespaces: &spec.allowed_routes.namespaces,
+            hostname: &listener.hostname,
+        }
+    }
+
+    /// Whether a parentRef to the listener's owner also refers to the listener.
+    pub(crate) fn is_referred_to(&self, parent: &ParentRef) -> bool {
+        parent.section.as_ref().is_none_or(|section| section == self.name)
+            && parent.port.is_none_or(|port| port == self.port)
+    }
+
+    /// The intersected hostnames of a route that refers to the listener, or why it does not attach.
+    pub(crate) fn attach(&self, snapshot: &Snapshot, route: &Route) -> Result<ShortVec<Intersection>, Reason> {
+        if !self.is_part_of_gateway {
+            return Err(reason::LISTENER_SET_NOT_ATTACHED);
+        }
+        if !self.kinds.contains(&route.kind) {
+            return Err(if self.is_refused { reason::LISTENER_REFUSED } else { reason::ROUTE_KIND_NOT_ALLOWED });
+        }
+        let namespace = &route.meta.key.namespace;
+        let is_selected = |selector: &Selector| snapshot.is_namespace_selected(namespace, selector);
+        if !listener_sets::admits(self.allowed_namespaces, self.owner_namespace, namespace, is_selected) {
+            return Err(reason::NAMESPACE_NOT_ALLOWED);
+        }
+        let common = intersections(route, self.hostname);
+        if common.is_empty() { Err(reason::NO_COMMON_HOSTNAME) } else { Ok(common) }
+    }
+
+    /// Whether the hostnames of a route and the listener intersect.
+    pub(crate) fn may_intersect(&self, route: &Route) -> bool {
+        let mut names = route.hostnames.iter().filter_map(|written| written.name().ok());
+        !route.kind.has_hostnames() || route.hostnames.is_empty() || names.any(|name| name.overlaps(self.hostname))
     }
 }
 
-/// Every listener that a parentRef could mean, with the verdict on each.
-pub fn candidates(snapshot: &Snapshot, topology: &Topology, route: &RouteState, parent: usize) -> Vec<Candidate> {
-    let mut memo = ListenerMemo::default();
-    let mut binder = Binder { snapshot, topology, route: &route.route, memo: &mut memo };
-    let meant = meant(topology, route, parent);
-    meant.map(|listener| Candidate { listener, verdict: binder.verdict(listener) }).collect()
+/// How far a candidate came before it was refused: the place of its reason in the order of checks.
+pub(crate) fn progress(reason: Reason) -> usize {
+    const CHECKS: [Reason; 5] = [
+        reason::LISTENER_SET_NOT_ATTACHED,
+        reason::LISTENER_REFUSED,
+        reason::ROUTE_KIND_NOT_ALLOWED,
+        reason::NAMESPACE_NOT_ALLOWED,
+        reason::NO_COMMON_HOSTNAME,
+    ];
+    CHECKS.iter().position(|check| *check == reason).unwrap_or(0)
 }
 
-/// Every listener that a parentRef could mean, in the order of the parent.
-pub fn meant<'a>(
+/// Every listener that a parentRef could refer to, with the verdict on each.
+pub fn candidates(snapshot: &Snapshot, topology: &Topology, route: &RouteState, parent: usize) -> Vec<Candidate> {
+    let verdict = |id| AttachmentRules::of(topology.listener(id)).attach(snapshot, &route.route);
+    let referred = referred_listeners(topology, route, parent);
+    referred.map(|listener| Candidate { listener, verdict: verdict(listener) }).collect()
+}
+
+/// Every listener that a parentRef could refer to, in the order of the parent.
+pub fn referred_listeners<'a>(
     topology: &'a Topology,
     route: &'a RouteState,
     parent: usize,
 ) -> impl Iterator<Item = ListenerId> + use<'a> {
     let both = route.route.parents.get(parent).zip(route.parents.get(parent));
-    both.into_iter().flat_map(|(asked, state)| {
-        let all = match &*state.target {
-            ParentTarget::Gateway(key) => topology.gateways.get(key).map(|state| state.doors.all()),
-            ParentTarget::Set(set, _) => topology.sets.get(set).map(|state| state.doors.all()),
-            ParentTarget::Missing | ParentTarget::OutOfScope | ParentTarget::OtherKind => None,
-        };
-        let all = all.unwrap_or_default();
-        all.iter().copied().filter(|id| is_meant(topology.listener(*id).spec(), asked))
+    both.into_iter().flat_map(|(reference, state)| {
+        let all = listeners_behind(topology, &state.target).map(ListenerIndex::all).unwrap_or_default();
+        all.iter().copied().filter(|id| AttachmentRules::of(topology.listener(*id)).is_referred_to(reference))
     })
 }
 
 /// The listeners that a route attaches to, each once, in the order of their ids.
-pub(crate) fn attached(route: &RouteState) -> Few<ListenerId> {
-    let attached: Few<ListenerId> = route.attachments().map(|attachment| attachment.listener).collect();
-    match attached {
-        Few::Many(ids) => {
-            let mut ids = ids.into_vec();
-            ids.sort_unstable();
-            ids.dedup();
-            ids.into()
-        }
-        few => few,
-    }
+pub(crate) fn attached_listeners(route: &RouteState) -> ShortVec<ListenerId> {
+    let mut attached: ShortVec<ListenerId> = route.attachments().map(|attachment| attachment.listener).collect();
+    attached.sort_unstable();
+    attached.dedup();
+    attached
 }
 
 /// The hostnames that a route and a listener's hostname have in common, in the route's order and without repetition.
-pub fn intersections(route: &Route, listener: &Hostname) -> Few<Intersection> {
+pub fn intersections(route: &Route, listener: &Hostname) -> ShortVec<Intersection> {
     if !route.kind.has_hostnames() || route.hostnames.is_empty() {
-        return Few::One(Intersection { hostname: listener.clone(), written: None });
+        return smallvec![Intersection { hostname: listener.clone(), written: None }];
     }
-    let mut common: Few<Intersection> = Few::None;
+    let mut common: ShortVec<Intersection> = ShortVec::new();
     for (i, written) in route.hostnames.iter().enumerate() {
         let hostname = written.name().ok().and_then(|name| listener.intersect(name));
         if let Some(hostname) = hostname.filter(|name| common.iter().all(|c| c.hostname != *name)) {
@@ -110,63 +144,31 @@ pub fn intersections(route: &Route, listener: &Hostname) -> Few<Intersection> {
     common
 }
 
-/// What was asked for the routes before, and is likely to be asked again: routes come ordered by namespace, and many name
-/// the same parents and backends.
-#[derive(Default)]
-pub(crate) struct Memo {
-    aims: Recent<ParentRef, Vec<Aim>>,
-    listeners: ListenerMemo,
-    backends: backends::Memo,
-}
-
-/// What was asked about listeners.
-#[derive(Default)]
-struct ListenerMemo {
-    /// The namespace of the last route.
-    namespace: Labelled,
-    /// Listeners to look at, for as long as it takes.
-    promising: Vec<u32>,
-    suffixes: Suffixes,
-}
-
-/// What a parentRef points to, found.
-struct Aim {
-    target: Arc<ParentTarget>,
-    behind: Option<Behind>,
-}
-
-/// Whose listeners a parentRef means: a route that names a Gateway never sees those of its ListenerSets.
-enum Behind {
-    Gateway(Arc<GatewayState>),
-    Set(Arc<SetState>),
-}
-
-impl Behind {
-    fn of(topology: &Topology, target: &ParentTarget) -> Option<Self> {
-        match target {
-            ParentTarget::Gateway(key) => topology.gateways.get(key).cloned().map(Behind::Gateway),
-            ParentTarget::Set(set, _) => topology.sets.get(set).cloned().map(Behind::Set),
-            ParentTarget::Missing | ParentTarget::OutOfScope | ParentTarget::OtherKind => None,
-        }
-    }
-
-    fn doors(&self) -> &Doors {
-        match self {
-            Behind::Gateway(state) => &state.doors,
-            Behind::Set(state) => &state.doors,
-        }
-    }
-}
-
-/// What the parentRefs of a route point to, and whether that depends on its namespace.
-fn aims(topology: &Topology, route: &Route) -> (Vec<Aim>, bool) {
-    let own = &route.meta.key.namespace;
-    let aim = |parent: &ParentRef| {
-        let target = Arc::new(target(topology, own, &parent.target));
-        Aim { behind: Behind::of(topology, &target), target }
+/// What becomes of one parentRef.
+fn attach_parent(snapshot: &Snapshot, topology: &Topology, route: &Route, parent: &ParentRef) -> ParentState {
+    let target = target(topology, &route.meta.key.namespace, &parent.target);
+    let Some(index) = listeners_behind(topology, &target) else {
+        return ParentState { target, attached: ShortVec::new(), refused: None };
     };
-    let is_relative = route.parents.iter().any(|parent| parent.target.namespace.is_none());
-    (route.parents.iter().map(aim).collect(), is_relative)
+    let attach = |id: ListenerId| {
+        let rules = AttachmentRules::of(topology.listener(id));
+        rules.is_referred_to(parent).then(|| rules.attach(snapshot, route))
+    };
+    let attachment = |listener| Some(Attachment { listener, names: attach(listener)?.ok()? });
+    let attached: ShortVec<Attachment> = index.candidates(route, parent).into_iter().filter_map(attachment).collect();
+    // The listener that came furthest gives the reason.
+    let refusal = || index.all().iter().filter_map(|id| attach(*id)?.err()).max_by_key(|reason| progress(*reason));
+    let refused = attached.is_empty().then(|| refusal().unwrap_or(reason::SECTION_NOT_FOUND));
+    ParentState { target, attached, refused }
+}
+
+/// The listeners of the object that a parentRef points to. Those of a Gateway's ListenerSets are not behind the Gateway.
+fn listeners_behind<'a>(topology: &'a Topology, target: &ParentTarget) -> Option<&'a ListenerIndex> {
+    match target {
+        ParentTarget::Gateway(key) => topology.gateways.get(key).map(|state| &state.listener_index),
+        ParentTarget::Set(set, _) => topology.sets.get(set).map(|state| &state.listener_index),
+        ParentTarget::Missing | ParentTarget::OutOfScope | ParentTarget::OtherKind => None,
+    }
 }
 
 fn target(topology: &Topology, own: &Str, target: &Reference) -> ParentTarget {
@@ -188,122 +190,5 @@ fn set_target(topology: &Topology, object: ObjectRef) -> ParentTarget {
         Some(state) if state.gateway.is_some() => ParentTarget::Set(object, state.gateway.clone()),
         Some(state) if state.refused == Some(reason::LISTENER_SET_NOT_ALLOWED) => ParentTarget::Set(object, None),
         Some(_) => ParentTarget::OutOfScope,
-    }
-}
-
-struct Binder<'a, 'm> {
-    snapshot: &'a Snapshot,
-    topology: &'a Topology,
-    route: &'a Route,
-    memo: &'m mut ListenerMemo,
-}
-
-impl Binder<'_, '_> {
-    fn parent(&mut self, parent: &ParentRef, aim: &Aim) -> ParentState {
-        let target = aim.target.clone();
-        let Some(doors) = aim.behind.as_ref().map(Behind::doors) else {
-            return ParentState { target, attached: Few::None, refused: None };
-        };
-        let mut promising = std::mem::take(&mut self.memo.promising);
-        doors.promising(self.route, parent.section.as_ref(), &mut self.memo.suffixes, &mut promising);
-        let mut attached = Few::None;
-        for door in &promising {
-            let listener = doors.id(*door);
-            if self.is_meant(listener, parent)
-                && let Ok(names) = self.verdict(listener)
-            {
-                attached.push(Attachment { listener, names });
-            }
-        }
-        self.memo.promising = promising;
-        let refused = if attached.is_empty() { Some(self.refusal(doors, parent)) } else { None };
-        ParentState { target, attached, refused }
-    }
-
-    fn is_meant(&self, listener: ListenerId, parent: &ParentRef) -> bool {
-        (parent.section.is_none() && parent.port.is_none()) || is_meant(self.topology.listener(listener).spec(), parent)
-    }
-
-    /// Why a route that attaches to nothing is not accepted: the gate that let most candidates through speaks.
-    fn refusal(&mut self, doors: &Doors, parent: &ParentRef) -> Reason {
-        let meant = doors.all().iter().filter(|id| is_meant(self.topology.listener(**id).spec(), parent));
-        let meant: Vec<ListenerId> = meant.copied().collect();
-        let refused = meant.into_iter().filter_map(|id| self.verdict(id).err());
-        refused.max_by_key(|reason| gate(*reason)).unwrap_or(reason::SECTION_NOT_FOUND)
-    }
-
-    fn verdict(&mut self, id: ListenerId) -> Result<Few<Intersection>, Reason> {
-        let listener = self.topology.listener(id);
-        if listener.gateway.is_none() {
-            return Err(reason::LISTENER_SET_NOT_ATTACHED);
-        }
-        if !listener.supported_kinds.contains(&self.route.kind) {
-            let refused = listener.refused.map(|_| reason::LISTENER_REFUSED);
-            return Err(refused.unwrap_or(reason::ROUTE_KIND_NOT_ALLOWED));
-        }
-        if !self.admits(listener) {
-            return Err(reason::NAMESPACE_NOT_ALLOWED);
-        }
-        let common = intersections(self.route, &listener.hostname);
-        if common.is_empty() { Err(reason::NO_COMMON_HOSTNAME) } else { Ok(common) }
-    }
-
-    fn admits(&mut self, listener: &ListenerState) -> bool {
-        let (snapshot, known) = (self.snapshot, &mut self.memo.namespace);
-        let (own, namespace) = (&listener.owner.meta().key.namespace, &self.route.meta.key.namespace);
-        listener_sets::admits(&listener.spec().allowed_routes.namespaces, own, namespace, |selector| {
-            if !known.is(namespace) {
-                *known = snapshot.labelled(namespace);
-            }
-            known.is_chosen_by(selector)
-        })
-    }
-}
-
-/// Whether a parentRef that leads to a listener's owner also means the listener.
-pub(crate) fn is_meant(listener: &Listener, parent: &ParentRef) -> bool {
-    parent.section.as_ref().is_none_or(|section| *section == listener.name)
-        && parent.port.is_none_or(|port| port == listener.port)
-}
-
-/// How far a candidate came before it was refused.
-fn gate(reason: Reason) -> usize {
-    const GATES: [Reason; 5] = [
-        reason::LISTENER_SET_NOT_ATTACHED,
-        reason::LISTENER_REFUSED,
-        reason::ROUTE_KIND_NOT_ALLOWED,
-        reason::NAMESPACE_NOT_ALLOWED,
-        reason::NO_COMMON_HOSTNAME,
-    ];
-    GATES.iter().position(|g| *g == reason).unwrap_or(0)
-}
-
-/// Counts routes, so that one that reaches a listener through two parentRefs counts once.
-struct Tally {
-    /// By hall and slot: how many routes, and the number of the last one.
-    halls: Vec<Vec<(u32, u32)>>,
-    routes: u32,
-}
-
-impl Tally {
-    fn of(topology: &Topology) -> Self {
-        Tally { halls: topology.halls.iter().map(|hall| vec![(0, 0); hall.width()]).collect(), routes: 0 }
-    }
-
-    fn add(&mut self, route: &RouteState) {
-        self.routes += 1;
-        for ListenerId { hall, slot } in route.attachments().map(|attachment| attachment.listener) {
-            let (count, last) = &mut self.halls[hall as usize][slot as usize];
-            *count += u32::from(*last != self.routes);
-            *last = self.routes;
-        }
-    }
-
-    fn counts(self) -> Table<ListenerId, u32> {
-        let listed = self.halls.into_iter().enumerate().flat_map(|(hall, slots)| {
-            let numbered = slots.into_iter().enumerate().filter(|(_, (count, _))| *count > 0);
-            numbered.map(move |(slot, (count, _))| (ListenerId { hall: hall as u32, slot: slot as u32 }, count))
-        });
-        listed.collect()
     }
 }

@@ -1,10 +1,12 @@
 //! From hostnames with targets to records: split by type, united within a source, and rid of duplicates across sources.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+
+use smallvec::smallvec;
 
 use super::resolve::Host;
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::model::{Few, List, ObjectRef, Str};
+use crate::model::{ObjectRef, SharedList, Str};
 use crate::publication::annotations::RouteAnnotations;
 use crate::publication::targets::{record_type, without_dot};
 use crate::publication::{Record, RecordType};
@@ -56,7 +58,7 @@ impl Merger {
     pub(super) fn finish(self) -> Vec<Record> {
         let mut records = self.records;
         for record in &mut records {
-            record.targets.sort_once();
+            record.targets = sorted_once(&record.targets);
         }
         tidy_listeners(&mut records);
         records
@@ -65,7 +67,7 @@ impl Merger {
     /// The records, each once: of several with the same type, name, set identifier and targets the first is kept.
     pub(super) fn finish_without_duplicates(self) -> Vec<Record> {
         let mut kept: Vec<Record> = Vec::with_capacity(self.records.len());
-        let mut places: HashMap<(RecordType, Str, Option<Str>, List<Str>), usize> = HashMap::new();
+        let mut places: HashMap<(RecordType, Str, Option<Str>, SharedList<Str>), usize> = HashMap::new();
         for record in self.records {
             let identity = (record.kind, record.name.clone(), record.set_identifier.clone(), record.targets.clone());
             match places.get(&identity) {
@@ -85,7 +87,7 @@ impl Merger {
         match self.places.get(&identity) {
             Some(place) => {
                 let first = &mut self.records[*place];
-                first.targets.add_new(&record.targets);
+                first.targets = with_new(&first.targets, &record.targets);
                 credit(first, record);
             }
             None => {
@@ -117,7 +119,7 @@ impl Endpoint<'_> {
             ttl: self.asked.ttl,
             set_identifier: self.asked.set_identifier.clone(),
             provider_specific: self.asked.properties.clone(),
-            routes: Few::One(self.route.clone()),
+            routes: smallvec![self.route.clone()],
             listeners: self.host.listeners.clone(),
             source: self.host.source,
         }
@@ -150,7 +152,7 @@ fn clash(same: &[&Record]) -> Option<Diagnostic> {
         let message = format!("`{}` would have a CNAME beside addresses; DNS allows only one of the two", first.name);
         return Some(Diagnostic::new(reason::TYPE_CLASH, route, FieldPath::root(), message));
     }
-    let targets: Vec<&Str> = same.iter().flat_map(|record| &record.targets).collect();
+    let targets: Vec<&Str> = same.iter().flat_map(|record| record.targets.iter()).collect();
     if targets.iter().all(|target| *target == targets[0]) {
         return None;
     }
@@ -161,7 +163,7 @@ fn clash(same: &[&Record]) -> Option<Diagnostic> {
 
 fn tidy_listeners(records: &mut [Record]) {
     for record in records {
-        record.listeners.sort_once();
+        record.listeners = sorted_once(&record.listeners);
     }
 }
 
@@ -172,8 +174,22 @@ fn credit(kept: &mut Record, other: Record) {
             kept.routes.push(route);
         }
     }
-    kept.listeners.add_new(&other.listeners);
+    kept.listeners = with_new(&kept.listeners, &other.listeners);
     kept.source = kept.source.min(other.source);
+}
+
+/// The items in order, each once.
+fn sorted_once<T: Ord + Clone>(items: &SharedList<T>) -> SharedList<T> {
+    if items.is_sorted_by(|a, b| a < b) {
+        return items.clone();
+    }
+    items.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect()
+}
+
+/// The items, and behind them those of the others that are new.
+fn with_new<T: PartialEq + Clone>(items: &SharedList<T>, others: &[T]) -> SharedList<T> {
+    let new: Vec<&T> = others.iter().filter(|item| !items.contains(item)).collect();
+    if new.is_empty() { items.clone() } else { items.iter().chain(new).cloned().collect() }
 }
 
 fn trimmed(name: &Str) -> Str {

@@ -81,7 +81,7 @@ pub(crate) fn parent(kind: &str, namespace: &str, name: &str) -> ParentRef {
 
 /// Names a parent in spec and status, accepted.
 pub(crate) fn attach(route: &mut Route, parent: ParentRef) {
-    route.parents.push(parent.clone());
+    crate::model::push(&mut route.parents, parent.clone());
     let conditions = vec![Condition::new("Accepted", true, "Accepted", "")];
     route.status.push(ParentStatus { parent, controller: "example.com/gateway".into(), conditions: conditions.into() });
 }

@@ -54,7 +54,7 @@ fn is_label(label: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::names::Overlap;
+    use crate::names::OverlapIndex;
 
     fn intersection(a: &str, b: &str) -> Option<String> {
         let (a, b) = (canonical(a)?, canonical(b)?);
@@ -142,8 +142,8 @@ mod tests {
         assert!(canonical(&format!("{long}.")).is_none());
     }
 
-    fn index(hosts: &[&str]) -> Overlap {
-        Overlap::new(hosts.iter().map(|host| Some((*host).into())))
+    fn index(hosts: &[&str]) -> OverlapIndex {
+        OverlapIndex::new(hosts.iter().map(|host| Some((*host).into())))
     }
 
     const HOSTS: [&str; 18] = [
@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn listeners_without_a_valid_hostname_are_never_found() {
-        let index = Overlap::new([None, Some("a.test".into())].into_iter());
+        let index = OverlapIndex::new([None, Some("a.test".into())].into_iter());
         let mut found = Vec::new();
         index.overlapping("", |listener| found.push(listener));
         assert_eq!(found, [1]);

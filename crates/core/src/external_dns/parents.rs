@@ -9,7 +9,7 @@ use super::admission;
 use super::hosts;
 use crate::attachment::ListenerKey;
 use crate::model::{Gateway, Key, Kind, Listener, ListenerSet, ObjectRef, Str, condition};
-use crate::names::Overlap;
+use crate::names::OverlapIndex;
 use crate::publication::annotations::Annotations;
 use crate::publication::settings::{Settings, StatusMode};
 use crate::publication::targets::{AddressFields, gateway_addresses};
@@ -39,7 +39,7 @@ pub(super) struct Parent<'a> {
     /// Which of them has a name; the last one where two have the same.
     pub(super) sections: HashMap<&'a str, usize>,
     /// Their hostnames.
-    pub(super) index: Overlap,
+    pub(super) index: OverlapIndex,
     /// Targets of its `target` annotation, or of its Gateway's.
     pub(super) targets: Vec<Str>,
     /// Addresses of the Gateway.
@@ -146,7 +146,7 @@ impl<'a> Parent<'a> {
             gateway: None,
             detached: None,
             sections: doors.iter().enumerate().map(|(i, door)| (&*door.spec.name, i)).collect(),
-            index: Overlap::new(doors.iter().map(|door| door.host.clone())),
+            index: OverlapIndex::new(doors.iter().map(|door| door.host.clone())),
             doors,
             targets: Vec::new(),
             addresses: Vec::new(),

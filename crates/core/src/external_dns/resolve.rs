@@ -7,7 +7,7 @@ use super::admission::{self, Applicant};
 use super::hosts;
 use super::parents::{Door, Parent, Parents};
 use crate::attachment::ListenerKey;
-use crate::model::{GATEWAY_GROUP, Key, Kind, List, ParentRef, Reference, Route, RouteKind, Str, condition};
+use crate::model::{GATEWAY_GROUP, Key, Kind, ParentRef, Reference, Route, RouteKind, SharedList, Str, condition};
 use crate::publication::NameSource;
 use crate::publication::annotations::RouteAnnotations;
 use crate::publication::filters;
@@ -39,7 +39,7 @@ pub(super) struct Host {
     /// What it resolves to; never empty.
     pub(super) targets: Vec<Str>,
     /// The listeners that serve it.
-    pub(super) listeners: List<ListenerKey>,
+    pub(super) listeners: SharedList<ListenerKey>,
     /// Where the name comes from.
     pub(super) source: NameSource,
 }

@@ -239,7 +239,7 @@ fn the_answer_does_not_depend_on_the_order_of_objects() {
 #[test]
 fn a_status_for_another_section_of_a_named_parent_counts() {
     let mut web = http("web", &["a.test"]);
-    web.parents[0].section = Some("l0".into());
+    crate::model::items(&mut web.parents)[0].section = Some("l0".into());
     web.status[0].parent.section = Some("l1".into());
     let edge = with_hosts(&[Some("*.other"), Some("*.test")]);
     let desired = run(&[edge], &[], &[web], &Settings::default());
@@ -250,7 +250,7 @@ fn a_status_for_another_section_of_a_named_parent_counts() {
 fn nobody_asks_how_old_an_acceptance_is() {
     let mut web = http("web", &["a.test"]);
     web.meta.generation = Some(7).into();
-    web.status[0].conditions[0].observed_generation = Some(1);
+    crate::model::items(&mut web.status[0].conditions)[0].observed_generation = Some(1);
     assert_eq!(run(&[gateway("infra", "edge")], &[], &[web], &Settings::default()).records.len(), 1);
 }
 
@@ -313,23 +313,23 @@ fn a_listener_set_must_be_admitted_and_accepted_with_its_listener() {
 fn every_hostname_that_gets_nothing_has_its_first_reason() {
     type Break = fn(&mut Gateway, &mut Route, &mut Settings);
     let table: [(Break, &str); 18] = [
-        (|_, r, _| r.parents.clear(), "a.test route-without-parent HTTPRoute/shop/web spec.parentRefs"),
+        (|_, r, _| r.parents = Default::default(), "a.test route-without-parent HTTPRoute/shop/web spec.parentRefs"),
         (|_, r, _| r.status = RouteStatus::default(), "a.test status-missing HTTPRoute/shop/web spec.parentRefs[0]"),
         (
-            |_, r, _| r.parents[0].target.name = "x".into(),
+            |_, r, _| crate::model::items(&mut r.parents)[0].target.name = "x".into(),
             "a.test status-missing HTTPRoute/shop/web spec.parentRefs[0]",
         ),
         (
-            |_, r, _| r.status[0].conditions[0].status = "False".into(),
+            |_, r, _| crate::model::items(&mut r.status[0].conditions)[0].status = "False".into(),
             "a.test status-refused HTTPRoute/shop/web status.parents[0].conditions",
         ),
         (
-            |_, r, _| r.status[0].conditions.clear(),
+            |_, r, _| r.status[0].conditions = Default::default(),
             "a.test status-refused HTTPRoute/shop/web status.parents[0].conditions",
         ),
         (
             |_, r, _| {
-                r.parents[0].target.kind = "Service".into();
+                crate::model::items(&mut r.parents)[0].target.kind = "Service".into();
                 r.status[0].parent.target.kind = "Service".into();
             },
             "a.test parent-kind-unknown HTTPRoute/shop/web spec.parentRefs[0]",
@@ -366,7 +366,7 @@ fn every_hostname_that_gets_nothing_has_its_first_reason() {
             |_, r, _| r.hostnames = vec![WrittenHostname::new("a_b.test")].into(),
             "a_b.test invalid-hostname HTTPRoute/shop/web spec.hostnames[0]",
         ),
-        (|_, r, _| r.hostnames = Few::None, "* no-name HTTPRoute/shop/web spec.hostnames"),
+        (|_, r, _| r.hostnames = ShortVec::new(), "* no-name HTTPRoute/shop/web spec.hostnames"),
     ];
     for (change, expected) in table {
         let (mut edge, mut web, mut settings) =

@@ -1,21 +1,21 @@
-//! What a change of an object makes due. An object that is the same as before makes nothing due.
+//! What a change of an object makes dirty. An object that is the same as before makes nothing dirty.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::due::Due;
-use super::links::RouteId;
-use super::{Engine, Links};
+use super::Engine;
+use super::dirty::Dirty;
+use super::reverse_indexes::{ReverseIndexes, RouteId};
 use crate::attachment::{backends, listener_sets};
 use crate::model::*;
 use crate::snapshot::{Change, Object};
 
 impl Engine {
     /// Takes one change into the snapshot, and marks what depends on it.
-    pub(super) fn take(&mut self, change: Change, due: &mut Due) {
+    pub(super) fn take(&mut self, change: Change, dirty: &mut Dirty) {
         match change {
             Change::Upsert(Object::Route(route)) => {
-                if !self.take_route(route, due) {
+                if !self.take_route(route, dirty) {
                     return;
                 }
             }
@@ -24,42 +24,39 @@ impl Engine {
                 if self.is_known(&object) {
                     return;
                 }
-                self.leave(&key, due);
+                self.leave(&key, dirty);
                 self.world.snapshot.upsert(object);
-                self.enter(&key, due);
+                self.enter(&key, dirty);
             }
             Change::Delete(object) => {
-                self.leave(&object, due);
+                self.leave(&object, dirty);
                 if !self.world.snapshot.remove(&object) {
                     return;
                 }
-                self.enter(&object, due);
+                self.enter(&object, dirty);
             }
             Change::Sight(kind, visibility) => {
                 if *self.world.snapshot.visibility(kind) == visibility {
                     return;
                 }
                 self.world.snapshot.set_visibility(kind, visibility);
-                self.mark_everything(due);
+                self.mark_everything(dirty);
             }
         }
-        due.is_anything_changed = true;
+        dirty.is_anything_changed = true;
     }
 
     /// Takes a route in, new or changed; says whether it is another than before.
-    fn take_route(&mut self, route: Route, due: &mut Due) -> bool {
+    fn take_route(&mut self, route: Route, dirty: &mut Dirty) -> bool {
         if self.is_known_route(&route) {
             return false;
         }
         let route = Arc::new(route);
-        let known = self.world.snapshot.routes.insert(route.clone());
-        let id = self.links.enter(&route);
-        // Mostly it names what it named before.
-        if !known.as_ref().is_some_and(|known| known.parents == route.parents && known.rules == route.rules) {
-            known.iter().for_each(|known| link_route(&mut self.links, id, known, false));
-            link_route(&mut self.links, id, &route, true);
-        }
-        due.routes.insert(id);
+        let known = self.world.snapshot.routes.insert(route.object(), route.clone());
+        let id = self.indexes.routes.upsert(&route);
+        known.iter().for_each(|known| index_route(&mut self.indexes, id, known, false));
+        index_route(&mut self.indexes, id, &route, true);
+        dirty.routes.insert(id);
         true
     }
 
@@ -82,164 +79,154 @@ impl Engine {
     }
 
     fn is_known_route(&self, route: &Route) -> bool {
-        let known = self.links.id(&route.object()).and_then(|id| self.links.route(id));
-        known.is_some_and(|known| **known == *route)
+        self.world.snapshot.routes.get(&route.object()).is_some_and(|known| **known == *route)
     }
 
     /// Marks and unlinks what an object was, before it goes or is replaced.
-    fn leave(&mut self, object: &ObjectRef, due: &mut Due) {
+    fn leave(&mut self, object: &ObjectRef, dirty: &mut Dirty) {
         match object.kind {
             Kind::ListenerSet | Kind::XListenerSet => {
                 let Some(set) = self.world.snapshot.listener_sets.get(object).cloned() else { return };
                 let gateway = listener_sets::named_gateway(&set);
-                let named = materials_of(object.namespace(), &set.listeners);
-                named.for_each(|material| self.links.materials.take(&material, object));
-                if let Some(known) = self.links.sets.get_mut(&gateway) {
+                let named = tls_objects_of(object.namespace(), &set.listeners);
+                named.for_each(|object_named| self.indexes.tls_objects.remove(&object_named, object));
+                if let Some(known) = self.indexes.sets.get_mut(&gateway) {
                     known.remove(object);
                 }
-                due.groups.insert(gateway);
+                dirty.gateways.insert(gateway);
             }
             Kind::Gateway => {
                 let gateway = self.world.snapshot.gateways.get(&object.key).cloned();
-                let named = gateway.iter().flat_map(|gateway| materials_around(gateway));
-                named.for_each(|material| self.links.materials.take(&material, object));
+                let named = gateway.iter().flat_map(|gateway| tls_objects_of_gateway(gateway));
+                named.for_each(|object_named| self.indexes.tls_objects.remove(&object_named, object));
             }
             _ if RouteKind::of(object.kind).is_some() => {
                 let Some(route) = self.world.snapshot.routes.get(object).cloned() else { return };
-                if let Some(id) = self.links.leave(&route) {
-                    link_route(&mut self.links, id, &route, false);
-                    due.routes.insert(id);
+                if let Some(id) = self.indexes.routes.delete(object) {
+                    index_route(&mut self.indexes, id, &route, false);
+                    dirty.routes.insert(id);
                 }
             }
             _ => {}
         }
     }
 
-    /// Marks and links what an object is now, or that it is gone.
-    fn enter(&mut self, object: &ObjectRef, due: &mut Due) {
+    /// Marks and indexes what an object is now, or that it is gone.
+    fn enter(&mut self, object: &ObjectRef, dirty: &mut Dirty) {
         let key = &object.key;
         match object.kind {
-            Kind::GatewayClass => self.mark_class(&key.name, due),
+            Kind::GatewayClass => self.mark_class(&key.name, dirty),
             Kind::Gateway => {
                 let gateway = self.world.snapshot.gateways.get(key).cloned();
-                let named = gateway.iter().flat_map(|gateway| materials_around(gateway));
-                named.for_each(|material| self.links.materials.add(material, object));
-                due.groups.insert(key.clone());
+                let named = gateway.iter().flat_map(|gateway| tls_objects_of_gateway(gateway));
+                named.for_each(|object_named| self.indexes.tls_objects.add(object_named, object));
+                dirty.gateways.insert(key.clone());
             }
-            Kind::ListenerSet | Kind::XListenerSet => self.enter_set(object, due),
+            Kind::ListenerSet | Kind::XListenerSet => self.enter_set(object, dirty),
             Kind::ReferenceGrant => {
                 self.grants.refresh(&self.world.snapshot, &key.namespace);
-                self.mark_granted(&key.namespace, due);
+                self.mark_granted(&key.namespace, dirty);
             }
-            Kind::Namespace => self.mark_namespace(&key.name, due),
-            Kind::Service => due.routes.extend(self.links.services.of(key)),
+            Kind::Namespace => self.mark_namespace(&key.name, dirty),
+            Kind::Service => dirty.routes.extend(self.indexes.services.of(key)),
             Kind::Secret | Kind::ConfigMap => {
-                let owners: Vec<ObjectRef> = self.links.materials.of(key).cloned().collect();
-                self.mark_thorough(&owners, due);
+                let owners: Vec<ObjectRef> = self.indexes.tls_objects.of(key).cloned().collect();
+                self.mark_owners(&owners, dirty);
             }
-            Kind::DnsPolicy | Kind::TlsPolicy => due.policies = true,
+            Kind::DnsPolicy | Kind::TlsPolicy => dirty.policies = true,
             Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
                 // What is there now was taken in, and whatever it concerns was marked when it left.
             }
         }
     }
 
-    fn enter_set(&mut self, object: &ObjectRef, due: &mut Due) {
+    fn enter_set(&mut self, object: &ObjectRef, dirty: &mut Dirty) {
         if let Some(set) = self.world.snapshot.listener_sets.get(object).cloned() {
             let gateway = listener_sets::named_gateway(&set);
-            let named = materials_of(object.namespace(), &set.listeners);
-            named.for_each(|material| self.links.materials.add(material, object));
-            self.links.sets.entry(gateway.clone()).or_default().insert(object.clone());
-            due.groups.insert(gateway);
+            let named = tls_objects_of(object.namespace(), &set.listeners);
+            named.for_each(|object_named| self.indexes.tls_objects.add(object_named, object));
+            self.indexes.sets.entry(gateway.clone()).or_default().insert(object.clone());
+            dirty.gateways.insert(gateway);
         } else {
-            due.gone_sets.insert(object.clone());
+            dirty.deleted_sets.insert(object.clone());
         }
     }
 
-    fn mark_class(&self, class: &Str, due: &mut Due) {
+    fn mark_class(&self, class: &Str, dirty: &mut Dirty) {
         let of_class = self.world.snapshot.gateways.iter().filter(|(_, gateway)| gateway.class == *class);
-        due.groups.extend(of_class.map(|(key, _)| key.clone()));
+        dirty.gateways.extend(of_class.map(|(key, _)| key.clone()));
     }
 
     /// Whoever refers into a namespace.
-    fn mark_granted(&self, namespace: &Str, due: &mut Due) {
-        let owners: Vec<ObjectRef> = self.links.materials.in_namespace(namespace).cloned().collect();
-        self.mark_thorough(&owners, due);
-        due.routes.extend(self.links.foreign.of(namespace));
+    fn mark_granted(&self, namespace: &Str, dirty: &mut Dirty) {
+        let owners: Vec<ObjectRef> = self.indexes.tls_objects.in_namespace(namespace).cloned().collect();
+        self.mark_owners(&owners, dirty);
+        dirty.routes.extend(self.indexes.other_namespaces.of(namespace));
     }
 
     /// Gateways whose listeners, or those of sets around them, refer to something that differs.
-    fn mark_thorough(&self, owners: &[ObjectRef], due: &mut Due) {
+    fn mark_owners(&self, owners: &[ObjectRef], dirty: &mut Dirty) {
         for owner in owners {
             let gateway = match owner.kind {
                 Kind::Gateway => Some(owner.key.clone()),
                 _ => self.world.snapshot.listener_sets.get(owner).map(|set| listener_sets::named_gateway(set)),
             };
-            due.groups.extend(gateway.clone());
-            due.thorough.extend(gateway);
+            dirty.gateways.extend(gateway);
         }
     }
 
     /// Whoever lives in a namespace.
-    fn mark_namespace(&self, namespace: &Str, due: &mut Due) {
+    fn mark_namespace(&self, namespace: &Str, dirty: &mut Dirty) {
         for kind in [Kind::ListenerSet, Kind::XListenerSet] {
             let from = ObjectRef::new(kind, namespace.clone(), "");
             let here = self.world.snapshot.listener_sets.range(from..);
             let here = here.take_while(|(object, _)| object.kind == kind && object.namespace() == namespace);
-            due.groups.extend(here.map(|(_, set)| listener_sets::named_gateway(set)));
+            dirty.gateways.extend(here.map(|(_, set)| listener_sets::named_gateway(set)));
         }
         for kind in RouteKind::ALL.map(RouteKind::kind) {
             let from = ObjectRef::new(kind, namespace.clone(), "");
-            let here = self.world.snapshot.routes.values_from(&from);
-            let here = here.take_while(|o| o.kind.kind() == kind && o.meta.key.namespace == *namespace);
-            due.routes.extend(here.filter_map(|route| self.links.id(&route.object())));
+            let here = self.world.snapshot.routes.range(from..);
+            let here = here.take_while(|(object, _)| object.kind == kind && object.namespace() == namespace);
+            dirty.routes.extend(here.filter_map(|(object, _)| self.indexes.routes.id(object)));
         }
     }
 
-    fn mark_everything(&self, due: &mut Due) {
-        due.policies = true;
-        due.groups.extend(self.world.snapshot.gateways.keys().cloned());
-        due.groups.extend(self.links.sets.keys().cloned());
-        due.thorough.extend(due.groups.iter().cloned());
-        due.halls.extend(self.halls.numbers());
-        due.routes.extend(self.links.all());
+    fn mark_everything(&self, dirty: &mut Dirty) {
+        dirty.policies = true;
+        dirty.gateways.extend(self.world.snapshot.gateways.keys().cloned());
+        dirty.gateways.extend(self.indexes.sets.keys().cloned());
+        dirty.contexts.extend(self.group_numbers.numbers());
+        dirty.routes.extend(self.indexes.routes.all());
     }
 }
 
-/// Files a route under what its spec names, or takes it out there.
-fn link_route(links: &mut Links, id: RouteId, route: &Route, is_there: bool) {
+/// Adds a route to the indexes of what its spec refers to, or removes it.
+fn index_route(indexes: &mut ReverseIndexes, id: RouteId, route: &Route, is_there: bool) {
     let own = &route.meta.key.namespace;
     let parents: BTreeSet<&Str> = route.parents.iter().map(|parent| &parent.target.name).collect();
+    parents.into_iter().for_each(|name| indexes.parents.set(name, id, is_there));
     let backends = route.rules.iter().flat_map(backends::backends).map(|(_, backend)| &backend.target);
-    let keys: BTreeSet<Key> =
+    let services: BTreeSet<Key> =
         backends.map(|target| Key::new(target.namespace_or(own).clone(), target.name.clone())).collect();
-    for name in parents {
-        if is_there { links.parents.add(name, id) } else { links.parents.take(name, id) }
-    }
-    for key in &keys {
-        if is_there {
-            links.services.add(key, id)
-        } else {
-            links.services.take(key, id)
+    for service in &services {
+        indexes.services.set(service, id, is_there);
+        if service.namespace != *own {
+            indexes.other_namespaces.set(&service.namespace, id, is_there);
         }
-        if key.namespace == *own {
-            continue;
-        }
-        if is_there { links.foreign.add(&key.namespace, id) } else { links.foreign.take(&key.namespace, id) }
     }
 }
 
 /// The Secrets that listeners of an owner name.
-fn materials_of<'a>(own: &'a Str, listeners: &'a [Listener]) -> impl Iterator<Item = Key> + 'a {
+fn tls_objects_of<'a>(own: &'a Str, listeners: &'a [Listener]) -> impl Iterator<Item = Key> + 'a {
     let references = listeners.iter().filter_map(|listener| listener.tls.as_ref()).flat_map(|tls| &tls.certificates);
     references.map(move |target| Key::new(target.namespace_or(own).clone(), target.name.clone()))
 }
 
 /// The same of a Gateway, with the ConfigMaps that it names for all listeners around it.
-fn materials_around(gateway: &Gateway) -> impl Iterator<Item = Key> {
+fn tls_objects_of_gateway(gateway: &Gateway) -> impl Iterator<Item = Key> {
     let own = &gateway.meta.key.namespace;
     let per_port = gateway.frontend.per_port.iter().filter_map(|(_, validation)| validation.as_ref());
     let all = gateway.frontend.default.iter().chain(per_port).flat_map(|validation| &validation.ca_certificates);
     let authorities = all.map(move |target| Key::new(target.namespace_or(own).clone(), target.name.clone()));
-    materials_of(own, &gateway.listeners).chain(authorities)
+    tls_objects_of(own, &gateway.listeners).chain(authorities)
 }

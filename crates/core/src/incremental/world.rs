@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::named::Named;
 use crate::attachment::Topology;
 use crate::external_dns;
 use crate::lint;
@@ -11,31 +10,30 @@ use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::names::Hostname;
 use crate::policy::{Policies, PolicyReport};
 use crate::publication::settings::Profile;
-use crate::publication::strict::{Assembly, Contribution, Outlets, SecretDecision, Selected};
-use crate::publication::{Certificate, Desired, Record, Settings};
-use crate::routing::{Answer, Directory, Request};
+use crate::publication::{
+    Certificate, CertificateState, Desired, DesiredBuilder, ListenerContexts, NameDecision, Record, RouteClaims,
+    SecretDecision, SelectedOwner, Settings,
+};
 use crate::snapshot::Snapshot;
-use crate::table::Table;
 
 /// The objects of one moment and everything that was decided about them. A copy costs next to nothing.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub struct World {
     pub(super) settings: Arc<Settings>,
     pub(super) snapshot: Snapshot,
     pub(super) topology: Topology,
-    pub(super) policies: Arc<Policies>,
-    pub(super) outlets: Outlets,
-    pub(super) selected: Table<ObjectRef, Arc<Selected>>,
-    /// What routes bring in, of those that have more to tell than their names.
-    pub(super) contributions: Table<ObjectRef, Arc<Contribution>>,
-    pub(super) names: Table<Hostname, Named>,
+    pub(super) policies: Policies,
+    pub(super) contexts: ListenerContexts,
+    pub(super) selected: BTreeMap<ObjectRef, SelectedOwner>,
+    /// The claims of routes about which something is reported.
+    pub(super) extras: BTreeMap<ObjectRef, Arc<RouteClaims>>,
+    pub(super) names: BTreeMap<Hostname, NameDecision>,
     /// Names that a wildcard answers for.
-    pub(super) covered: Table<Hostname, ()>,
-    pub(super) secrets: Table<Key, Arc<SecretDecision>>,
-    pub(super) reports: Table<ObjectRef, Arc<PolicyReport>>,
-    /// Who has a say about a host, by Gateway.
-    pub(super) directories: Table<Key, Arc<Directory>>,
-    /// How many names each kind of route asks for.
+    pub(super) covered: BTreeSet<Hostname>,
+    pub(super) certificate_states: BTreeMap<Key, CertificateState>,
+    pub(super) secrets: BTreeMap<Key, SecretDecision>,
+    pub(super) reports: BTreeMap<ObjectRef, PolicyReport>,
+    /// How many names each kind of route requests for.
     pub(super) kinds: BTreeMap<Kind, usize>,
     /// What external-dns would publish, where that is asked for.
     pub(super) external: Option<Arc<Desired>>,
@@ -57,26 +55,18 @@ impl World {
         lint::World { snapshot: &self.snapshot, topology: &self.topology }
     }
 
-    /// Says who serves a request at a Gateway; nothing where there is no such Gateway. What it costs grows with the routes of the
-    /// host; for all the others it takes one step more where there are forty times as many.
-    pub fn route(&self, gateway: &Key, request: &Request) -> Option<Answer> {
-        let nothing = Arc::default();
-        let directory = self.directories.get(gateway).unwrap_or(&nothing);
-        directory.route(&self.snapshot, &self.topology, gateway, request)
-    }
-
     /// The records of one name, those that a wildcard answers for left out.
     pub fn records(&self, name: &str) -> Vec<Record> {
         if let Some(desired) = &self.external {
             return desired.records.iter().filter(|record| &*record.name == name).cloned().collect();
         }
         match self.names.get_key_value(name) {
-            Some((name, named)) if !self.covered.contains_key(name) => named.decision(name).records(name).collect(),
+            Some((name, decision)) if !self.covered.contains(name) => decision.records(name).collect(),
             _ => Vec::new(),
         }
     }
 
-    /// The kinds of routes that ask for any records at all, in lower case, as a plan of a few names wants to know.
+    /// The kinds of routes that request for any records at all, in lower case, as a plan of a few names wants to know.
     pub fn kinds(&self) -> BTreeSet<String> {
         let lower = |kind: &Kind| kind.as_str().to_ascii_lowercase();
         if let Some(desired) = &self.external {
@@ -86,29 +76,32 @@ impl World {
     }
 
     /// The certificate of one Secret.
-    pub fn certificate(&self, secret: &Key) -> Option<&Certificate> {
-        self.secrets.get(secret).map(|decision| &decision.certificate)
+    pub fn certificate(&self, secret: &Key) -> Option<Certificate> {
+        let (decision, state) = (self.secrets.get(secret)?, self.certificate_states.get(secret)?);
+        Some(decision.certificate(secret, state.routes()))
     }
 
     /// What became of one policy.
     pub fn policy(&self, policy: &ObjectRef) -> Option<&PolicyReport> {
-        self.reports.get(policy).map(|report| &**report)
+        self.reports.get(policy)
     }
 
-    /// Everything that ought to exist, written out. This looks at all there is; who only follows changes asks for names.
+    /// Everything that is to exist. Looks at every name; who handles changes asks for single names instead.
     pub fn desired(&self) -> Desired {
         if let Some(desired) = &self.external {
             return (**desired).clone();
         }
-        let reports = self.reports.values().map(|report| (**report).clone()).collect();
-        let mut assembly = Assembly::new(reports, self.policies.diagnostics());
-        self.selected.values().for_each(|selected| assembly.selected(selected));
-        self.contributions.values().for_each(|contribution| assembly.route(contribution));
-        let covered = &self.covered;
-        let is_owner = |name: &Hostname| covered.is_empty() || !covered.contains_key(name);
-        self.names.iter().for_each(|(name, named)| assembly.name(name, &named.decision(name), is_owner(name)));
-        self.secrets.values().for_each(|secret| assembly.secret((**secret).clone()));
-        assembly.finish()
+        let mut builder = DesiredBuilder::new(self.reports.values().cloned().collect(), self.policies.diagnostics());
+        self.selected.values().for_each(|owner| builder.owner(owner));
+        self.extras.values().for_each(|claims| builder.route(claims));
+        for (name, decision) in &self.names {
+            builder.name(name, decision, !self.covered.contains(name));
+        }
+        for (secret, decision) in &self.secrets {
+            let routes = self.certificate_states.get(secret).into_iter().flat_map(CertificateState::routes);
+            builder.secret(decision.certificate(secret, routes), decision);
+        }
+        builder.finish()
     }
 
     /// What external-dns would publish, or nothing where that is not asked for.

@@ -15,8 +15,8 @@ pub(super) fn unknown(world: World<'_>) -> Vec<Diagnostic> {
     }
     let mut asked: BTreeMap<Asker, BTreeSet<&Str>> = BTreeMap::new();
     for route in world.topology.routes.values().filter(|route| is_unknown(world, &route.route.meta)) {
-        for id in
-            (0..route.parents.len()).flat_map(|parent| crate::attachment::routes::meant(world.topology, route, parent))
+        for id in (0..route.parents.len())
+            .flat_map(|parent| crate::attachment::routes::referred_listeners(world.topology, route, parent))
         {
             let listener = world.topology.listener(id);
             if asks_labels(&listener.spec().allowed_routes.namespaces) {

@@ -6,7 +6,7 @@ use crate::selector::{Selector, Test};
 /// Why a route is not accepted by one of its parents; the candidate that came furthest speaks.
 pub(super) fn parent(world: World<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
     let state = &route.parents[index];
-    match *state.target {
+    match state.target {
         ParentTarget::Missing => return Some(missing(world, route, index)),
         ParentTarget::OtherKind => return Some(other_kind(route, index)),
         ParentTarget::OutOfScope => return None,
@@ -139,7 +139,7 @@ fn section(world: World<'_>, route: &RouteState, index: usize) -> Diagnostic {
 }
 
 fn owner_listeners<'a>(world: World<'a>, parent: &ParentState) -> (String, &'a [ListenerId]) {
-    match &*parent.target {
+    match &parent.target {
         ParentTarget::Gateway(key) => {
             let state = world.topology.gateways.get(key);
             let own = state.map_or(&[][..], |s| &s.listeners[..s.gateway.listeners.len()]);

@@ -1,15 +1,16 @@
 //! Labels and annotations: few, seldom changed, and mostly those that other objects have too.
 
 use std::fmt;
+use std::sync::Arc;
 
-use super::{List, Str};
+use super::{SharedList, Str};
 
 /// So many labels are looked at in turn.
 const FEW: usize = 16;
 
 /// Labels or annotations, ordered by key, each key once. A copy shares them.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Labels(List<(Str, Str)>);
+pub struct Labels(SharedList<(Str, Str)>);
 
 impl Labels {
     /// No labels.
@@ -29,11 +30,6 @@ impl Labels {
     /// Whether there is such a key.
     pub fn contains_key(&self, key: &str) -> bool {
         self.place(key).is_ok()
-    }
-
-    /// Whether both are one block of memory, and so the same; two that are not may be equal all the same.
-    pub(crate) fn are_one_with(&self, other: &Self) -> bool {
-        self.0.is_one_with(&other.0)
     }
 
     /// Keys and values, by key.
@@ -64,7 +60,7 @@ impl Labels {
     /// Sets the value of a key; gives back the one it replaces. All are copied for it: many are collected instead.
     pub fn insert(&mut self, key: Str, value: Str) -> Option<Str> {
         match self.place(&key) {
-            Ok(place) => Some(std::mem::replace(&mut self.0[place].1, value)),
+            Ok(place) => Some(std::mem::replace(&mut Arc::make_mut(&mut self.0)[place].1, value)),
             Err(place) => {
                 let mut pairs = self.0.to_vec();
                 pairs.insert(place, (key, value));
@@ -76,7 +72,7 @@ impl Labels {
 
     /// Whether nobody else holds these labels.
     pub fn is_unshared(&self) -> bool {
-        self.0.is_unshared()
+        Arc::strong_count(&self.0) == 1
     }
 
     fn place(&self, key: &str) -> Result<usize, usize> {

@@ -1,6 +1,6 @@
 //! The one Route type: five wire shapes, one set of rules.
 
-use super::{Few, Kind, List, Meta, ObjectRef, Reference, RouteStatus, Str, WrittenHostname};
+use super::{Kind, Meta, ObjectRef, Reference, RouteStatus, SharedList, ShortVec, Str, WrittenHostname};
 
 /// A route of any kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -10,11 +10,11 @@ pub struct Route {
     /// Name and labels.
     pub meta: Meta,
     /// Where it wants to attach, in order.
-    pub parents: List<ParentRef>,
+    pub parents: SharedList<ParentRef>,
     /// Hostnames as written; none means every name. TCP and UDP routes have none.
-    pub hostnames: Few<WrittenHostname>,
+    pub hostnames: ShortVec<WrittenHostname>,
     /// Rules, in order.
-    pub rules: List<Rule>,
+    pub rules: SharedList<Rule>,
     /// `status.parents`, as read.
     pub status: RouteStatus,
 }
@@ -86,9 +86,9 @@ pub struct Rule {
     /// What it matches.
     pub matches: Matches,
     /// Filters, in order.
-    pub filters: List<Filter>,
+    pub filters: SharedList<Filter>,
     /// Backends, in order.
-    pub backends: List<BackendRef>,
+    pub backends: SharedList<BackendRef>,
 }
 
 /// What a rule matches; each item is a candidate of its own.
@@ -98,9 +98,9 @@ pub enum Matches {
     #[default]
     Everything,
     /// HTTP requests; never empty, the default match is filled in.
-    Http(List<HttpMatch>),
+    Http(SharedList<HttpMatch>),
     /// gRPC calls; empty matches every call.
-    Grpc(List<GrpcMatch>),
+    Grpc(SharedList<GrpcMatch>),
 }
 
 /// One item of an HTTPRoute rule's `matches`: all parts must hold.
@@ -109,9 +109,9 @@ pub struct HttpMatch {
     /// Path; the default is the prefix `/`.
     pub path: PathMatch,
     /// Headers.
-    pub headers: List<ValueMatch>,
+    pub headers: SharedList<ValueMatch>,
     /// Query parameters.
-    pub query: List<ValueMatch>,
+    pub query: SharedList<ValueMatch>,
     /// Method.
     pub method: Option<Str>,
 }
@@ -119,7 +119,7 @@ pub struct HttpMatch {
 impl Default for HttpMatch {
     fn default() -> Self {
         let path = PathMatch { kind: MatchKind::Prefix, value: "/".into() };
-        HttpMatch { path, headers: List::new(), query: List::new(), method: None }
+        HttpMatch { path, headers: SharedList::default(), query: SharedList::default(), method: None }
     }
 }
 
@@ -166,7 +166,7 @@ pub struct GrpcMatch {
     /// Method.
     pub method: Option<Str>,
     /// Headers.
-    pub headers: List<ValueMatch>,
+    pub headers: SharedList<ValueMatch>,
 }
 
 /// What a rule or backend does to a request or its response.
@@ -196,11 +196,11 @@ pub enum Filter {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HeaderChange {
     /// Name and value; replaces.
-    pub set: List<(Str, Str)>,
+    pub set: SharedList<(Str, Str)>,
     /// Name and value; appends.
-    pub add: List<(Str, Str)>,
+    pub add: SharedList<(Str, Str)>,
     /// Names.
-    pub remove: List<Str>,
+    pub remove: SharedList<Str>,
 }
 
 /// `requestRedirect`.
@@ -242,15 +242,15 @@ pub enum PathChange {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Cors {
     /// Origins; `*` or wildcards in the host.
-    pub origins: List<Str>,
+    pub origins: SharedList<Str>,
     /// Whether credentials may be sent.
     pub credentials: bool,
     /// Methods; `*` for all.
-    pub methods: List<Str>,
+    pub methods: SharedList<Str>,
     /// Request headers; `*` for all.
-    pub headers: List<Str>,
+    pub headers: SharedList<Str>,
     /// Response headers that scripts may read.
-    pub expose: List<Str>,
+    pub expose: SharedList<Str>,
     /// Seconds a preflight may be remembered.
     pub max_age: u32,
 }
@@ -265,5 +265,5 @@ pub struct BackendRef {
     /// Share of the requests.
     pub weight: u32,
     /// Filters for this backend only.
-    pub filters: List<Filter>,
+    pub filters: SharedList<Filter>,
 }

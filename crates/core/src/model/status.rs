@@ -6,7 +6,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::{List, ParentRef, Str, Time};
+use super::{ParentRef, SharedList, Str, Time};
 
 /// One condition of a status, without its time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,13 +50,13 @@ pub fn condition<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Cond
 /// Conditions, and when the status of each last flipped.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    said: List<Condition>,
+    said: SharedList<Condition>,
     since: Since,
 }
 
 impl Conditions {
     /// Conditions with their times; where there are fewer times than conditions, the last ones have none.
-    pub fn new(said: List<Condition>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
+    pub fn new(said: SharedList<Condition>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
         Conditions { said, since: times.into_iter().collect() }
     }
 
@@ -76,7 +76,7 @@ impl Deref for Conditions {
 
 impl DerefMut for Conditions {
     fn deref_mut(&mut self) -> &mut [Condition] {
-        &mut self.said
+        Arc::make_mut(&mut self.said)
     }
 }
 
@@ -106,7 +106,7 @@ impl FromIterator<(Condition, Option<Time>)> for Conditions {
 /// `status.parents` of a route: what was said of it, parent by parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteStatus {
-    parents: List<ParentStatus>,
+    parents: SharedList<ParentStatus>,
     since: Since,
 }
 
@@ -118,18 +118,13 @@ pub struct ParentStatus {
     /// Who wrote it.
     pub controller: Str,
     /// Conditions.
-    pub conditions: List<Condition>,
+    pub conditions: SharedList<Condition>,
 }
 
 impl RouteStatus {
     /// What was said, with the times of all conditions, parent by parent.
-    pub fn new(parents: List<ParentStatus>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
+    pub fn new(parents: SharedList<ParentStatus>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
         RouteStatus { parents, since: times.into_iter().collect() }
-    }
-
-    /// What was said, as a list that others may share.
-    pub(crate) fn said(&self) -> &List<ParentStatus> {
-        &self.parents
     }
 
     /// The conditions of one parent with their times; none where there is no such parent.
@@ -145,7 +140,7 @@ impl RouteStatus {
         let known: usize = self.parents.iter().map(|status| status.conditions.len()).sum();
         self.since =
             (0..known).map(|place| self.since.at(place)).chain(status.conditions.iter().map(|_| None)).collect();
-        self.parents.push(status);
+        self.parents = self.parents.iter().cloned().chain([status]).collect();
     }
 }
 
@@ -166,7 +161,7 @@ impl Deref for RouteStatus {
 
 impl DerefMut for RouteStatus {
     fn deref_mut(&mut self) -> &mut [ParentStatus] {
-        &mut self.parents
+        Arc::make_mut(&mut self.parents)
     }
 }
 
@@ -218,7 +213,7 @@ impl FromIterator<Option<Time>> for Since {
 mod tests {
     use super::*;
 
-    fn said(count: usize) -> List<Condition> {
+    fn said(count: usize) -> SharedList<Condition> {
         (0..count).map(|n| Condition::new(&format!("C{n}"), true, "Fine", "")).collect()
     }
 

@@ -75,7 +75,7 @@ impl<'a> Wanted<'a> {
                 .filter(|id| capabilities.has_set_identifiers && !id.is_empty()),
             content: Content {
                 ttl: record.ttl.map(|ttl| ttl.max(capabilities.min_ttl)),
-                values: canonical::values(&kind, &record.targets).into_iter().collect(),
+                values: canonical::values(&kind, record.targets.iter()).into_iter().collect(),
                 properties,
             },
             routes: &record.routes,

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use super::input::PublicationInput;
 use super::obstacles::Obstacle;
 use super::selection::gateway_object;
-use super::strict::Base;
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::listed;
-use crate::model::{Address, DnsPolicy, Gateway, List, ObjectRef, Str};
+use crate::model::{Address, DnsPolicy, Gateway, ObjectRef, SharedList, Str};
 use crate::names::PreciseHostname;
 use crate::policy::Exclusion;
 use crate::publication::RecordType;
@@ -22,14 +22,14 @@ use crate::snapshot::Origin;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Targets {
     /// A and AAAA records; never both empty.
-    Addresses { v4: List<Str>, v6: List<Str> },
+    Addresses { v4: SharedList<Str>, v6: SharedList<Str> },
     /// A CNAME record; one name.
-    Name(List<Str>),
+    Name(SharedList<Str>),
 }
 
 /// Targets or what stands in their way, and what is odd about them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Resolved {
+pub(crate) struct ResolvedTargets {
     pub(super) targets: Result<Arc<Targets>, Obstacle>,
     /// Shared, because every route that is answered with these targets tells them.
     pub(super) diagnostics: Arc<Vec<Diagnostic>>,
@@ -37,7 +37,7 @@ pub(crate) struct Resolved {
 
 impl Targets {
     /// Record types and their targets.
-    pub(super) fn by_type(&self) -> impl Iterator<Item = (RecordType, &List<Str>)> {
+    pub(super) fn by_type(&self) -> impl Iterator<Item = (RecordType, &SharedList<Str>)> {
         let all = match self {
             Targets::Addresses { v4, v6 } => [Some((RecordType::A, v4)), Some((RecordType::Aaaa, v6))],
             Targets::Name(name) => [Some((RecordType::Cname, name)), None],
@@ -59,8 +59,8 @@ impl Targets {
     }
 }
 
-fn united(a: &List<Str>, b: &List<Str>) -> List<Str> {
-    let both: BTreeSet<&Str> = a.iter().chain(b).collect();
+fn united(a: &SharedList<Str>, b: &SharedList<Str>) -> SharedList<Str> {
+    let both: BTreeSet<&Str> = a.iter().chain(b.iter()).collect();
     both.into_iter().cloned().collect()
 }
 
@@ -71,14 +71,18 @@ struct Place {
 }
 
 /// The addresses of a Gateway under a policy.
-pub(super) fn of_gateway(context: Base<'_>, gateway: &Gateway, policy: Option<&DnsPolicy>) -> Resolved {
-    let fields = match context.snapshot.origin {
+pub(super) fn of_gateway(
+    input: PublicationInput<'_>,
+    gateway: &Gateway,
+    policy: Option<&DnsPolicy>,
+) -> ResolvedTargets {
+    let fields = match input.snapshot.origin {
         Origin::Files => AddressFields::StatusOrSpec,
         Origin::Cluster => AddressFields::Status,
     };
     let object = gateway_object(&gateway.meta.key);
     let place = Place { object, field: FieldPath::of("status.addresses") };
-    let addresses = gateway_addresses(gateway, fields, context.settings);
+    let addresses = gateway_addresses(gateway, fields, input.settings);
     let (inside, outside): (Vec<&Address>, Vec<&Address>) =
         addresses.iter().partition(|address| address.routability.as_deref() == Some("Cluster"));
     let mut diagnostics = Vec::new();
@@ -89,12 +93,12 @@ pub(super) fn of_gateway(context: Base<'_>, gateway: &Gateway, policy: Option<&D
     }
     let values: Vec<Str> = outside.iter().filter(|a| is_known_kind(a)).map(|a| a.value.clone()).collect();
     if values.is_empty() {
-        let targets = Err(without_address(context, place, !inside.is_empty()));
-        return Resolved { targets, diagnostics: diagnostics.into() };
+        let targets = Err(without_address(input, place, !inside.is_empty()));
+        return ResolvedTargets { targets, diagnostics: diagnostics.into() };
     }
     let (targets, mut told) = of_values(&values, policy, place);
     told.append(&mut diagnostics);
-    Resolved { targets, diagnostics: told.into() }
+    ResolvedTargets { targets, diagnostics: told.into() }
 }
 
 /// The targets of an object's annotation under a policy. Odd ones were told where the annotation was read.
@@ -103,13 +107,13 @@ pub(super) fn of_annotations(
     policy: Option<&DnsPolicy>,
     object: &ObjectRef,
     key: Option<&Str>,
-) -> Resolved {
+) -> ResolvedTargets {
     let field = key.map_or_else(|| FieldPath::of("metadata.annotations"), annotation_field);
     let (targets, mut told) = of_values(values, policy, Place { object: object.clone(), field });
     if values.iter().any(|value| is_odd_target(value)) {
         told.retain(|diagnostic| diagnostic.reason != reason::TARGET_INVALID);
     }
-    Resolved { targets, diagnostics: told.into() }
+    ResolvedTargets { targets, diagnostics: told.into() }
 }
 
 /// Targets or what stands in their way.
@@ -212,10 +216,10 @@ fn all_excluded(policy: &DnsPolicy, place: &Place) -> Obstacle {
     Obstacle { reason: reason::ADDRESS_EXCLUDED, message, object, field: FieldPath::of("spec.excludeAddresses") }
 }
 
-fn without_address(context: Base<'_>, place: Place, has_inside: bool) -> Obstacle {
+fn without_address(input: PublicationInput<'_>, place: Place, has_inside: bool) -> Obstacle {
     let gateway = &place.object;
     let what = if has_inside { "no address outside the cluster" } else { "no address" };
-    let message = match context.snapshot.origin {
+    let message = match input.snapshot.origin {
         Origin::Cluster => format!("{gateway} has {what} in `status.addresses`"),
         Origin::Files => format!(
             "{gateway} has {what}: neither in `status.addresses` nor in `spec.addresses`, nor by `--gateway-address {}=VALUE`",

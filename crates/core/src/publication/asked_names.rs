@@ -1,9 +1,8 @@
-//! Which names a route asks for at a listener (D17): its hostnames, those of the annotation, those of the template; the
+//! Which names a route requests for at a listener (D17): its hostnames, those of the annotation, those of the template; the
 //! listener's hostname only where the route has none of them.
 
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::few::Few;
-use crate::model::{Route, Str, WrittenHostname};
+use crate::model::{Route, ShortVec, Str, WrittenHostname};
 use crate::names::{Hostname, HostnameError};
 use crate::publication::NameSource;
 use crate::publication::annotations::{HostnameSource, RouteAnnotations};
@@ -11,8 +10,8 @@ use crate::publication::hostnames::{Origin, Wanted, annotation_names, spec_names
 use crate::publication::settings::Settings;
 use crate::publication::targets::without_dot;
 
-/// A hostname that a route asks for, read.
-pub(super) enum Asked<'a> {
+/// A hostname that a route requests for, read.
+pub(super) enum AskedName<'a> {
     /// One of the route's hostnames, counted from 0.
     Own(usize, &'a WrittenHostname),
     /// Any other, and what it stands for: every name where the listener's is to count.
@@ -20,24 +19,24 @@ pub(super) enum Asked<'a> {
 }
 
 /// A name at a listener.
-pub(super) struct Name<'a> {
+pub(super) struct NameAtListener<'a> {
     /// The name; `*` where neither side names one.
     pub(super) hostname: &'a Hostname,
     /// The hostname behind it.
-    pub(super) asked: &'a Asked<'a>,
+    pub(super) asked: &'a AskedName<'a>,
 }
 
-/// The hostnames that a route asks for, in order; none where an annotation keeps them all out.
+/// The hostnames that a route requests for, in order; none where an annotation keeps them all out.
 pub(super) fn of_route<'a>(
     route: &'a Route,
     told: &RouteAnnotations,
     settings: &Settings,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Few<Asked<'a>> {
+) -> ShortVec<AskedName<'a>> {
     // Most routes have hostnames and no annotations.
     let is_plain = told.hostnames.is_none() && told.hostname_source == HostnameSource::All;
     if is_plain && are_all_its_own(route, settings) {
-        return route.hostnames.iter().enumerate().map(|(index, written)| Asked::Own(index, written)).collect();
+        return route.hostnames.iter().enumerate().map(|(index, written)| AskedName::Own(index, written)).collect();
     }
     let mut wanted = Vec::new();
     if told.hostname_source != HostnameSource::AnnotationOnly && route.kind.has_hostnames() {
@@ -56,36 +55,36 @@ pub(super) fn of_route<'a>(
     wanted.into_iter().map(|wanted| read(route, wanted)).collect()
 }
 
-/// Whether a route without annotations asks for its own hostnames and no others: it has some, and no template is added.
+/// Whether a route without annotations requests for its own hostnames and no others: it has some, and no template is added.
 pub(super) fn are_all_its_own(route: &Route, settings: &Settings) -> bool {
     let is_told = settings.combine_fqdn_annotation && settings.fqdn_template.is_some();
     !is_told && route.kind.has_hostnames() && !route.hostnames.is_empty()
 }
 
-/// What the names have in common with a listener's hostname, each once; the first that asks for one says where it is from.
+/// What the names have in common with a listener's hostname, each once; the first that requests for one says where it is from.
 /// Those that have anything in common with it are marked as answered.
 pub(super) fn at_listener<'a>(
-    asked: &'a [Asked<'a>],
+    asked: &'a [AskedName<'a>],
     listener: &'a Hostname,
     is_answered: &mut [bool],
-) -> Few<Name<'a>> {
-    let mut names: Few<Name<'_>> = Few::None;
+) -> ShortVec<NameAtListener<'a>> {
+    let mut names: ShortVec<NameAtListener<'_>> = ShortVec::new();
     for (one, is_answered) in asked.iter().zip(is_answered) {
         let Some(hostname) = one.at(listener) else { continue };
         *is_answered = true;
         if names.iter().all(|known| known.hostname != hostname) {
-            names.push(Name { hostname, asked: one });
+            names.push(NameAtListener { hostname, asked: one });
         }
     }
     names
 }
 
-impl Asked<'_> {
+impl AskedName<'_> {
     /// What it stands for, or why it stands for nothing.
     pub(super) fn name(&self) -> Result<&Hostname, &HostnameError> {
         match self {
-            Asked::Own(_, written) => written.name(),
-            Asked::Other(_, name) => name.as_ref().map_err(|error| &**error),
+            AskedName::Own(_, written) => written.name(),
+            AskedName::Other(_, name) => name.as_ref().map_err(|error| &**error),
         }
     }
 
@@ -97,22 +96,22 @@ impl Asked<'_> {
     /// As written; empty for whatever the listener says.
     pub(super) fn text(&self) -> &Str {
         match self {
-            Asked::Own(_, written) => written.text(),
-            Asked::Other(wanted, _) => &wanted.text,
+            AskedName::Own(_, written) => written.text(),
+            AskedName::Other(wanted, _) => &wanted.text,
         }
     }
 
     /// Where a name that follows from it comes from.
     pub(super) fn source(&self) -> NameSource {
         match self {
-            Asked::Own(..) => NameSource::Intersected,
-            Asked::Other(wanted, _) => wanted.source(),
+            AskedName::Own(..) => NameSource::Intersected,
+            AskedName::Other(wanted, _) => wanted.source(),
         }
     }
 
     /// Whether it is whatever the listener says.
     pub(super) fn is_the_listeners(&self) -> bool {
-        matches!(self, Asked::Other(Wanted { origin: Origin::Listener, .. }, _))
+        matches!(self, AskedName::Other(Wanted { origin: Origin::Listener, .. }, _))
     }
 
     /// The field of the route to edit.
@@ -127,20 +126,20 @@ impl Asked<'_> {
 
     fn wanted(&self) -> Wanted {
         match self {
-            Asked::Own(index, written) => Wanted { text: written.text().clone(), origin: Origin::Spec(*index) },
-            Asked::Other(wanted, _) => wanted.clone(),
+            AskedName::Own(index, written) => Wanted { text: written.text().clone(), origin: Origin::Spec(*index) },
+            AskedName::Other(wanted, _) => wanted.clone(),
         }
     }
 }
 
-fn read(route: &Route, wanted: Wanted) -> Asked<'_> {
+fn read(route: &Route, wanted: Wanted) -> AskedName<'_> {
     let name = match wanted.origin {
         Origin::Spec(index) => match route.hostnames.get(index) {
-            Some(written) => return Asked::Own(index, written),
+            Some(written) => return AskedName::Own(index, written),
             None => Hostname::parse(&wanted.text).map_err(Box::new),
         },
         Origin::Listener => Ok(Hostname::any()),
         Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)).map_err(Box::new),
     };
-    Asked::Other(wanted, name)
+    AskedName::Other(wanted, name)
 }

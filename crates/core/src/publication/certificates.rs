@@ -4,40 +4,39 @@
 //! a wildcard of the same certificate covers, one label deep, is left out (D3). A Secret in another namespace is never
 //! filled: a grant lets a Gateway read it, not more.
 
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::listener_context::Outlet;
-use super::route_claims::Rest;
-use super::strict::{Base, Context, Told, told};
-use super::verdicts::Judgement;
+use super::input::{ListenerInput, PublicationInput};
+use super::listener_context::ListenerContext;
+use super::policy_status::{PolicyStatusEntry, policy_entry};
+use super::route_claims::RouteExtras;
+use super::verdicts::PairVerdict;
 use crate::attachment::{CertificateUse, Intersection, ListenerKey, ListenerState};
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::few::Few;
-use crate::lint::{SHOWN, listed, listed_of, listener_name};
-use crate::model::{Key, Kind, ObjectRef, Reference, Route, Str, TlsPolicy};
+use crate::lint::{listed, listed_of, listener_name};
+use crate::model::{Key, Kind, ObjectRef, Reference, Route, ShortVec, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::publication::settings::Publish;
 use crate::publication::wildcards::above;
-use crate::publication::{Certificate, KeptName, RoutesBehind, is_unknown};
+use crate::publication::{Certificate, KeptName, is_unknown};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
 
-mod book;
-mod ranking;
+mod state;
 
-pub(crate) use book::{Book, Wishes};
+pub(crate) use state::CertificateState;
 
 /// The listener's side: which Secrets are to be filled, and by whose leave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Terms {
+pub(crate) struct ListenerTls {
     /// The TLSPolicy that governs.
     policy: Option<Arc<TlsPolicy>>,
     /// Why nothing is made at this listener, if so.
     obstacle: Option<(Reason, String)>,
     /// The Secrets that the listener names and that are ours to fill, sorted, with their places; or why there are none.
-    secrets: Result<Few<(Key, usize)>, Option<Reason>>,
+    secrets: Result<ShortVec<(Key, usize)>, Option<Reason>>,
     /// What is odd about the others.
     diagnostics: Arc<Vec<Diagnostic>>,
     /// The listener's wildcard, where a policy allows it.
@@ -46,179 +45,165 @@ pub(crate) struct Terms {
 
 /// A route wants names in the certificates of a listener, beside those that it has claims on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wish {
-    pub(super) outlet: Arc<Outlet>,
-    pub(super) names: Few<Hostname>,
+pub(crate) struct UnclaimedNames {
+    pub(super) context: Arc<ListenerContext>,
+    pub(super) names: ShortVec<Hostname>,
     /// Names that only an annotation or the template names.
-    pub(super) added: Few<Hostname>,
+    pub(super) added: ShortVec<Hostname>,
 }
 
-/// The rank of a name that has none.
-const NO_RANK: u32 = u32::MAX;
-
-/// A route wants a name in the certificates of a listener.
+/// A name that a route requests in the certificates of a listener.
 #[derive(Clone, Copy)]
-pub(crate) struct Ask<'a> {
-    /// Where the route stands among all.
-    pub(super) place: u32,
-    /// Whether only an annotation or the template names it, so that it is told of and not put in.
-    pub(super) is_added: bool,
-    /// Whether the name is a wildcard.
-    pub(super) is_wildcard: bool,
-    /// Where the name stands among all, or [`NO_RANK`]: a name is told from others by it without being looked at.
-    pub(super) rank: u32,
-    /// When the route was created.
-    pub(super) created: i64,
-    pub(super) route: &'a Route,
-    pub(super) outlet: &'a Outlet,
+pub(crate) struct CertificateNameRequest<'a> {
     /// The name.
     pub(crate) name: &'a Hostname,
+    /// Whether only an annotation or the template names it: reported if not served, never put into the certificate.
+    pub(super) is_added: bool,
+    pub(super) route: &'a Route,
+    pub(super) context: &'a ListenerContext,
 }
 
 /// One listener with one of its routes.
-pub(super) struct Pair<'a> {
-    pub(super) base: Base<'a>,
+pub(super) struct RouteAtListener<'a> {
+    pub(super) base: PublicationInput<'a>,
     pub(super) route: &'a Route,
     pub(super) listener: &'a ListenerState,
-    pub(super) terms: &'a Terms,
+    pub(super) tls: &'a ListenerTls,
     /// What they have in common.
     pub(super) common: &'a [Intersection],
 }
 
-/// What became of a Secret.
+/// The certificate that a Secret is to hold, and what is reported about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SecretDecision {
-    /// What it is to hold.
-    pub(crate) certificate: Certificate,
-    /// What is odd about it.
+    pub(super) dns_names: Vec<Str>,
+    listeners: Vec<ListenerKey>,
+    issuer: Option<Reference>,
+    policy: Option<Key>,
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What policies are told.
-    pub(crate) told: Vec<Told>,
-    /// Wildcards that a policy allows by saying nothing.
+    pub(crate) policy_entries: Vec<PolicyStatusEntry>,
+    /// Wildcards by the TLSPolicy that allows them by leaving `allowWildcardHosts` unset.
     pub(crate) notes: Vec<(Key, Vec<Str>)>,
 }
 
-impl Terms {
-    /// Whether nobody is told what becomes of names, and nothing is odd.
-    pub(super) fn are_plain(&self) -> bool {
-        let is_quiet = match &self.obstacle {
-            Some((reason, _)) => *reason == reason::NO_POLICY,
-            None => self.diagnostics.is_empty(),
-        };
-        self.policy.is_none() && is_quiet
+impl SecretDecision {
+    /// The certificate, with the routes whose names it has.
+    pub(crate) fn certificate<'r>(&self, secret: &Key, routes: impl Iterator<Item = &'r ObjectRef>) -> Certificate {
+        Certificate {
+            secret: secret.clone(),
+            dns_names: self.dns_names.clone(),
+            listeners: self.listeners.clone(),
+            routes: routes.cloned().collect(),
+            issuer: self.issuer.clone(),
+            policy: self.policy.clone(),
+        }
     }
 
-    /// Whether there are Secrets to be filled, and nothing is in the way.
-    pub(super) fn certify(&self) -> bool {
-        self.obstacle.is_none() && self.secrets.is_ok()
+    /// Whether the certificate is the same, whatever is reported about it.
+    pub(crate) fn is_same_certificate(&self, other: &SecretDecision) -> bool {
+        self.dns_names == other.dns_names
+            && self.listeners == other.listeners
+            && self.issuer == other.issuer
+            && self.policy == other.policy
     }
+}
 
+impl ListenerTls {
     /// The Secrets that are to be filled.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
         self.secrets.iter().flatten().map(|(key, _)| key)
     }
 }
 
-impl Wish {
+impl UnclaimedNames {
     /// The same, name by name.
-    pub(super) fn asks<'a>(&'a self, place: u32, route: &'a Route) -> impl Iterator<Item = Ask<'a>> {
-        let ask = move |is_added| move |name| Ask { is_added, ..Ask::new(place, route, &self.outlet, name) };
-        self.names.iter().map(ask(false)).chain(self.added.iter().map(ask(true)))
+    pub(super) fn requests<'a>(&'a self, route: &'a Route) -> impl Iterator<Item = CertificateNameRequest<'a>> {
+        let request =
+            move |is_added| move |name| CertificateNameRequest { name, is_added, route, context: &self.context };
+        self.names.iter().map(request(false)).chain(self.added.iter().map(request(true)))
     }
 }
 
-impl<'a> Ask<'a> {
-    pub(super) fn new(place: u32, route: &'a Route, outlet: &'a Outlet, name: &'a Hostname) -> Self {
-        let (created, _) = route.meta.seniority();
-        let is_wildcard = name.is_wildcard();
-        Ask { place, is_added: false, is_wildcard, rank: NO_RANK, created, route, outlet, name }
+impl<'a> CertificateNameRequest<'a> {
+    /// The Secrets whose certificates it concerns.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = &'a Key> + use<'a> {
+        self.context.secrets()
     }
 
-    /// Whether another is for the same name.
-    fn is_same_name(&self, other: &Self) -> bool {
-        match self.rank == NO_RANK || other.rank == NO_RANK {
-            true => self.name == other.name,
-            false => self.rank == other.rank,
-        }
-    }
-
-    fn age(&self) -> Age<'a> {
-        (self.created, &self.route.meta.key)
-    }
-
-    /// Whether it is about a Secret.
-    pub(super) fn is_about(&self, secret: &Key) -> bool {
-        self.outlet.secrets().any(|key| key == secret)
+    /// Whether it concerns a Secret.
+    pub(super) fn is_for(&self, secret: &Key) -> bool {
+        self.context.secrets().any(|key| key == secret)
     }
 
     fn policy(&self) -> Option<&'a Arc<TlsPolicy>> {
-        self.outlet.terms.as_ref()?.policy.as_ref()
+        self.context.tls.as_ref()?.policy.as_ref()
     }
 
-    /// Every name that it brings in: its own, and the listener's wildcard.
-    fn wanted(&self) -> impl Iterator<Item = &'a Hostname> + use<'a> {
-        let wildcard = self.outlet.terms.as_ref().and_then(|terms| terms.wildcard.as_ref());
-        std::iter::once(self.name).chain(wildcard).filter({
-            let is_added = self.is_added;
-            move |_| !is_added
-        })
+    /// Every name to put into the certificate: the requested one, and the listener's wildcard.
+    fn names(&self) -> impl Iterator<Item = &'a Hostname> + use<'a> {
+        let wildcard = self.context.tls.as_ref().and_then(|tls| tls.wildcard.as_ref());
+        let is_added = self.is_added;
+        std::iter::once(self.name).chain(wildcard).filter(move |_| !is_added)
     }
 
-    /// The wildcards that its policy allows by saying nothing.
-    fn unsaid(&self) -> impl Iterator<Item = &'a Hostname> + use<'a> {
-        let is_unsaid = self.policy().is_some_and(|policy| policy.allow_wildcards.is_none());
-        self.wanted().filter(move |name| is_unsaid && name.is_wildcard())
+    /// The wildcards that its policy allows by leaving `allowWildcardHosts` unset.
+    fn unset_wildcards(&self) -> impl Iterator<Item = &'a Hostname> + use<'a> {
+        let is_unset = self.policy().is_some_and(|policy| policy.allow_wildcards.is_none());
+        self.names().filter(move |name| is_unset && name.is_wildcard())
     }
 
-    /// Whether anybody is told what becomes of it.
-    fn is_spoken_of(&self) -> bool {
+    /// Whether its outcome is reported: in a policy's status, or as a diagnostic.
+    fn is_reported(&self) -> bool {
         self.is_added || self.policy().is_some()
     }
 
     /// The listener's owner, and its field that names a Secret.
-    fn place(&self, secret: &Key) -> (ObjectRef, FieldPath) {
-        let terms = self.outlet.terms.as_ref();
-        let named = terms.and_then(|terms| terms.secrets.iter().flatten().find(|(key, _)| key == secret));
-        let field = named.map(|(_, place)| reference_field(self.outlet.seat.index, *place));
-        (self.outlet.seat.key.owner.clone(), field.unwrap_or_default())
+    fn secret_field(&self, secret: &Key) -> (ObjectRef, FieldPath) {
+        let tls = self.context.tls.as_ref();
+        let named = tls.and_then(|tls| tls.secrets.iter().flatten().find(|(key, _)| key == secret));
+        let field = named.map(|(_, place)| reference_field(self.context.rank.index, *place));
+        (self.context.rank.key.owner.clone(), field.unwrap_or_default())
     }
 }
 
 /// What a listener says about certificates; nothing where TLS does not end there.
-pub(super) fn terms(context: Context<'_>, listener: &ListenerState) -> Option<Terms> {
+pub(super) fn tls(input: ListenerInput<'_>, listener: &ListenerState) -> Option<ListenerTls> {
     if !listener.spec().terminates_tls() {
         return None;
     }
-    let policy = context.policies.tls.governing(listener.id);
+    let policy = input.policies.tls.governing(listener.id);
     let mut diagnostics = Vec::new();
     let secrets = secrets(listener, &mut diagnostics);
     let is_allowed = policy.is_some_and(|policy| policy.allows_wildcards());
     let wildcard = Some(&listener.hostname).filter(|name| name.is_wildcard() && is_allowed);
-    Some(Terms {
+    Some(ListenerTls {
         policy: policy.cloned(),
-        obstacle: obstacle(context, listener, policy.is_some()),
+        obstacle: obstacle(input, listener, policy.is_some()),
         secrets,
         diagnostics: diagnostics.into(),
-        wildcard: wildcard.filter(|name| context.base.settings.domains.admits(name.as_str())).cloned(),
+        wildcard: wildcard.filter(|name| input.base.settings.domains.admits(name.as_str())).cloned(),
     })
 }
 
 /// Why nothing is made at a listener, if so.
-fn obstacle(context: Context<'_>, listener: &ListenerState, is_governed: bool) -> Option<(Reason, String)> {
-    if *context.base.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
+fn obstacle(input: ListenerInput<'_>, listener: &ListenerState, is_governed: bool) -> Option<(Reason, String)> {
+    if *input.base.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
         return Some((reason::KIND_NOT_VISIBLE, "TLSPolicies could not be listed".to_owned()));
     }
-    if is_governed || context.base.settings.publish == Publish::All {
+    if is_governed || input.base.settings.publish == Publish::All {
         return None;
     }
-    let invalid = context.policies.tls.invalid(listener.id).is_some();
+    let invalid = input.policies.tls.invalid(listener.id).is_some();
     Some((if invalid { reason::POLICY_INVALID } else { reason::NO_POLICY }, String::new()))
 }
 
 /// The Secrets that a listener names and that are ours to fill, with their places; or why there are none.
-fn secrets(listener: &ListenerState, diagnostics: &mut Vec<Diagnostic>) -> Result<Few<(Key, usize)>, Option<Reason>> {
+fn secrets(
+    listener: &ListenerState,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Result<ShortVec<(Key, usize)>, Option<Reason>> {
     let namespace = &listener.owner.meta().key.namespace;
-    let mut secrets: Few<(Key, usize)> = Few::None;
+    let mut secrets: ShortVec<(Key, usize)> = ShortVec::new();
     let mut refused = None;
     let references = listener.spec().tls.iter().flat_map(|tls| &tls.certificates);
     for (i, reference) in references.enumerate().filter(|(_, reference)| is_secret(reference)) {
@@ -247,36 +232,40 @@ fn reference_field(listener: usize, place: usize) -> FieldPath {
 }
 
 /// What a route at a listener that ends TLS wants in certificates, and what is told of that.
-pub(super) fn pair<'a>(pair: &Pair<'a>, judgement: &Judgement, rest: &mut Option<Box<Rest>>) -> Few<&'a Hostname> {
-    let obstacle = match judgement.for_certificates {
-        true => pair.terms.obstacle.clone(),
+pub(super) fn names_at<'a>(
+    pair: &RouteAtListener<'a>,
+    verdict: &PairVerdict,
+    extras: &mut Option<Box<RouteExtras>>,
+) -> ShortVec<&'a Hostname> {
+    let obstacle = match verdict.for_certificates {
+        true => pair.tls.obstacle.clone(),
         false => {
-            let known = judgement.obstacle.as_ref().map(|obstacle| (obstacle.reason, obstacle.message.clone()));
+            let known = verdict.obstacle.as_ref().map(|obstacle| (obstacle.reason, obstacle.message.clone()));
             known.or(Some((reason::LISTENER_REFUSED, String::new())))
         }
     };
     if matches!(obstacle, Some((reason::NO_POLICY, _))) {
-        return Few::None;
+        return ShortVec::new();
     }
-    if !pair.terms.diagnostics.is_empty() {
-        rest.get_or_insert_default().share(&pair.terms.diagnostics);
+    if !pair.tls.diagnostics.is_empty() {
+        extras.get_or_insert_default().share(&pair.tls.diagnostics);
     }
-    match (&pair.terms.secrets, obstacle) {
-        (Ok(_), None) => return pair.names(rest),
-        (Ok(secrets), Some((reason, message))) => pair.keep(secrets, reason, &message, rest.get_or_insert_default()),
+    match (&pair.tls.secrets, obstacle) {
+        (Ok(_), None) => return pair.names(extras),
+        (Ok(secrets), Some((reason, message))) => pair.keep(secrets, reason, &message, extras.get_or_insert_default()),
         (Err(Some(reason)), None) => {
-            pair.tell_all(HostnameState::Skipped(*reason), reason.row().summary, rest.get_or_insert_default());
+            pair.report_all(HostnameState::Skipped(*reason), reason.row().summary, extras.get_or_insert_default());
         }
         (Err(_), _) => {}
     }
-    Few::None
+    ShortVec::new()
 }
 
-impl<'a> Pair<'a> {
+impl<'a> RouteAtListener<'a> {
     /// Names that are not known to be gone stay in their certificates.
-    fn keep(&self, secrets: &[(Key, usize)], reason: Reason, message: &str, rest: &mut Rest) {
+    fn keep(&self, secrets: &[(Key, usize)], reason: Reason, message: &str, extras: &mut RouteExtras) {
         if !is_unknown(reason) {
-            return self.tell_all(HostnameState::Skipped(reason), message, rest);
+            return self.report_all(HostnameState::Skipped(reason), message, extras);
         }
         for (secret, _) in secrets {
             let kept = |hostname: &Hostname| KeptName {
@@ -287,23 +276,23 @@ impl<'a> Pair<'a> {
                 reason,
             };
             let names = self.common.iter().map(|common| &common.hostname).filter(|name| !name.is_any());
-            rest.kept.extend(names.chain(&self.terms.wildcard).map(kept));
+            extras.kept.extend(names.chain(&self.tls.wildcard).map(kept));
         }
-        self.tell_all(HostnameState::Pending(reason), message, rest);
+        self.report_all(HostnameState::Pending(reason), message, extras);
     }
 
     /// The names that may stand in a certificate.
-    fn names(&self, rest: &mut Option<Box<Rest>>) -> Few<&'a Hostname> {
-        let mut names = Few::None;
+    fn names(&self, extras: &mut Option<Box<RouteExtras>>) -> ShortVec<&'a Hostname> {
+        let mut names = ShortVec::new();
         for hostname in self.common.iter().map(|common| &common.hostname) {
             match self.objection(hostname) {
                 None => names.push(hostname),
                 Some((reason, message)) => {
-                    let rest = rest.get_or_insert_default();
+                    let extras = extras.get_or_insert_default();
                     if reason == reason::WILDCARD_NOT_ALLOWED {
-                        rest.diagnostics.push(cannot_cover(self, hostname, &message));
+                        extras.diagnostics.push(cannot_cover(self, hostname, &message));
                     }
-                    self.tell(hostname, HostnameState::Skipped(reason), message, rest);
+                    self.report(hostname, HostnameState::Skipped(reason), message, extras);
                 }
             }
         }
@@ -320,7 +309,7 @@ impl<'a> Pair<'a> {
             let message = format!("`--domain-filter` or `--exclude-domains` leaves `{hostname}` out");
             return Some((reason::DOMAIN_NOT_SELECTED, message));
         }
-        let who = match &self.terms.policy {
+        let who = match &self.tls.policy {
             _ if !hostname.is_wildcard() => return None,
             Some(policy) if policy.allows_wildcards() => return None,
             Some(policy) => format!("{} does not allow wildcards", policy.object()),
@@ -329,14 +318,14 @@ impl<'a> Pair<'a> {
         Some((reason::WILDCARD_NOT_ALLOWED, format!("`{hostname}` is a wildcard, and {who}")))
     }
 
-    fn tell_all(&self, state: HostnameState, message: &str, rest: &mut Rest) {
+    fn report_all(&self, state: HostnameState, message: &str, extras: &mut RouteExtras) {
         for common in self.common {
-            self.tell(&common.hostname, state, message.to_owned(), rest);
+            self.report(&common.hostname, state, message.to_owned(), extras);
         }
     }
 
-    fn tell(&self, hostname: &Hostname, state: HostnameState, message: String, rest: &mut Rest) {
-        let Some(policy) = &self.terms.policy else { return };
+    fn report(&self, hostname: &Hostname, state: HostnameState, message: String, extras: &mut RouteExtras) {
+        let Some(policy) = &self.tls.policy else { return };
         let report = HostnameReport {
             hostname: hostname.text().clone(),
             listener: self.listener.key(),
@@ -344,203 +333,62 @@ impl<'a> Pair<'a> {
             state,
             message,
         };
-        rest.told.push(told(Kind::TlsPolicy, &policy.meta.key, report));
+        extras.policy_entries.push(policy_entry(Kind::TlsPolicy, &policy.meta.key, report));
     }
 }
 
-/// When the oldest route asks for a name, and which it is.
-type Age<'a> = (i64, &'a Key);
-
-/// A certificate in the making.
-#[derive(Default)]
-struct Draft<'a> {
-    /// Names, sorted, each once.
-    names: Vec<(&'a Hostname, Age<'a>)>,
-    /// The wildcards among them.
-    wildcards: BTreeSet<&'a Hostname>,
-    /// Listeners that ask for any, in order, each with its oldest route.
-    outlets: Vec<(&'a Outlet, Age<'a>)>,
-    policies: BTreeMap<Age<'a>, &'a Arc<TlsPolicy>>,
-    /// Wildcards by the policy that allows them by saying nothing.
-    unsaid: BTreeMap<&'a Key, BTreeSet<&'a Hostname>>,
-}
-
-/// The names that a certificate gets, sorted, and those there is no room for.
-struct Chosen<'a> {
+/// The names that a certificate gets, sorted, and which names it serves.
+struct CertificateNames<'a> {
     names: Vec<&'a Hostname>,
-    /// The first of those that are left out, the oldest first, and how many there are.
-    first_dropped: Vec<&'a Hostname>,
-    dropped: usize,
+    wildcard_bases: BTreeSet<&'a str>,
 }
 
-/// Decides about a Secret. The asks come by name, and all are about it; `routes` are those behind them, in order.
-pub(super) fn decide(limit: usize, secret: &Key, asks: &[Ask<'_>], routes: Vec<Arc<Route>>) -> SecretDecision {
-    let draft = Draft::of(asks);
-    let Chosen { names, first_dropped, dropped } = Chosen::of(&draft.names, &draft.wildcards, limit);
-    let mut diagnostics = Vec::new();
-    if dropped > 0 {
-        // The listener that goes first among those of the first route says where the Secret is named.
-        let first = first_of(asks.iter()).map(|ask| ask.place(secret));
-        diagnostics.extend(first.map(|place| left_out(place, secret, limit, dropped, first_dropped.iter().copied())));
-    }
-    diagnostics.extend(issuers_differ(secret, draft.policies.values().copied()));
-    let made = Made::of(&names);
-    let mut told = Vec::new();
-    asks.iter().for_each(|ask| made.speak(secret, ask, &mut diagnostics, &mut told));
-    let (issuer, policy) = chosen_issuer(draft.policies.values().copied());
-    let certificate = Certificate {
-        secret: secret.clone(),
-        dns_names: names.iter().map(|name| name.text().clone()).collect(),
-        listeners: draft.listeners(),
-        routes: RoutesBehind::Whole(routes),
-        issuer,
-        policy,
-    };
-    SecretDecision { certificate, diagnostics, told, notes: draft.notes(&made) }
-}
-
-/// The ask of the first route at the listener that goes first.
-fn first_of<'b, 'a: 'b>(asks: impl Iterator<Item = &'b Ask<'a>>) -> Option<&'b Ask<'a>> {
-    let asks = asks.filter(|ask| !ask.is_added);
-    asks.min_by(|a, b| a.place.cmp(&b.place).then_with(|| a.outlet.seat.by_gateway(&b.outlet.seat)))
-}
-
-impl<'a> Draft<'a> {
-    fn of(asks: &[Ask<'a>]) -> Self {
-        let mut draft = Draft { names: Vec::with_capacity(asks.len()), ..Draft::default() };
-        let mut last: Option<(&Outlet, Age<'_>)> = None;
-        let mut before: Option<&Ask<'_>> = None;
-        for ask in asks.iter().filter(|ask| !ask.is_added) {
-            let age = ask.age();
-            match draft.names.last_mut() {
-                Some((_, known)) if before.is_some_and(|before| before.is_same_name(ask)) => *known = age.min(*known),
-                _ => draft.names.push((ask.name, age)),
-            }
-            before = Some(ask);
-            match &mut last {
-                Some((outlet, known)) if std::ptr::eq(*outlet, ask.outlet) => *known = age.min(*known),
-                _ => draft.outlets.extend(last.replace((ask.outlet, age))),
-            }
-            if ask.is_wildcard {
-                draft.wildcards.insert(ask.name);
-                draft.add_unsaid(ask.outlet, ask.name);
-            }
-        }
-        draft.outlets.extend(last);
-        draft.outlets.sort_unstable_by_key(|(outlet, age)| (outlet.id, *age));
-        draft.outlets.dedup_by_key(|(outlet, _)| outlet.id);
-        draft.add_policies();
-        draft
+impl<'a> CertificateNames<'a> {
+    fn of(names: Vec<&'a Hostname>) -> Self {
+        let wildcard_bases = names.iter().filter_map(|name| name.wildcard_base()).collect();
+        CertificateNames { names, wildcard_bases }
     }
 
-    /// Adds what the listeners say: their policies, and their wildcards.
-    fn add_policies(&mut self) {
-        for place in 0..self.outlets.len() {
-            let (outlet, age) = self.outlets[place];
-            let Some(terms) = &outlet.terms else { continue };
-            if let Some(policy) = &terms.policy {
-                self.policies.insert(policy.meta.seniority(), policy);
-            }
-            if let Some(wildcard) = &terms.wildcard {
-                self.add_unsaid(outlet, wildcard);
-                self.wildcards.insert(wildcard);
-                match self.names.binary_search_by(|(name, _)| (*name).cmp(wildcard)) {
-                    Ok(place) => self.names[place].1 = age.min(self.names[place].1),
-                    Err(place) => self.names.insert(place, (wildcard, age)),
-                }
-            }
-        }
+    fn texts(&self) -> Vec<Str> {
+        self.names.iter().map(|name| name.text().clone()).collect()
     }
 
-    fn add_unsaid(&mut self, outlet: &'a Outlet, wildcard: &'a Hostname) {
-        let policy = outlet.terms.as_ref().and_then(|terms| terms.policy.as_ref());
-        if let Some(policy) = policy.filter(|policy| policy.allow_wildcards.is_none()) {
-            self.unsaid.entry(&policy.meta.key).or_default().insert(wildcard);
-        }
-    }
-
-    fn listeners(&self) -> Vec<ListenerKey> {
-        let mut listeners: Vec<ListenerKey> = self.outlets.iter().map(|(outlet, _)| outlet.seat.key.clone()).collect();
-        listeners.sort();
-        listeners.dedup();
-        listeners
-    }
-
-    fn notes(&self, made: &Made<'_>) -> Vec<(Key, Vec<Str>)> {
-        let notes = self.unsaid.iter().map(|(policy, wildcards)| {
-            let made = wildcards.iter().filter(|wildcard| made.has(wildcard));
-            ((*policy).clone(), made.map(|wildcard| wildcard.text().clone()).collect::<Vec<_>>())
-        });
-        notes.filter(|(_, made)| !made.is_empty()).collect()
-    }
-}
-
-impl<'a> Chosen<'a> {
-    /// Takes the names that no wildcard among them covers, and where there are too many, those that are asked for longest.
-    fn of(names: &[(&'a Hostname, Age<'a>)], wildcards: &BTreeSet<&Hostname>, limit: usize) -> Self {
-        let wildcards: Vec<&Hostname> = wildcards.iter().copied().collect();
-        let is_needed = |name: &Hostname| !is_covered(&wildcards, name);
-        if names.len() <= limit {
-            let names = names.iter().map(|(name, _)| *name).filter(|name| is_needed(name)).collect();
-            return Chosen { names, first_dropped: Vec::new(), dropped: 0 };
-        }
-        // Those that come next are told of.
-        let told = limit.saturating_add(SHOWN);
-        let mut oldest: BinaryHeap<(Age<'a>, usize)> = BinaryHeap::new();
-        let mut needed = 0;
-        for (place, (name, age)) in names.iter().enumerate() {
-            if is_needed(name) {
-                needed += 1;
-                take_older(&mut oldest, told, (*age, place));
-            }
-        }
-        let mut places: Vec<usize> = oldest.into_sorted_vec().into_iter().map(|(_, place)| place).collect();
-        let next = places.split_off(limit.min(places.len()));
-        places.sort_unstable();
-        let named = |places: Vec<usize>| places.into_iter().map(|place| names[place].0).collect();
-        Chosen { dropped: needed - places.len(), names: named(places), first_dropped: named(next) }
-    }
-}
-
-/// The names of a certificate, sorted, to be asked what they serve.
-struct Made<'a> {
-    names: &'a [&'a Hostname],
-    wildcards: Vec<&'a Hostname>,
-}
-
-impl<'a> Made<'a> {
-    fn of(names: &'a [&'a Hostname]) -> Self {
-        Made { names, wildcards: names.iter().copied().filter(|name| name.is_wildcard()).collect() }
-    }
-
-    fn has(&self, name: &Hostname) -> bool {
+    fn contains(&self, name: &Hostname) -> bool {
         self.names.binary_search(&name).is_ok()
     }
 
+    /// Whether the certificate is good for a name: it contains it, or a wildcard one label above.
     fn serves(&self, name: &Hostname) -> bool {
-        self.has(name) || is_covered(&self.wildcards, name)
+        let base = above(name.as_str()).next().filter(|_| name.is_precise());
+        self.contains(name) || base.is_some_and(|base| self.wildcard_bases.contains(base))
     }
 
-    /// Tells what became of an ask.
-    fn speak(&self, secret: &Key, ask: &Ask<'_>, diagnostics: &mut Vec<Diagnostic>, all_told: &mut Vec<Told>) {
-        if ask.is_added {
-            let is_served = self.serves(ask.name);
-            return diagnostics.extend((!is_served).then(|| added_uncovered(ask, secret)));
+    /// Reports what became of a request.
+    fn report(
+        &self,
+        secret: &Key,
+        request: &CertificateNameRequest<'_>,
+        diagnostics: &mut Vec<Diagnostic>,
+        policy_entries: &mut Vec<PolicyStatusEntry>,
+    ) {
+        if request.is_added {
+            let is_served = self.serves(request.name);
+            return diagnostics.extend((!is_served).then(|| added_uncovered(request, secret)));
         }
-        if let Some(policy) = ask.policy() {
-            let report = granted(ask, self.serves(ask.name));
-            all_told.push(told(Kind::TlsPolicy, &policy.meta.key, report));
+        if let Some(policy) = request.policy() {
+            let report = name_report(request, self.serves(request.name));
+            policy_entries.push(policy_entry(Kind::TlsPolicy, &policy.meta.key, report));
         }
     }
 }
 
 /// What became of one name.
-fn granted(ask: &Ask<'_>, is_served: bool) -> HostnameReport {
+fn name_report(request: &CertificateNameRequest<'_>, is_served: bool) -> HostnameReport {
     let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
     HostnameReport {
-        hostname: ask.name.text().clone(),
-        listener: ask.outlet.seat.key.clone(),
-        route: ask.route.object(),
+        hostname: request.name.text().clone(),
+        listener: request.context.rank.key.clone(),
+        route: request.route.object(),
         state: if is_served { HostnameState::Served } else { skipped },
         message: String::new(),
     }
@@ -577,26 +425,6 @@ fn issuers_differ<'a>(secret: &Key, mut policies: impl Iterator<Item = &'a Arc<T
     differ.collect()
 }
 
-/// Keeps the oldest names, so many of them at most.
-fn take_older<'a>(oldest: &mut BinaryHeap<(Age<'a>, usize)>, limit: usize, name: (Age<'a>, usize)) {
-    if oldest.len() < limit {
-        return oldest.push(name);
-    }
-    if oldest.peek().is_some_and(|youngest| name < *youngest) {
-        oldest.pop();
-        oldest.push(name);
-    }
-}
-
-/// Whether one of the wildcards, which are sorted, stands for a name in a certificate.
-fn is_covered(wildcards: &[&Hostname], name: &Hostname) -> bool {
-    if wildcards.is_empty() || !name.is_precise() {
-        return false;
-    }
-    let Some(base) = above(name.as_str()).next() else { return false };
-    wildcards.binary_search_by(|wildcard| wildcard.wildcard_base().unwrap_or_default().cmp(base)).is_ok()
-}
-
 fn is_secret(reference: &Reference) -> bool {
     reference.group.is_empty() && &*reference.kind == "Secret"
 }
@@ -607,7 +435,7 @@ fn elsewhere(listener: &ListenerState, secret: &Key, field: FieldPath) -> Diagno
     Diagnostic::new(reason::CERTIFICATE_SECRET_ELSEWHERE, &object, field.key("namespace"), message)
 }
 
-fn cannot_cover(pair: &Pair<'_>, hostname: &Hostname, because: &str) -> Diagnostic {
+fn cannot_cover(pair: &RouteAtListener<'_>, hostname: &Hostname, because: &str) -> Diagnostic {
     let written = pair.common.iter().find(|common| common.hostname == *hostname);
     let field = FieldPath::of("spec.hostnames");
     let field = match written.and_then(|common| common.written) {
@@ -619,17 +447,17 @@ fn cannot_cover(pair: &Pair<'_>, hostname: &Hostname, because: &str) -> Diagnost
     Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &pair.route.object(), field, message)
 }
 
-fn added_uncovered(ask: &Ask<'_>, secret: &Key) -> Diagnostic {
-    let (hostname, listener) = (ask.name, &ask.outlet.seat.key);
+fn added_uncovered(request: &CertificateNameRequest<'_>, secret: &Key) -> Diagnostic {
+    let (hostname, listener) = (request.name, &request.context.rank.key);
     let message = format!(
         "`{hostname}` is not in the certificate of Secret {secret}: {listener} and the route have it not in common by their hostnames"
     );
     let field = FieldPath::of("spec.hostnames");
-    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &ask.route.object(), field, message)
+    Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &request.route.object(), field, message)
 }
 
 /// What is told of wildcards that a policy allows by saying nothing (D1).
-pub(super) fn note(names: &BTreeSet<&Str>) -> String {
+pub(super) fn unset_wildcards_note(names: &BTreeSet<&Str>) -> String {
     let names = listed(names.iter().map(|name| &***name));
     format!(
         "`allowWildcardHosts` is not set, which allows the wildcard certificate for {names}; set it to say what is meant"

@@ -2,9 +2,9 @@
 //!
 //! Only asked for hostnames of which no listener has said anything yet, so that it may take its time.
 
-use super::asked_names::Asked;
-use super::listener_context::Outlets;
-use super::strict::Base;
+use super::asked_names::AskedName;
+use super::input::PublicationInput;
+use super::listener_context::ListenerContexts;
 use super::verdicts;
 use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
@@ -49,7 +49,7 @@ impl Obstacle {
     }
 }
 
-/// Why a route without any hostname to ask for gets nothing.
+/// Why a route without any hostname to request for gets nothing.
 pub(super) fn nothing_asked(route: &RouteState) -> Withheld {
     let object = route.route.object();
     let message = "`gateway-hostname-source` keeps out every hostname that the route has".to_owned();
@@ -59,18 +59,23 @@ pub(super) fn nothing_asked(route: &RouteState) -> Withheld {
 
 /// Why a hostname that no listener has taken gets nothing. Nothing is said where the route is only about Gateways that the
 /// settings leave out by class.
-pub(super) fn unanswered(base: Base<'_>, outlets: &Outlets, route: &RouteState, asked: &Asked<'_>) -> Withheld {
-    let case = Case { base, outlets, route, asked };
+pub(super) fn unanswered(
+    base: PublicationInput<'_>,
+    contexts: &ListenerContexts,
+    route: &RouteState,
+    asked: &AskedName<'_>,
+) -> Withheld {
+    let case = Case { base, contexts, route, asked };
     let (obstacle, listener) = case.first_obstacle();
     obstacle.withhold(&route.route.object(), &asked.shown(), listener)
 }
 
 /// One hostname of a route that gets nothing.
 struct Case<'c> {
-    base: Base<'c>,
-    outlets: &'c Outlets,
+    base: PublicationInput<'c>,
+    contexts: &'c ListenerContexts,
     route: &'c RouteState,
-    asked: &'c Asked<'c>,
+    asked: &'c AskedName<'c>,
 }
 
 /// A candidate and how far it came: whether the listener has the name, then the gate, then the first one.
@@ -107,20 +112,20 @@ impl Case<'_> {
 
     fn candidates(&self) -> impl Iterator<Item = Furthest> {
         self.route.parents.iter().enumerate().flat_map(move |(parent, state)| {
-            let bare = Furthest { rank: (false, self.parent_gate(state)), parent, candidate: None };
+            let bare = Furthest { rank: (false, self.parent_progress(state)), parent, candidate: None };
             let candidates = self.world().candidates(self.route, parent);
             let bare = candidates.is_empty().then_some(bare);
             let candidates = candidates.into_iter().map(move |candidate| {
                 let listener = self.base.topology.listener(candidate.listener);
                 let has_name = self.asked.at(&raw_hostname(listener)).is_some();
-                Furthest { rank: (has_name, gate(&candidate)), parent, candidate: Some(candidate) }
+                Furthest { rank: (has_name, progress(&candidate)), parent, candidate: Some(candidate) }
             });
             bare.into_iter().chain(candidates)
         })
     }
 
-    fn parent_gate(&self, parent: &ParentState) -> usize {
-        match *parent.target {
+    fn parent_progress(&self, parent: &ParentState) -> usize {
+        match parent.target {
             ParentTarget::OtherKind => 0,
             ParentTarget::OutOfScope => 1,
             ParentTarget::Missing => 2,
@@ -166,7 +171,7 @@ impl Case<'_> {
     fn at_candidate(&self, parent: usize, candidate: &Candidate) -> (Obstacle, Option<ListenerKey>) {
         let listener = self.base.topology.listener(candidate.listener);
         let key = Some(listener.key());
-        if let Some((object, because)) = self.outlets.at(candidate.listener).left_out.clone() {
+        if let Some((object, because)) = self.contexts.at(candidate.listener).left_out.clone() {
             let message = format!("{object} is left out: {because}");
             return (Obstacle { reason: reason::NOT_SELECTED, message, object, field: FieldPath::root() }, key);
         }
@@ -185,8 +190,8 @@ impl Case<'_> {
         if obstacle.reason == reason::NAMESPACE_NOT_ALLOWED && asks_labels && self.is_hidden(Kind::Namespace) {
             return self.hidden(Kind::Namespace, obstacle.field);
         }
-        let outlet = self.outlets.at(candidate.listener);
-        if verdicts::is_contradicted(self.base, outlet, self.route, parent, candidate) {
+        let context = self.contexts.at(candidate.listener);
+        if verdicts::is_contradicted(self.base, context, self.route, parent, candidate) {
             let message = format!("the implementation has accepted the route, and it ought not: {}", obstacle.message);
             return Obstacle { reason: reason::STATUS_DISAGREES, message, ..obstacle };
         }
@@ -218,17 +223,10 @@ impl Case<'_> {
     }
 }
 
-/// How far a candidate came.
-fn gate(candidate: &Candidate) -> usize {
-    const GATES: [Reason; 5] = [
-        reason::LISTENER_SET_NOT_ATTACHED,
-        reason::LISTENER_REFUSED,
-        reason::ROUTE_KIND_NOT_ALLOWED,
-        reason::NAMESPACE_NOT_ALLOWED,
-        reason::NO_COMMON_HOSTNAME,
-    ];
-    let refused = candidate.verdict.as_ref().err();
-    4 + refused.and_then(|reason| GATES.iter().position(|gate| gate == reason)).unwrap_or(GATES.len() - 1)
+/// How far a candidate came, behind those whose parent was not found.
+fn progress(candidate: &Candidate) -> usize {
+    const ACCEPTED: usize = 4;
+    4 + candidate.verdict.as_ref().err().map_or(ACCEPTED, |reason| routes::progress(*reason))
 }
 
 /// A listener's hostname as written, also where the listener is refused for something else.

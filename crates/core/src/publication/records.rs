@@ -7,18 +7,17 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::addresses::Targets;
-use super::listener_context::Seat;
+use super::listener_context::ListenerRank;
 use super::obstacles::Obstacle;
-use super::route_claims::{Claim, Contribution};
-use super::strict::{Told, told};
-use crate::attachment::{ListenerId, ListenerKey};
+use super::policy_status::{PolicyStatusEntry, policy_entry};
+use super::route_claims::{NameClaim, RouteClaims};
+use crate::attachment::ListenerKey;
 use crate::diagnostic::FieldPath;
-use crate::few::Few;
-use crate::model::{Kind, List, ObjectRef, Str};
+use crate::model::{Kind, ObjectRef, SharedList, ShortVec, Str};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState};
 use crate::publication::{NameSource, Record, Withheld};
@@ -26,21 +25,21 @@ use crate::reason::{self, Reason};
 
 /// What became of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decision {
-    sets: Few<RecordSet>,
+pub(crate) struct NameDecision {
+    sets: ShortVec<RecordSet>,
     /// Whether a wildcard may stand for it: every claim says so.
     pub(crate) is_coverable: bool,
     source: NameSource,
-    rest: Option<Box<Rest>>,
+    extras: Option<Box<NameExtras>>,
 }
 
 /// What most names have nothing of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rest {
+pub(crate) struct NameExtras {
     /// Routes that do not get the name.
     pub(crate) withheld: Vec<Withheld>,
     /// What policies are told.
-    pub(crate) told: Vec<Told>,
+    pub(crate) policy_entries: Vec<PolicyStatusEntry>,
 }
 
 /// Records of one name that are told apart by a set identifier.
@@ -50,47 +49,37 @@ struct RecordSet {
     targets: Arc<Targets>,
     ttl: Option<u32>,
     properties: Vec<(Str, Str)>,
-    routes: Few<ObjectRef>,
-    listeners: List<ListenerKey>,
-}
-
-/// Lists of listeners that several names have, each made once. Only asked, never walked.
-#[derive(Default)]
-pub(super) struct Memo {
-    asked: Vec<ListenerId>,
-    known: HashMap<Box<[ListenerId]>, List<ListenerKey>>,
+    routes: ShortVec<ObjectRef>,
+    listeners: SharedList<ListenerKey>,
 }
 
 /// A claim on a name, by the route that has it.
 #[derive(Clone, Copy)]
-pub(crate) struct Bid<'a> {
-    contribution: &'a Contribution,
-    claim: &'a Claim,
+pub(crate) struct RouteNameClaim<'a> {
+    route_claims: &'a RouteClaims,
+    claim: &'a NameClaim,
     /// Whether it is only for the listener's wildcard, to stand for other names.
     is_stand_in: bool,
 }
 
 /// A claim that does not get its name.
 struct Loss<'a> {
-    bid: Bid<'a>,
+    claim: RouteNameClaim<'a>,
     winner: ObjectRef,
     reason: Reason,
 }
 
-impl<'a> Bid<'a> {
-    /// Every claim of a route on a name, its own and those for a wildcard that is to stand for other names.
-    pub(crate) fn all(contribution: &'a Contribution, name: &Hostname, into: &mut Vec<Bid<'a>>) {
-        for wanted in &contribution.names {
-            let is_own = wanted.name == *name;
-            for claim in &wanted.claims {
-                if is_own {
-                    into.push(Bid { contribution, claim, is_stand_in: false });
-                }
-                if claim.is_coverable && claim.outlet.seat.wildcard.as_ref() == Some(name) {
-                    into.push(Bid { contribution, claim, is_stand_in: true });
-                }
-            }
-        }
+impl<'a> RouteNameClaim<'a> {
+    /// Every claim of a route with its name: its own, and those on listener wildcards that are to stand for other names.
+    pub(crate) fn all(route_claims: &'a RouteClaims) -> impl Iterator<Item = (&'a Hostname, RouteNameClaim<'a>)> {
+        route_claims.names.iter().flat_map(move |claimed| {
+            claimed.claims.iter().flat_map(move |claim| {
+                let by_route = move |is_stand_in| RouteNameClaim { route_claims, claim, is_stand_in };
+                let wildcard = claim.context.rank.wildcard.as_ref().filter(|_| claim.is_coverable);
+                let stand_in = wildcard.map(|wildcard| (wildcard, by_route(true)));
+                std::iter::once((&claimed.name, by_route(false))).chain(stand_in)
+            })
+        })
     }
 
     fn targets(&self) -> &'a Arc<Targets> {
@@ -102,27 +91,27 @@ impl<'a> Bid<'a> {
     }
 
     fn gateway(&self) -> ObjectRef {
-        self.seat().gateway_object()
+        self.listener().gateway_object()
     }
 
-    fn seat(&self) -> &'a Seat {
-        &self.claim.outlet.seat
+    fn listener(&self) -> &'a ListenerRank {
+        &self.claim.context.rank
     }
 
     /// The order of claims on one name: those under a policy, by its age; then the Gateway's, then the route's.
     fn rank(&self, other: &Self) -> Ordering {
-        let (seat, theirs) = (self.seat(), other.seat());
+        let (rank, theirs) = (self.listener(), other.listener());
         self.is_stand_in
             .cmp(&other.is_stand_in)
-            .then_with(|| seat.by_policy(theirs))
-            .then_with(|| seat.gateway.cmp(&theirs.gateway))
-            .then_with(|| by_route(self.contribution, other.contribution))
-            .then_with(|| seat.by_precedence(theirs))
+            .then_with(|| rank.by_policy(theirs))
+            .then_with(|| rank.gateway.cmp(&theirs.gateway))
+            .then_with(|| by_route(self.route_claims, other.route_claims))
+            .then_with(|| rank.precedence.cmp(&theirs.precedence))
             .then_with(|| self.claim.source.cmp(&other.claim.source))
     }
 }
 
-fn by_route(a: &Contribution, b: &Contribution) -> Ordering {
+fn by_route(a: &RouteClaims, b: &RouteClaims) -> Ordering {
     if std::ptr::eq(a, b) {
         return Ordering::Equal;
     }
@@ -130,56 +119,41 @@ fn by_route(a: &Contribution, b: &Contribution) -> Ordering {
     a.meta.seniority().cmp(&b.meta.seniority()).then_with(|| a.kind.kind().cmp(&b.kind.kind()))
 }
 
-/// The names that a route has claims on, its own and the wildcards that are to stand for them; a name may come twice.
-pub(crate) fn names_of(contribution: &Contribution) -> impl Iterator<Item = &Hostname> {
-    contribution.names.iter().flat_map(|wanted| {
-        let stand_ins = wanted.claims.iter().filter(|claim| claim.is_coverable);
-        std::iter::once(&wanted.name).chain(stand_ins.filter_map(|claim| claim.outlet.seat.wildcard.as_ref()))
-    })
-}
-
-/// Decides about a name.
-pub(crate) fn decide(name: &Hostname, bids: &mut [Bid<'_>]) -> Decision {
-    decide_next(name, bids, &mut Memo::default())
-}
-
-/// Decides about one of many names.
-pub(super) fn decide_next(name: &Hostname, bids: &mut [Bid<'_>], memo: &mut Memo) -> Decision {
-    if !bids.is_sorted_by(|a, b| a.rank(b).is_le()) {
-        bids.sort_by(Bid::rank);
+/// Decides what a name is answered with.
+pub(crate) fn decide(name: &Hostname, claims: &mut [RouteNameClaim<'_>]) -> NameDecision {
+    claims.sort_by(RouteNameClaim::rank);
+    let own = claims.partition_point(|claim| !claim.is_stand_in);
+    let (own, stand_ins) = claims.split_at(own);
+    let (winners, losses) = contest(own);
+    let mut decision = hold(&winners, stand_ins);
+    let mut extras = NameExtras::default();
+    for claim in &*winners {
+        extras.policy_entries.extend(served(name, claim));
     }
-    let wishes = bids.partition_point(|bid| !bid.is_stand_in);
-    let (wishes, stand_ins) = bids.split_at(wishes);
-    let (winners, losses) = contest(wishes);
-    let mut decision = hold(&winners, stand_ins, memo);
-    let mut rest = Rest::default();
-    for bid in &*winners {
-        rest.told.extend(served(name, bid));
-    }
-    losses.into_iter().for_each(|loss| withhold(name, loss, &mut rest));
-    decision.rest = (rest != Rest::default()).then(|| Box::new(rest));
+    losses.into_iter().for_each(|loss| withhold(name, loss, &mut extras));
+    decision.extras = (extras != NameExtras::default()).then(|| Box::new(extras));
     decision
 }
 
 /// Tells the claims that can share a name from those that cannot; they come in order.
-fn contest<'b, 'a>(bids: &'b [Bid<'a>]) -> (Cow<'b, [Bid<'a>]>, Vec<Loss<'a>>) {
-    if bids.iter().all(|bid| !bid.targets().is_name()) {
-        return (Cow::Borrowed(bids), Vec::new());
+fn contest<'b, 'a>(claims: &'b [RouteNameClaim<'a>]) -> (Cow<'b, [RouteNameClaim<'a>]>, Vec<Loss<'a>>) {
+    if claims.iter().all(|claim| !claim.targets().is_name()) {
+        return (Cow::Borrowed(claims), Vec::new());
     }
-    let Some(first) = bids.first().copied() else { return (Cow::Borrowed(bids), Vec::new()) };
+    let Some(first) = claims.first().copied() else { return (Cow::Borrowed(claims), Vec::new()) };
     let is_name = first.targets().is_name();
-    let mut names: BTreeMap<Option<&Str>, Bid<'a>> = BTreeMap::new();
+    let mut names: BTreeMap<Option<&Str>, RouteNameClaim<'a>> = BTreeMap::new();
     let (mut winners, mut losses) = (Vec::new(), Vec::new());
-    for bid in bids.iter().copied() {
-        if bid.targets().is_name() != is_name {
-            losses.push(Loss { winner: first.gateway(), reason: reason::TYPE_CLASH, bid });
+    for claim in claims.iter().copied() {
+        if claim.targets().is_name() != is_name {
+            losses.push(Loss { winner: first.gateway(), reason: reason::TYPE_CLASH, claim });
             continue;
         }
-        let holder = names.entry(bid.contribution.set_identifier()).or_insert(bid);
-        if is_name && holder.targets() != bid.targets() {
-            losses.push(Loss { winner: holder.gateway(), reason: reason::SEVERAL_CNAME_TARGETS, bid });
+        let holder = names.entry(claim.route_claims.set_identifier()).or_insert(claim);
+        if is_name && holder.targets() != claim.targets() {
+            losses.push(Loss { winner: holder.gateway(), reason: reason::SEVERAL_CNAME_TARGETS, claim });
         } else {
-            winners.push(bid);
+            winners.push(claim);
         }
     }
     (Cow::Owned(winners), losses)
@@ -187,18 +161,18 @@ fn contest<'b, 'a>(bids: &'b [Bid<'a>]) -> (Cow<'b, [Bid<'a>]>, Vec<Loss<'a>>) {
 
 /// What a name has. Who only needs a wildcard to stand for other names takes it as those have it who want the wildcard
 /// itself, or not at all.
-fn hold(winners: &[Bid<'_>], stand_ins: &[Bid<'_>], memo: &mut Memo) -> Decision {
+fn hold(winners: &[RouteNameClaim<'_>], stand_ins: &[RouteNameClaim<'_>]) -> NameDecision {
     if winners.is_empty() {
-        return share(&contest(stand_ins).0, memo);
+        return share(&contest(stand_ins).0);
     }
-    let mut held = share(winners, memo);
+    let mut held = share(winners);
     if let [set] = held.sets.as_mut_slice() {
-        let same = stand_ins.iter().filter(|bid| set.targets == *bid.targets());
+        let same = stand_ins.iter().filter(|claim| set.targets == *claim.targets());
         let same: Vec<_> = same.collect();
         if !same.is_empty() {
             set.routes =
-                sorted(set.routes.iter().cloned().chain(same.iter().map(|bid| bid.contribution.route.object())));
-            let listeners = set.listeners.iter().cloned().chain(same.iter().map(|bid| bid.seat().key.clone()));
+                sorted(set.routes.iter().cloned().chain(same.iter().map(|claim| claim.route_claims.route.object())));
+            let listeners = set.listeners.iter().cloned().chain(same.iter().map(|claim| claim.listener().key.clone()));
             set.listeners = sorted(listeners).into_vec().into();
         }
     }
@@ -206,92 +180,78 @@ fn hold(winners: &[Bid<'_>], stand_ins: &[Bid<'_>], memo: &mut Memo) -> Decision
 }
 
 /// Unites claims that share a name; they come in order.
-fn share(winners: &[Bid<'_>], memo: &mut Memo) -> Decision {
-    let sets = match winners.iter().any(|bid| bid.contribution.set_identifier().is_some()) {
-        false => record_set(None, winners, memo).into_iter().collect(),
+fn share(winners: &[RouteNameClaim<'_>]) -> NameDecision {
+    let sets = match winners.iter().any(|claim| claim.route_claims.set_identifier().is_some()) {
+        false => record_set(None, winners).into_iter().collect(),
         true => {
-            let mut sets: BTreeMap<Option<&Str>, Vec<Bid<'_>>> = BTreeMap::new();
-            for bid in winners {
-                sets.entry(bid.contribution.set_identifier()).or_default().push(*bid);
+            let mut sets: BTreeMap<Option<&Str>, Vec<RouteNameClaim<'_>>> = BTreeMap::new();
+            for claim in winners {
+                sets.entry(claim.route_claims.set_identifier()).or_default().push(*claim);
             }
-            sets.into_iter().filter_map(|(id, bids)| record_set(id, &bids, memo)).collect()
+            sets.into_iter().filter_map(|(id, claims)| record_set(id, &claims)).collect()
         }
     };
-    Decision {
+    NameDecision {
         sets,
-        is_coverable: winners.iter().all(|bid| !bid.is_stand_in && bid.claim.is_coverable),
-        source: winners.iter().map(Bid::source).min().unwrap_or(NameSource::Intersected),
-        rest: None,
+        is_coverable: winners.iter().all(|claim| !claim.is_stand_in && claim.claim.is_coverable),
+        source: winners.iter().map(RouteNameClaim::source).min().unwrap_or(NameSource::Intersected),
+        extras: None,
     }
 }
 
-fn record_set(set_identifier: Option<&Str>, bids: &[Bid<'_>], memo: &mut Memo) -> Option<RecordSet> {
-    let first = bids.first()?.targets();
+fn record_set(set_identifier: Option<&Str>, claims: &[RouteNameClaim<'_>]) -> Option<RecordSet> {
+    let first = claims.first()?.targets();
     let mut targets = first.clone();
-    for other in bids.iter().map(Bid::targets).filter(|other| *other != first) {
+    for other in claims.iter().map(RouteNameClaim::targets).filter(|other| *other != first) {
         Arc::make_mut(&mut targets).unite(other);
     }
-    let route_ttl = bids.iter().find_map(|bid| bid.contribution.ttl());
-    let policy_ttl = || bids.iter().find_map(|bid| bid.seat().policy_ttl);
-    let properties = bids.iter().map(|bid| bid.contribution.properties()).find(|p| !p.is_empty());
+    let route_ttl = claims.iter().find_map(|claim| claim.route_claims.ttl());
+    let policy_ttl = || claims.iter().find_map(|claim| claim.listener().policy_ttl);
+    let properties = claims.iter().map(|claim| claim.route_claims.properties()).find(|p| !p.is_empty());
     Some(RecordSet {
         set_identifier: set_identifier.cloned(),
         targets,
         ttl: route_ttl.or_else(policy_ttl),
         properties: properties.map(<[_]>::to_vec).unwrap_or_default(),
-        routes: routes(bids),
-        listeners: memo.listeners(bids),
+        routes: routes(claims),
+        listeners: listeners(claims),
     })
 }
 
-impl Memo {
-    /// The listeners of claims.
-    fn listeners(&mut self, bids: &[Bid<'_>]) -> List<ListenerKey> {
-        if let [bid] = bids {
-            return bid.seat().alone.clone();
-        }
-        self.asked.clear();
-        self.asked.extend(bids.iter().map(|bid| bid.claim.outlet.id));
-        if let Some(known) = self.known.get(&self.asked[..]) {
-            return known.clone();
-        }
-        let listeners: List<ListenerKey> = sorted(bids.iter().map(|bid| bid.seat().key.clone())).into_vec().into();
-        self.known.insert(self.asked[..].into(), listeners.clone());
-        listeners
+/// The listeners of claims, in order, each once.
+fn listeners(claims: &[RouteNameClaim<'_>]) -> SharedList<ListenerKey> {
+    match claims {
+        [claim] => claim.listener().alone.clone(),
+        _ => sorted(claims.iter().map(|claim| claim.listener().key.clone())).into_vec().into(),
     }
 }
 
 /// The routes behind claims; those of one route stand together.
-fn routes(bids: &[Bid<'_>]) -> Few<ObjectRef> {
-    let first = bids[0].contribution;
-    if bids.iter().all(|bid| std::ptr::eq(bid.contribution, first)) {
-        return Few::One(first.route.object());
+fn routes(claims: &[RouteNameClaim<'_>]) -> ShortVec<ObjectRef> {
+    let first = claims[0].route_claims;
+    if claims.iter().all(|claim| std::ptr::eq(claim.route_claims, first)) {
+        return ShortVec::from_elem(first.route.object(), 1);
     }
-    let mut routes: Vec<&Contribution> = bids.iter().map(|bid| bid.contribution).collect();
+    let mut routes: Vec<&RouteClaims> = claims.iter().map(|claim| claim.route_claims).collect();
     routes.dedup_by(|a, b| std::ptr::eq(*a, *b));
-    sorted(routes.into_iter().map(|contribution| contribution.route.object()))
+    sorted(routes.into_iter().map(|route_claims| route_claims.route.object()))
 }
 
-fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Few<T> {
-    match items.collect() {
-        Few::Many(several) => {
-            let mut several = several.into_vec();
-            several.sort_unstable();
-            several.dedup();
-            several.into()
-        }
-        few => few,
-    }
+fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> ShortVec<T> {
+    let mut items: ShortVec<T> = items.collect();
+    items.sort_unstable();
+    items.dedup();
+    items
 }
 
-impl Decision {
+impl NameDecision {
     /// What most names have nothing of.
-    pub(crate) fn rest(&self) -> Option<&Rest> {
-        self.rest.as_deref()
+    pub(crate) fn extras(&self) -> Option<&NameExtras> {
+        self.extras.as_deref()
     }
 
     /// Whether the records are the same, whatever else is told.
-    pub(crate) fn is_same_to_readers(&self, other: &Decision) -> bool {
+    pub(crate) fn is_same_to_readers(&self, other: &NameDecision) -> bool {
         self.sets == other.sets && self.source == other.source
     }
 
@@ -301,21 +261,12 @@ impl Decision {
     }
 
     /// Whether another name would be answered in the same way.
-    pub(crate) fn is_same_answer(&self, other: &Decision) -> bool {
+    pub(crate) fn is_same_answer(&self, other: &NameDecision) -> bool {
         let ([wanted], [given]) = (&*self.sets, &*other.sets) else { return false };
         wanted.targets == given.targets
             && wanted.ttl == given.ttl
             && wanted.set_identifier == given.set_identifier
             && wanted.properties == given.properties
-    }
-
-    /// Its records, where the decision is not needed any more.
-    pub(crate) fn into_records(self, name: &Hostname, into: &mut Vec<Record>) {
-        let source = self.source;
-        match self.sets {
-            Few::One(set) => set.into_records(name, source, into),
-            sets => sets.iter().for_each(|set| into.extend(set.records(name, source))),
-        }
     }
 
     /// Its records.
@@ -325,25 +276,6 @@ impl Decision {
 }
 
 impl RecordSet {
-    fn into_records(self, name: &Hostname, source: NameSource, into: &mut Vec<Record>) {
-        let mut types = self.targets.by_type();
-        let (Some((kind, targets)), None) = (types.next(), types.next()) else {
-            return into.extend(self.records(name, source));
-        };
-        let targets = targets.clone();
-        into.push(Record {
-            name: name.text().clone(),
-            kind,
-            targets,
-            ttl: self.ttl,
-            set_identifier: self.set_identifier,
-            provider_specific: self.properties,
-            routes: self.routes,
-            listeners: self.listeners,
-            source,
-        });
-    }
-
     fn records<'a>(&'a self, name: &'a Hostname, source: NameSource) -> impl Iterator<Item = Record> + 'a {
         self.targets.by_type().map(move |(kind, targets)| Record {
             name: name.text().clone(),
@@ -359,35 +291,40 @@ impl RecordSet {
     }
 }
 
-fn served(name: &Hostname, bid: &Bid<'_>) -> Option<Told> {
-    told_by(name, bid, HostnameState::Served, String::new())
+fn served(name: &Hostname, claim: &RouteNameClaim<'_>) -> Option<PolicyStatusEntry> {
+    policy_entry_of(name, claim, HostnameState::Served, String::new())
 }
 
-fn told_by(name: &Hostname, bid: &Bid<'_>, state: HostnameState, message: String) -> Option<Told> {
-    let (_, policy) = bid.seat().policy.as_ref()?;
+fn policy_entry_of(
+    name: &Hostname,
+    claim: &RouteNameClaim<'_>,
+    state: HostnameState,
+    message: String,
+) -> Option<PolicyStatusEntry> {
+    let (_, policy) = claim.listener().policy.as_ref()?;
     let report = HostnameReport {
         hostname: name.text().clone(),
-        listener: bid.seat().key.clone(),
-        route: bid.contribution.route.object(),
+        listener: claim.listener().key.clone(),
+        route: claim.route_claims.route.object(),
         state,
         message,
     };
-    Some(told(Kind::DnsPolicy, policy, report))
+    Some(policy_entry(Kind::DnsPolicy, policy, report))
 }
 
-fn withhold(name: &Hostname, loss: Loss<'_>, rest: &mut Rest) {
-    let Loss { bid, winner, reason } = loss;
-    let gateway = bid.gateway();
+fn withhold(name: &Hostname, loss: Loss<'_>, extras: &mut NameExtras) {
+    let Loss { claim, winner, reason } = loss;
+    let gateway = claim.gateway();
     let message = match reason {
         reason::TYPE_CLASH => {
             let (own, theirs) =
-                if bid.targets().is_name() { ("a CNAME", "addresses") } else { ("addresses", "a CNAME") };
+                if claim.targets().is_name() { ("a CNAME", "addresses") } else { ("addresses", "a CNAME") };
             format!("`{name}` would have {own} by {gateway}, and has {theirs} by {winner}, which goes first")
         }
         _ => format!("`{name}` is a CNAME already by {winner}, which goes first, and has one target only"),
     };
-    rest.told.extend(told_by(name, &bid, HostnameState::Skipped(reason), message.clone()));
+    extras.policy_entries.extend(policy_entry_of(name, &claim, HostnameState::Skipped(reason), message.clone()));
     let obstacle = Obstacle { reason, message, object: gateway, field: FieldPath::of("status.addresses") };
-    let route = bid.contribution.route.object();
-    rest.withheld.push(obstacle.withhold(&route, name.as_str(), Some(bid.seat().key.clone())));
+    let route = claim.route_claims.route.object();
+    extras.withheld.push(obstacle.withhold(&route, name.as_str(), Some(claim.listener().key.clone())));
 }

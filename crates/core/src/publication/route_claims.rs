@@ -5,17 +5,19 @@
 
 use std::sync::Arc;
 
-use super::addresses::{self, Resolved, Targets};
-use super::asked_names::{self, Asked, Name};
-use super::certificates::{self, Ask, Wish, Wishes};
-use super::listener_context::{Outlet, Outlets};
+use smallvec::smallvec;
+
+use super::addresses::{self, ResolvedTargets, Targets};
+use super::asked_names::{self, AskedName, NameAtListener};
+use super::certificates::{self, CertificateNameRequest, UnclaimedNames};
+use super::input::PublicationInput;
+use super::listener_context::{ListenerContext, ListenerContexts};
 use super::obstacles::{self, Obstacle};
+use super::policy_status::PolicyStatusEntry;
 use super::selection;
-use super::strict::{Base, Told};
-use super::verdicts::{self, Judgement};
+use super::verdicts::{self, PairVerdict};
 use crate::attachment::{Intersection, ListenerId, ListenerState, RouteState};
 use crate::diagnostic::Diagnostic;
-use crate::few::Few;
 use crate::lint::{listener_field, listener_name};
 use crate::model::*;
 use crate::names::Hostname;
@@ -27,31 +29,31 @@ use crate::reason;
 
 /// Everything that one route brings in.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Contribution {
+pub(crate) struct RouteClaims {
     /// The route.
     pub(crate) route: Arc<Route>,
     /// The names it gets if nobody else has them, each once.
-    pub(crate) names: Few<NameClaims>,
-    /// What its annotations ask for.
-    asked: Option<Box<AskedFor>>,
+    pub(crate) names: ShortVec<ClaimedName>,
+    /// What its annotations request for.
+    annotated: Option<Box<AnnotatedValues>>,
     /// What most routes have nothing of.
-    rest: Option<Box<Rest>>,
+    extras: Option<Box<RouteExtras>>,
 }
 
 /// A name with the listeners that a route wants it at.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NameClaims {
+pub(crate) struct ClaimedName {
     /// The name.
     pub(crate) name: Hostname,
     /// One per listener.
-    pub(crate) claims: Few<Claim>,
+    pub(crate) claims: ShortVec<NameClaim>,
 }
 
 /// A route wants a name at a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct NameClaim {
     /// Where.
-    pub(super) outlet: Arc<Outlet>,
+    pub(super) context: Arc<ListenerContext>,
     /// What the name is to be answered with, where that is not what the listener usually says.
     targets: Option<Arc<Targets>>,
     /// Where the name comes from.
@@ -62,9 +64,9 @@ pub(crate) struct Claim {
     pub(super) is_certified: bool,
 }
 
-/// What a route's annotations ask for, beside targets.
+/// What a route's annotations request for, beside targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct AskedFor {
+pub(super) struct AnnotatedValues {
     pub(super) ttl: Option<u32>,
     pub(super) set_identifier: Option<Str>,
     pub(super) properties: Vec<(Str, Str)>,
@@ -72,7 +74,7 @@ pub(super) struct AskedFor {
 
 /// What most routes have nothing of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rest {
+pub(crate) struct RouteExtras {
     /// Hostnames that get nothing.
     pub(crate) withheld: Vec<Withheld>,
     /// Why the route is left out.
@@ -82,258 +84,254 @@ pub(crate) struct Rest {
     /// What is odd about targets and Secrets that other routes use as well.
     pub(crate) shared: Vec<Arc<Vec<Diagnostic>>>,
     /// What policies are told.
-    pub(crate) told: Vec<Told>,
+    pub(crate) policy_entries: Vec<PolicyStatusEntry>,
     /// Names that it wants in certificates without having claims on them, and those that it has not in common.
-    pub(crate) wishes: Vec<Wish>,
+    pub(crate) unclaimed: Vec<UnclaimedNames>,
     /// Names that certificates are not to lose.
     pub(crate) kept: Vec<KeptName>,
 }
 
-impl Contribution {
+impl RouteClaims {
     /// What most routes have nothing of.
-    pub(crate) fn rest(&self) -> Option<&Rest> {
-        self.rest.as_deref()
+    pub(crate) fn extras(&self) -> Option<&RouteExtras> {
+        self.extras.as_deref()
     }
 
     /// Whether some hostname gets nothing for now.
     pub(crate) fn is_withheld(&self) -> bool {
-        self.rest().is_some_and(|rest| !rest.withheld.is_empty())
+        self.extras().is_some_and(|extras| !extras.withheld.is_empty())
     }
 
-    /// The names that it wants in certificates. `place` is where the route stands among all.
-    pub(super) fn asks(&self, place: u32) -> impl Iterator<Item = Ask<'_>> {
-        let claimed = self.names.iter().flat_map(move |wanted| self.certified(wanted, place));
-        claimed.chain(self.wished(place))
+    /// The names that it requests in certificates.
+    pub(crate) fn certificate_requests(&self) -> impl Iterator<Item = CertificateNameRequest<'_>> {
+        let route = &*self.route;
+        let claimed = self.names.iter().flat_map(move |claimed| {
+            let certified = claimed.claims.iter().filter(|claim| claim.is_certified);
+            certified.map(move |claim| CertificateNameRequest {
+                name: &claimed.name,
+                is_added: false,
+                route,
+                context: &claim.context,
+            })
+        });
+        let unclaimed = self.extras().into_iter().flat_map(|extras| &extras.unclaimed);
+        claimed.chain(unclaimed.flat_map(move |unclaimed| unclaimed.requests(route)))
     }
 
-    /// The same, of one name that it has claims on.
-    pub(super) fn certified<'a>(&'a self, wanted: &'a NameClaims, place: u32) -> impl Iterator<Item = Ask<'a>> {
-        let certified = wanted.claims.iter().filter(|claim| claim.is_certified);
-        certified.map(move |claim| Ask::new(place, &self.route, &claim.outlet, &wanted.name))
-    }
-
-    /// The same, of names that it has no claims on.
-    pub(super) fn wished(&self, place: u32) -> impl Iterator<Item = Ask<'_>> {
-        let wishes = self.rest().into_iter().flat_map(|rest| &rest.wishes);
-        wishes.flat_map(move |wish| wish.asks(place, &self.route))
-    }
-
-    /// Whether there are any of those.
-    pub(super) fn has_wishes(&self) -> bool {
-        self.rest().is_some_and(|rest| !rest.wishes.is_empty())
-    }
-
-    /// What it asks for in one Secret; nothing where it asks for nothing.
-    pub(crate) fn wishes_for(&self, secret: &Key) -> Option<Wishes<'_>> {
-        let asks: Vec<Ask<'_>> = self.asks(0).filter(|ask| ask.is_about(secret)).collect();
-        (!asks.is_empty()).then_some((&self.route, asks))
-    }
-
-    /// The Secrets in which it wants any; one may come several times.
-    pub(crate) fn secrets(&self) -> impl Iterator<Item = &Key> {
-        let claims = self.names.iter().flat_map(|wanted| &wanted.claims).filter(|claim| claim.is_certified);
-        let wishes = self.rest().into_iter().flat_map(|rest| &rest.wishes);
-        claims.map(|claim| &claim.outlet).chain(wishes.map(|wish| &wish.outlet)).flat_map(|outlet| outlet.secrets())
+    /// The names that it requests in the certificate of one Secret.
+    pub(crate) fn certificate_requests_for(&self, secret: &Key) -> Vec<CertificateNameRequest<'_>> {
+        self.certificate_requests().filter(|request| request.is_for(secret)).collect()
     }
 
     pub(super) fn ttl(&self) -> Option<u32> {
-        self.asked.as_ref()?.ttl
+        self.annotated.as_ref()?.ttl
     }
 
     pub(super) fn set_identifier(&self) -> Option<&Str> {
-        self.asked.as_ref()?.set_identifier.as_ref()
+        self.annotated.as_ref()?.set_identifier.as_ref()
     }
 
     pub(super) fn properties(&self) -> &[(Str, Str)] {
-        self.asked.as_ref().map(|asked| &asked.properties[..]).unwrap_or_default()
+        self.annotated.as_ref().map(|values| &values.properties[..]).unwrap_or_default()
     }
 }
 
-impl Claim {
+impl NameClaim {
     /// What the name is to be answered with.
     pub(super) fn targets(&self) -> &Arc<Targets> {
         // Without targets of its own a claim is only made where the listener has some.
-        self.targets.as_ref().or(self.outlet.usual_targets()).expect("the targets of a claim")
+        self.targets.as_ref().or(self.context.usual_targets()).expect("the targets of a claim")
     }
 }
 
-impl AskedFor {
+impl AnnotatedValues {
     fn of(told: &RouteAnnotations) -> Option<Box<Self>> {
         let (ttl, set_identifier) = (told.ttl, told.set_identifier.clone());
-        let asked = AskedFor { ttl, set_identifier, properties: told.properties.clone() };
-        (asked != AskedFor::default()).then(|| Box::new(asked))
+        let values = AnnotatedValues { ttl, set_identifier, properties: told.properties.clone() };
+        (values != AnnotatedValues::default()).then(|| Box::new(values))
     }
 }
 
-/// What was asked for the routes before, and is likely to be asked again.
-#[derive(Default)]
-pub(crate) struct Memo {
-    spoken: verdicts::Spoken,
-}
-
-/// Walks one route.
-pub(crate) fn of_route(base: Base<'_>, outlets: &Outlets, state: &RouteState) -> Contribution {
-    of_next_route(base, outlets, state, &mut Memo::default())
-}
-
-/// Walks one of many routes.
-pub(super) fn of_next_route(base: Base<'_>, outlets: &Outlets, state: &RouteState, memo: &mut Memo) -> Contribution {
+/// The names that a route claims at the listeners it attaches to.
+pub(crate) fn of_route(base: PublicationInput<'_>, contexts: &ListenerContexts, state: &RouteState) -> RouteClaims {
     let route = &state.route;
     let annotations = Annotations::of(&route.meta, &base.settings.annotation_prefixes);
-    let mut walker = Walker { base, outlets, state, memo, names: Few::None, rest: None };
+    let mut builder = ClaimBuilder { base, contexts, state, names: ShortVec::new(), extras: None };
     if let Some(because) = selection::route_refusal(base.settings, route, &annotations) {
-        walker.rest().passed_over = Some(PassedOver { object: route.object(), because });
-        return walker.finish(None);
+        builder.extras().passed_over = Some(PassedOver { object: route.object(), because });
+        return builder.finish(None);
     }
     let told = match annotations.entries().is_empty() {
         true => RouteAnnotations::default(),
-        false => RouteAnnotations::read(&annotations, &route.object(), &mut walker.rest().diagnostics),
+        false => RouteAnnotations::read(&annotations, &route.object(), &mut builder.extras().diagnostics),
     };
     let mut diagnostics = Vec::new();
     let asked = asked_names::of_route(route, &told, base.settings, &mut diagnostics);
     if !diagnostics.is_empty() {
-        walker.rest().diagnostics.append(&mut diagnostics);
+        builder.extras().diagnostics.append(&mut diagnostics);
     }
     if asked.is_empty() {
-        walker.rest().withheld.push(obstacles::nothing_asked(state));
+        builder.extras().withheld.push(obstacles::nothing_asked(state));
     }
-    walker.walk(&told, &asked);
-    walker.finish(AskedFor::of(&told))
+    builder.walk(&told, &asked);
+    builder.finish(AnnotatedValues::of(&told))
 }
 
-struct Walker<'a, 'm> {
-    base: Base<'a>,
-    outlets: &'a Outlets,
+struct ClaimBuilder<'a> {
+    base: PublicationInput<'a>,
+    contexts: &'a ListenerContexts,
     state: &'a RouteState,
-    memo: &'m mut Memo,
-    names: Few<NameClaims>,
-    rest: Option<Box<Rest>>,
+    names: ShortVec<ClaimedName>,
+    extras: Option<Box<RouteExtras>>,
 }
 
 /// A listener that the route attaches to, with each parentRef that leads there and what they have in common.
-struct Door<'a> {
+struct AttachedListener<'a> {
     id: ListenerId,
-    ways: Few<(usize, &'a [Intersection])>,
+    parents: ShortVec<(usize, &'a [Intersection])>,
 }
 
 /// What all names of a route at one listener share.
-struct Post<'p> {
+struct ClaimSite<'p> {
     told: &'p RouteAnnotations,
     listener: &'p ListenerState,
-    outlet: &'p Arc<Outlet>,
+    context: &'p Arc<ListenerContext>,
 }
 
-impl<'a> Walker<'a, '_> {
-    fn walk(&mut self, told: &RouteAnnotations, asked: &[Asked<'_>]) {
-        let mut is_answered: Few<bool> = asked.iter().map(|_| false).collect();
-        for door in &doors(self.base, self.state) {
-            self.door(told, asked, door, is_answered.as_mut_slice());
+impl<'a> ClaimBuilder<'a> {
+    fn walk(&mut self, told: &RouteAnnotations, asked: &[AskedName<'_>]) {
+        let mut is_answered: ShortVec<bool> = asked.iter().map(|_| false).collect();
+        for attached in &attached_listeners(self.base, self.state) {
+            self.claim_at(told, asked, attached, &mut is_answered);
         }
         for (one, _) in asked.iter().zip(&is_answered).filter(|(_, is_answered)| !**is_answered) {
-            let withheld = obstacles::unanswered(self.base, self.outlets, self.state, one);
-            self.rest().withheld.push(withheld);
+            let withheld = obstacles::unanswered(self.base, self.contexts, self.state, one);
+            self.extras().withheld.push(withheld);
         }
     }
 
     /// What most routes have nothing of, once there is something.
-    fn rest(&mut self) -> &mut Rest {
-        self.rest.get_or_insert_default()
+    fn extras(&mut self) -> &mut RouteExtras {
+        self.extras.get_or_insert_default()
     }
 
-    fn finish(self, asked: Option<Box<AskedFor>>) -> Contribution {
-        let rest = self.rest.filter(|rest| **rest != Rest::default());
-        Contribution { route: self.state.route.clone(), names: self.names, asked, rest }
+    fn finish(self, annotated: Option<Box<AnnotatedValues>>) -> RouteClaims {
+        let extras = self.extras.filter(|extras| **extras != RouteExtras::default());
+        RouteClaims { route: self.state.route.clone(), names: self.names, annotated, extras }
     }
 
-    /// A listener that the route attaches to.
-    fn door(&mut self, told: &RouteAnnotations, asked: &[Asked<'_>], door: &Door<'a>, is_answered: &mut [bool]) {
-        let (listener, outlet) = (self.base.topology.listener(door.id), self.outlets.at(door.id));
-        if listener.gateway.is_none() || outlet.left_out.is_some() {
+    /// Claims the names that the route asks for at one listener, and marks those as answered.
+    fn claim_at(
+        &mut self,
+        told: &RouteAnnotations,
+        asked: &[AskedName<'_>],
+        attached: &AttachedListener<'a>,
+        is_answered: &mut [bool],
+    ) {
+        let (listener, context) = (self.base.topology.listener(attached.id), self.contexts.at(attached.id));
+        if listener.gateway.is_none() || context.left_out.is_some() {
             return;
         }
-        let Some((judgement, common)) = self.judged(outlet, &door.ways) else { return };
+        let Some((verdict, common)) = self.pair_verdict(context, &attached.parents) else { return };
         let names = asked_names::at_listener(asked, &listener.hostname, is_answered);
-        let post = Post { told, listener, outlet };
-        let wished = self.wished(door.id, common, &judgement);
+        let site = ClaimSite { told, listener, context };
+        let certified = self.certified_names(attached.id, common, &verdict);
         for name in &names {
-            match self.claim(&post, name, &judgement) {
-                Ok(claim) => self.add(name.hostname, Claim { is_certified: wished.contains(&name.hostname), ..claim }),
-                Err(obstacle) => self.withhold(&post, name, obstacle),
+            match self.claim(&site, name, &verdict) {
+                Ok(claim) => {
+                    self.add(name.hostname, NameClaim { is_certified: certified.contains(&name.hostname), ..claim })
+                }
+                Err(obstacle) => self.withhold(&site, name, obstacle),
             }
         }
-        if !wished.is_empty() {
-            self.wish(outlet, &wished, &names);
+        if !certified.is_empty() {
+            self.note_unclaimed(context, &certified, &names);
         }
     }
 
     /// The names that are to be in the certificates of a listener.
-    fn wished(&mut self, id: ListenerId, common: &'a [Intersection], judgement: &Judgement) -> Few<&'a Hostname> {
-        let Some(terms) = &self.outlets.at(id).terms else { return Few::None };
+    fn certified_names(
+        &mut self,
+        id: ListenerId,
+        common: &'a [Intersection],
+        verdict: &PairVerdict,
+    ) -> ShortVec<&'a Hostname> {
+        let Some(tls) = &self.contexts.at(id).tls else { return ShortVec::new() };
         let (base, route) = (self.base, &self.state.route);
-        let pair = certificates::Pair { base, route, listener: base.topology.listener(id), terms, common };
-        certificates::pair(&pair, judgement, &mut self.rest)
+        let pair = certificates::RouteAtListener { base, route, listener: base.topology.listener(id), tls, common };
+        certificates::names_at(&pair, verdict, &mut self.extras)
     }
 
     /// Notes the names that are to be in certificates and on which there are no claims, and those that a route and a listener
     /// have not in common by their hostnames.
-    fn wish(&mut self, outlet: &Arc<Outlet>, wished: &[&Hostname], names: &[Name<'_>]) {
-        let is_here = |claim: &Claim| Arc::ptr_eq(&claim.outlet, outlet);
+    fn note_unclaimed(
+        &mut self,
+        context: &Arc<ListenerContext>,
+        certified: &[&Hostname],
+        names: &[NameAtListener<'_>],
+    ) {
+        let is_here = |claim: &NameClaim| Arc::ptr_eq(&claim.context, context);
         let is_claimed = |name: &Hostname| {
             let known = self.names.iter().find(|known| known.name == *name);
             known.and_then(|known| known.claims.last()).is_some_and(is_here)
         };
-        let unclaimed: Few<Hostname> =
-            wished.iter().filter(|name| !is_claimed(name)).map(|name| (*name).clone()).collect();
+        let unclaimed: ShortVec<Hostname> =
+            certified.iter().filter(|name| !is_claimed(name)).map(|name| (*name).clone()).collect();
         let added = names.iter().filter(|name| name.asked.source() != NameSource::Intersected);
-        let added: Few<Hostname> = added.map(|name| name.hostname.clone()).collect();
+        let added: ShortVec<Hostname> = added.map(|name| name.hostname.clone()).collect();
         if !(unclaimed.is_empty() && added.is_empty()) {
-            self.rest().wishes.push(Wish { outlet: outlet.clone(), names: unclaimed, added });
+            self.extras().unclaimed.push(UnclaimedNames { context: context.clone(), names: unclaimed, added });
         }
     }
 
-    fn add(&mut self, name: &Hostname, claim: Claim) {
+    fn add(&mut self, name: &Hostname, claim: NameClaim) {
         match self.names.as_mut_slice().iter_mut().find(|known| known.name == *name) {
             Some(known) => known.claims.push(claim),
-            None => self.names.push(NameClaims { name: name.clone(), claims: Few::One(claim) }),
+            None => self.names.push(ClaimedName { name: name.clone(), claims: smallvec![claim] }),
         }
     }
 
-    /// The most favourable judgement among the parentRefs that lead to a listener.
-    fn judged(
+    /// The most favourable verdict among the parentRefs that lead to a listener.
+    fn pair_verdict(
         &mut self,
-        outlet: &Outlet,
-        ways: &[(usize, &'a [Intersection])],
-    ) -> Option<(Judgement, &'a [Intersection])> {
-        let (base, route, spoken) = (self.base, &self.state.route, &mut self.memo.spoken);
-        let mut judged =
-            ways.iter().map(|(parent, names)| (verdicts::judge(base, outlet, route, *parent, spoken), *names));
-        let first = judged.next()?;
+        context: &ListenerContext,
+        parents: &[(usize, &'a [Intersection])],
+    ) -> Option<(PairVerdict, &'a [Intersection])> {
+        let (base, route) = (self.base, &self.state.route);
+        let mut verdicts =
+            parents.iter().map(|(parent, names)| (verdicts::judge(base, context, route, *parent), *names));
+        let first = verdicts.next()?;
         if first.0.obstacle.is_none() {
             return Some(first);
         }
-        Some(judged.find(|(judgement, _)| judgement.obstacle.is_none()).unwrap_or(first))
+        Some(verdicts.find(|(verdict, _)| verdict.obstacle.is_none()).unwrap_or(first))
     }
 
-    fn claim(&mut self, post: &Post<'_>, name: &Name<'_>, judgement: &Judgement) -> Result<Claim, Obstacle> {
-        if let Some(obstacle) = &judgement.obstacle {
+    fn claim(
+        &mut self,
+        site: &ClaimSite<'_>,
+        name: &NameAtListener<'_>,
+        verdict: &PairVerdict,
+    ) -> Result<NameClaim, Obstacle> {
+        if let Some(obstacle) = &verdict.obstacle {
             return Err(obstacle.clone());
         }
-        if let Some(obstacle) = &post.outlet.ungoverned {
+        if let Some(obstacle) = &site.context.ungoverned {
             return Err(obstacle.clone());
         }
-        self.name_gate(post, name)?;
-        let targets = self.targets(post)?;
-        Ok(Claim {
-            outlet: post.outlet.clone(),
-            is_coverable: self.is_coverable(post, name.hostname, targets.as_ref()),
+        self.check_name(site, name)?;
+        let targets = self.targets(site)?;
+        Ok(NameClaim {
+            context: site.context.clone(),
+            is_coverable: self.is_coverable(site, name.hostname, targets.as_ref()),
             targets,
             source: name.asked.source(),
             is_certified: false,
         })
     }
 
-    fn name_gate(&self, post: &Post<'_>, name: &Name<'_>) -> Result<(), Obstacle> {
-        let (route, hostname, listener) = (&self.state.route, name.hostname, post.listener);
+    fn check_name(&self, site: &ClaimSite<'_>, name: &NameAtListener<'_>) -> Result<(), Obstacle> {
+        let (route, hostname, listener) = (&self.state.route, name.hostname, site.listener);
         let refused = |reason, message| {
             let is_silent = name.asked.is_the_listeners() && !route.kind.has_hostnames();
             let (object, field) = match is_silent {
@@ -346,7 +344,7 @@ impl<'a> Walker<'a, '_> {
             let listener = listener_name(listener);
             return refused(reason::NO_NAME, format!("neither the route nor {listener} names a hostname"));
         }
-        let policy = post.outlet.policy.as_ref();
+        let policy = site.context.policy.as_ref();
         if let Some(policy) = policy.filter(|policy| hostname.is_wildcard() && !policy.allows_wildcards()) {
             let message = format!("`{hostname}` is a wildcard, and {} does not allow wildcards", policy.object());
             return refused(reason::WILDCARD_NOT_ALLOWED, message);
@@ -359,34 +357,34 @@ impl<'a> Walker<'a, '_> {
     }
 
     /// The targets by annotations, else the addresses of the Gateway; none where they are what the listener usually says.
-    fn targets(&mut self, post: &Post<'_>) -> Result<Option<Arc<Targets>>, Obstacle> {
-        let (told, outlet) = (post.told, post.outlet);
+    fn targets(&mut self, site: &ClaimSite<'_>) -> Result<Option<Arc<Targets>>, Obstacle> {
+        let (told, context) = (site.told, site.context);
         if told.targets.is_empty() && told.strategy != Strategy::RouteOnly {
-            self.resolved(outlet.usual.as_ref())?;
+            self.resolved(context.usual.as_ref())?;
             return Ok(None);
         }
         let own: Vec<Str> = told.targets.iter().filter(|target| !target.is_empty()).cloned().collect();
         let chosen = match told.targets.is_empty() {
             true => Default::default(),
-            false => told.strategy.choose(&own, &outlet.targets),
+            false => told.strategy.choose(&own, &context.targets),
         };
         let targets = if chosen.is_empty() {
-            self.resolved(outlet.addresses.as_ref())?.clone()
+            self.resolved(context.addresses.as_ref())?.clone()
         } else {
             let is_own = chosen.iter().any(|target| own.contains(target));
             let (place, key) = match is_own {
                 true => (self.state.route.object(), told.target_key.as_ref()),
-                false => (outlet.teller.clone(), outlet.target_key.as_ref()),
+                false => (context.teller.clone(), context.target_key.as_ref()),
             };
-            let resolved = addresses::of_annotations(&chosen, outlet.policy.as_deref(), &place, key);
+            let resolved = addresses::of_annotations(&chosen, context.policy.as_deref(), &place, key);
             self.resolved(Some(&Arc::new(resolved)))?.clone()
         };
-        Ok(Some(targets).filter(|targets| outlet.usual_targets() != Some(targets)))
+        Ok(Some(targets).filter(|targets| context.usual_targets() != Some(targets)))
     }
 
     /// Targets, and a note of what is odd about them.
-    fn resolved<'r>(&mut self, resolved: Option<&'r Arc<Resolved>>) -> Result<&'r Arc<Targets>, Obstacle> {
-        // An outlet of a Gateway has addresses or says why not; others do not get this far.
+    fn resolved<'r>(&mut self, resolved: Option<&'r Arc<ResolvedTargets>>) -> Result<&'r Arc<Targets>, Obstacle> {
+        // An context of a Gateway has addresses or says why not; others do not get this far.
         let Some(resolved) = resolved else {
             let object = self.state.route.object();
             let message = "the listener is part of no Gateway".to_owned();
@@ -394,39 +392,41 @@ impl<'a> Walker<'a, '_> {
             return Err(Obstacle { reason: reason::LISTENER_SET_NOT_ATTACHED, message, object, field });
         };
         if !resolved.diagnostics.is_empty() {
-            self.rest().share(&resolved.diagnostics);
+            self.extras().share(&resolved.diagnostics);
         }
         resolved.targets.as_ref().map_err(Obstacle::clone)
     }
 
     /// Whether the listener's wildcard may stand for a name: the answer has to be the same. Only targets that are not the
     /// usual ones are given.
-    fn is_coverable(&mut self, post: &Post<'_>, name: &Hostname, targets: Option<&Arc<Targets>>) -> bool {
-        let (told, outlet) = (post.told, post.outlet);
-        let Some(wildcard) = outlet.seat.wildcard.as_ref().filter(|wildcard| *wildcard != name) else { return false };
+    fn is_coverable(&mut self, site: &ClaimSite<'_>, name: &Hostname, targets: Option<&Arc<Targets>>) -> bool {
+        let (told, context) = (site.told, site.context);
+        let Some(wildcard) = context.rank.wildcard.as_ref().filter(|wildcard| *wildcard != name) else { return false };
         let is_plain = told.set_identifier.is_none() && told.properties.is_empty();
-        let is_usual = told.ttl.is_none_or(|ttl| Some(ttl) == outlet.seat.policy_ttl);
+        let is_usual = told.ttl.is_none_or(|ttl| Some(ttl) == context.rank.policy_ttl);
         if !(is_plain && is_usual && wildcard.is_wildcard()) {
             return false;
         }
-        self.resolved(outlet.usual.as_ref()).is_ok() && targets.is_none()
+        self.resolved(context.usual.as_ref()).is_ok() && targets.is_none()
     }
 
-    fn withhold(&mut self, post: &Post<'_>, name: &Name<'_>, obstacle: Obstacle) {
+    fn withhold(&mut self, site: &ClaimSite<'_>, name: &NameAtListener<'_>, obstacle: Obstacle) {
         let route = self.state.route.object();
-        let listener = post.listener.key();
+        let listener = site.listener.key();
         let withheld = obstacle.withhold(&route, name.hostname.as_str(), Some(listener.clone()));
         let reason = withheld.reason;
         let state = if withheld.holds() { HostnameState::Pending(reason) } else { HostnameState::Skipped(reason) };
         let hostname = withheld.hostname.clone();
         let report = HostnameReport { hostname, listener, route, state, message: withheld.message.clone() };
-        let rest = self.rest();
-        rest.told.extend(post.outlet.policy.as_ref().map(|policy| Told { policy: policy.object(), report }));
-        rest.withheld.push(withheld);
+        let extras = self.extras();
+        extras
+            .policy_entries
+            .extend(site.context.policy.as_ref().map(|policy| PolicyStatusEntry { policy: policy.object(), report }));
+        extras.withheld.push(withheld);
     }
 }
 
-impl Rest {
+impl RouteExtras {
     /// Notes what is odd about something that others use as well.
     pub(super) fn share(&mut self, diagnostics: &Arc<Vec<Diagnostic>>) {
         if !diagnostics.is_empty() && !self.shared.contains(diagnostics) {
@@ -436,17 +436,19 @@ impl Rest {
 }
 
 /// The listeners that a route attaches to, in order of precedence.
-fn doors<'a>(base: Base<'a>, state: &'a RouteState) -> Few<Door<'a>> {
-    let mut doors: Few<Door<'a>> = Few::None;
+fn attached_listeners<'a>(base: PublicationInput<'a>, state: &'a RouteState) -> ShortVec<AttachedListener<'a>> {
+    let mut listeners: ShortVec<AttachedListener<'a>> = ShortVec::new();
     for (parent, attached) in state.parents.iter().map(|parent| &parent.attached).enumerate() {
         for attachment in attached {
-            let (id, way) = (attachment.listener, (parent, &*attachment.names));
-            match doors.as_mut_slice().iter_mut().find(|door| door.id == id) {
-                Some(door) => door.ways.push(way),
-                None => doors.push(Door { id, ways: Few::One(way) }),
+            let (id, common) = (attachment.listener, (parent, &*attachment.names));
+            match listeners.iter_mut().find(|known| known.id == id) {
+                Some(known) => known.parents.push(common),
+                None => listeners.push(AttachedListener { id, parents: smallvec![common] }),
             }
         }
     }
-    doors.as_mut_slice().sort_by(|a, b| base.topology.by_precedence(a.id, b.id));
-    doors
+    if listeners.len() > 1 {
+        listeners.sort_by_cached_key(|attached| base.topology.listener(attached.id).precedence());
+    }
+    listeners
 }

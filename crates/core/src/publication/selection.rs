@@ -11,7 +11,7 @@ const SOLVER_LABEL: &str = "acme.cert-manager.io/http01-solver";
 
 /// A Gateway or ListenerSet as the settings see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Selected {
+pub(crate) struct SelectedOwner {
     /// Which.
     pub(crate) object: ObjectRef,
     /// Why it is left out, if it is.
@@ -24,20 +24,20 @@ pub(crate) struct Selected {
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
-impl Selected {
+impl SelectedOwner {
     /// A Gateway.
     pub(crate) fn gateway(gateway: &Gateway, settings: &Settings) -> Self {
         let annotations = Annotations::of(&gateway.meta, &settings.annotation_prefixes);
         let refusal = filters::gateway(gateway, &annotations, settings)
             .or_else(|| filters::gateway_name(&gateway.meta.key.name, settings));
-        Selected::new(gateway_object(&gateway.meta.key), &annotations, refusal)
+        SelectedOwner::new(gateway_object(&gateway.meta.key), &annotations, refusal)
     }
 
     /// A ListenerSet.
     pub(crate) fn set(set: &ListenerSet, settings: &Settings) -> Self {
         let annotations = Annotations::of(&set.meta, &settings.annotation_prefixes);
         let refusal = filters::listener_set(set, &annotations, settings);
-        Selected::new(set.object(), &annotations, refusal)
+        SelectedOwner::new(set.object(), &annotations, refusal)
     }
 
     /// The object, where it is left out.
@@ -48,7 +48,7 @@ impl Selected {
 
     fn new(object: ObjectRef, annotations: &Annotations<'_>, left_out: Option<String>) -> Self {
         let mut selected =
-            Selected { object, left_out, targets: Vec::new(), target_key: None, diagnostics: Vec::new() };
+            SelectedOwner { object, left_out, targets: Vec::new(), target_key: None, diagnostics: Vec::new() };
         if selected.left_out.is_none() {
             annotations.report(&selected.object, &mut selected.diagnostics);
             selected.targets = annotations.targets();

@@ -3,7 +3,6 @@
 pub(crate) mod world;
 
 mod certificates;
-mod lanes;
 mod names;
 mod policies;
 mod properties;

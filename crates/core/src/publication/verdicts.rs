@@ -1,11 +1,9 @@
 //! Whether an attached pair counts: our own judgement of Gateway, ListenerSet and listener, and what others wrote.
 
-use std::sync::Arc;
-
-use super::listener_context::Outlet;
+use super::input::PublicationInput;
+use super::listener_context::ListenerContext;
 use super::obstacles::Obstacle;
 use super::selection::gateway_object;
-use super::strict::Base;
 use crate::attachment::status_trust::{Observed, Trust, Verdict, decide};
 use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
@@ -13,10 +11,9 @@ use crate::lint::World;
 use crate::model::*;
 use crate::publication::settings::StatusMode;
 use crate::reason::{self, Reason};
-use crate::recent::Recent;
 
 /// What is known of a pair of route and listener.
-pub(super) struct Judgement {
+pub(super) struct PairVerdict {
     /// Why it does not count for records; nothing where it does.
     pub(super) obstacle: Option<Obstacle>,
     /// Whether it counts for certificates: a Secret that is still missing is no reason against making it (D15).
@@ -25,89 +22,62 @@ pub(super) struct Judgement {
 
 /// What one object's status says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Opinion {
+pub(super) struct ObservedStatus {
     observed: Observed,
     object: ObjectRef,
     /// Which entry of a list in the status it stands in.
-    place: Place,
+    field: StatusField,
     /// The condition, where it is not the usual one.
     accepted: Option<Condition>,
 }
 
-/// Where an opinion is written, or ought to be.
+/// Where an observed_status is written, or ought to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum StatusField {
     Conditions,
     Listener(usize),
     Parent(usize),
     ParentRef(usize),
 }
 
-/// Which entry of a route's status speaks of each of its parentRefs: many routes have the same of both.
-#[derive(Default)]
-pub(super) struct Spoken(Recent<ParentStatus, Entries>);
-
-/// The entries of one status, for parents and a controller that mostly go with it.
-struct Entries {
-    parents: List<ParentRef>,
-    controller: Option<Str>,
-    places: Vec<Option<usize>>,
-}
-
-impl Spoken {
-    fn entry(&mut self, outlet: &Outlet, route: &Route, parent: usize) -> Option<usize> {
-        let own = &route.meta.key.namespace;
-        let known = self.0.answer(route.status.said(), own, || {
-            let places = (0..route.parents.len()).map(|parent| entry(outlet, route, parent)).collect();
-            let (parents, controller) = (route.parents.clone(), outlet.controller.clone());
-            let spoken = route.status.iter().map(|entry| &entry.parent);
-            let is_relative = spoken.chain(&route.parents).any(|parent| parent.target.namespace.is_none());
-            (Entries { parents, controller, places }, is_relative)
-        });
-        let is_same = match (&known.controller, &outlet.controller) {
-            (Some(a), Some(b)) => Arc::ptr_eq(a, b),
-            (a, b) => a.is_none() && b.is_none(),
-        };
-        match is_same && known.parents.is_one_with(&route.parents) {
-            true => known.places[parent],
-            false => entry(outlet, route, parent),
-        }
-    }
-}
-
 /// Judges a pair that attaches by its specs.
-pub(super) fn judge(base: Base<'_>, outlet: &Outlet, route: &Route, parent: usize, spoken: &mut Spoken) -> Judgement {
-    let computed = &outlet.computed;
-    let entry = || spoken.entry(outlet, route, parent);
-    let verdict = decided(base, outlet, route, entry, computed.as_ref().map_or(Ok(()), |o| Err(o.reason)));
+pub(super) fn judge(
+    base: PublicationInput<'_>,
+    context: &ListenerContext,
+    route: &Route,
+    parent: usize,
+) -> PairVerdict {
+    let computed = &context.computed;
+    let entry = || entry(context, route, parent);
+    let verdict = decided(base, context, route, entry, computed.as_ref().map_or(Ok(()), |o| Err(o.reason)));
     match verdict {
-        Verdict::Yes => Judgement { obstacle: None, for_certificates: true },
-        Verdict::No(_) => Judgement { obstacle: computed.clone(), for_certificates: false },
+        Verdict::Yes => PairVerdict { obstacle: None, for_certificates: true },
+        Verdict::No(_) => PairVerdict { obstacle: computed.clone(), for_certificates: false },
         Verdict::Unknown(reason) => {
-            let waits = computed.is_none() && outlet.waits_for_secret;
-            Judgement { obstacle: Some(worst(outlet, route, parent).obstacle(reason)), for_certificates: waits }
+            let waits = computed.is_none() && context.waits_for_secret;
+            PairVerdict { obstacle: Some(worst(context, route, parent).obstacle(reason)), for_certificates: waits }
         }
     }
 }
 
 /// Whether others accept a route that our own judgement refuses, and are to be believed.
 pub(super) fn is_contradicted(
-    base: Base<'_>,
-    outlet: &Outlet,
+    base: PublicationInput<'_>,
+    context: &ListenerContext,
     route: &RouteState,
     parent: usize,
     candidate: &Candidate,
 ) -> bool {
     let refused = route.parents[parent].refused;
     let (Some(_), Err(reason)) = (refused, &candidate.verdict) else { return false };
-    let entry = || entry(outlet, &route.route, parent);
-    let verdict = decided(base, outlet, &route.route, entry, Err(*reason));
+    let entry = || entry(context, &route.route, parent);
+    let verdict = decided(base, context, &route.route, entry, Err(*reason));
     verdict == Verdict::Unknown(reason::STATUS_DISAGREES)
 }
 
 fn decided(
-    base: Base<'_>,
-    outlet: &Outlet,
+    base: PublicationInput<'_>,
+    context: &ListenerContext,
     route: &Route,
     entry: impl FnOnce() -> Option<usize>,
     computed: Result<(), Reason>,
@@ -117,17 +87,17 @@ fn decided(
         StatusMode::Trust => Trust::Trust,
         StatusMode::Compute => return decide(computed, Observed::Silent, Trust::Compute, false),
     };
-    decide(computed, observed(outlet, route, entry()), trust, outlet.speaks)
+    decide(computed, observed(context, route, entry()), trust, context.speaks)
 }
 
 /// Why a Gateway carries nothing by our own judgement, if so.
-pub(super) fn computed_gateway(base: Base<'_>, gateway: &GatewayState) -> Option<Obstacle> {
+pub(super) fn computed_gateway(base: PublicationInput<'_>, gateway: &GatewayState) -> Option<Obstacle> {
     let world = World { snapshot: base.snapshot, topology: base.topology };
     Some(told(world.gateway(gateway), gateway.refused?, &gateway_object(&gateway.gateway.meta.key)))
 }
 
 /// Why a ListenerSet of a Gateway carries nothing by our own judgement, if so.
-pub(super) fn computed_set(base: Base<'_>, set: &ListenerSet) -> Option<Obstacle> {
+pub(super) fn computed_set(base: PublicationInput<'_>, set: &ListenerSet) -> Option<Obstacle> {
     let world = World { snapshot: base.snapshot, topology: base.topology };
     let object = set.object();
     let state = base.topology.sets.get(&object)?;
@@ -135,7 +105,7 @@ pub(super) fn computed_set(base: Base<'_>, set: &ListenerSet) -> Option<Obstacle
 }
 
 /// Why a listener of a Gateway carries nothing by our own judgement, if so; whatever is said of its owners.
-pub(super) fn computed(base: Base<'_>, listener: &ListenerState) -> Option<Obstacle> {
+pub(super) fn computed(base: PublicationInput<'_>, listener: &ListenerState) -> Option<Obstacle> {
     let refused = listener.refused.or(listener.conflict.map(|conflict| conflict.reason))?;
     let world = World { snapshot: base.snapshot, topology: base.topology };
     Some(told(world.listener(listener.id), refused, &listener.owner.object()))
@@ -152,13 +122,13 @@ fn told(diagnostics: Vec<Diagnostic>, reason: Reason, object: &ObjectRef) -> Obs
     }
 }
 
-/// The least favourable opinion among those of Gateway and ListenerSet, which are given, and the listener's; of equal ones the
+/// The least favourable observed_status among those of Gateway and ListenerSet, which are given, and the listener's; of equal ones the
 /// first. `index` says where the status of its owner speaks of the listener.
 pub(super) fn of_listener_side(
     listener: &ListenerState,
     index: Option<usize>,
-    owners: [Option<&Opinion>; 2],
-) -> Option<Opinion> {
+    owners: [Option<&ObservedStatus>; 2],
+) -> Option<ObservedStatus> {
     let own = of_listener(listener, index);
     let worst =
         owners.into_iter().flatten().reduce(|a, b| if severity(b.observed) > severity(a.observed) { b } else { a });
@@ -170,38 +140,43 @@ pub(super) fn of_listener_side(
 }
 
 /// What the status of a ListenerSet says of it.
-pub(super) fn of_set(set: &ListenerSet) -> Opinion {
-    opinion(set.object(), &set.conditions, set.meta.generation.get())
+pub(super) fn of_set(set: &ListenerSet) -> ObservedStatus {
+    observed_status(set.object(), &set.conditions, set.meta.generation.get())
 }
 
 /// What the status of a Gateway says of it.
-pub(super) fn of_gateway(gateway: &Gateway) -> Opinion {
-    opinion(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation.get())
+pub(super) fn of_gateway(gateway: &Gateway) -> ObservedStatus {
+    observed_status(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation.get())
 }
 
 /// The least favourable word among those of the listener's side and the route's.
-fn observed(outlet: &Outlet, route: &Route, entry: Option<usize>) -> Observed {
+fn observed(context: &ListenerContext, route: &Route, entry: Option<usize>) -> Observed {
     let own = of_route(route, entry);
-    match &outlet.opinion {
+    match &context.observed_status {
         Some(theirs) if severity(own) <= severity(theirs.observed) => theirs.observed,
         _ => own,
     }
 }
 
 /// The same with who says so.
-fn worst(outlet: &Outlet, route: &Route, parent: usize) -> Opinion {
-    let entry = entry(outlet, route, parent);
+fn worst(context: &ListenerContext, route: &Route, parent: usize) -> ObservedStatus {
+    let entry = entry(context, route, parent);
     let observed = of_route(route, entry);
     let conditions = entry.map(|index| &route.status[index].conditions[..]).unwrap_or_default();
-    let place = entry.map_or(Place::ParentRef(parent), Place::Parent);
-    let own = Opinion { observed, object: route.object(), place, accepted: condition(conditions, "Accepted").cloned() };
-    match outlet.opinion.clone() {
+    let field = entry.map_or(StatusField::ParentRef(parent), StatusField::Parent);
+    let own = ObservedStatus {
+        observed,
+        object: route.object(),
+        field,
+        accepted: condition(conditions, "Accepted").cloned(),
+    };
+    match context.observed_status.clone() {
         Some(theirs) => worse(theirs, own),
         None => own,
     }
 }
 
-fn worse(a: Opinion, b: Opinion) -> Opinion {
+fn worse(a: ObservedStatus, b: ObservedStatus) -> ObservedStatus {
     if severity(b.observed) > severity(a.observed) { b } else { a }
 }
 
@@ -215,12 +190,14 @@ fn severity(observed: Observed) -> usize {
     }
 }
 
-/// A listener that its owner's status does not speak of has no opinion: its owner and the route have.
-fn of_listener(listener: &ListenerState, index: Option<usize>) -> Option<Opinion> {
+/// A listener that its owner's status does not speak of has no observed_status: its owner and the route have.
+fn of_listener(listener: &ListenerState, index: Option<usize>) -> Option<ObservedStatus> {
     let index = index?;
     let entry = &status_entries(listener)[index];
-    let opinion = opinion(listener.owner.object(), &entry.conditions, listener.owner.meta().generation.get());
-    (opinion.observed != Observed::Silent).then_some(Opinion { place: Place::Listener(index), ..opinion })
+    let observed_status =
+        observed_status(listener.owner.object(), &entry.conditions, listener.owner.meta().generation.get());
+    (observed_status.observed != Observed::Silent)
+        .then_some(ObservedStatus { field: StatusField::Listener(index), ..observed_status })
 }
 
 /// What an entry of the route's status says.
@@ -230,11 +207,11 @@ fn of_route(route: &Route, entry: Option<usize>) -> Observed {
 }
 
 /// The entry of the route's status that speaks of a parentRef.
-fn entry(outlet: &Outlet, route: &Route, parent: usize) -> Option<usize> {
+fn entry(context: &ListenerContext, route: &Route, parent: usize) -> Option<usize> {
     let own = &route.meta.key.namespace;
     let asked = &route.parents[parent];
     let is_meant = |entry: &ParentStatus| {
-        is_same(&entry.parent, asked, own) && outlet.controller.as_ref().is_none_or(|known| *known == entry.controller)
+        is_same(&entry.parent, asked, own) && context.controller.as_ref().is_none_or(|known| *known == entry.controller)
     };
     route.status.iter().position(is_meant)
 }
@@ -248,26 +225,26 @@ fn is_same(a: &ParentRef, b: &ParentRef, own: &Str) -> bool {
         && a.target.group == b.target.group
 }
 
-fn opinion(object: ObjectRef, conditions: &[Condition], generation: Option<i64>) -> Opinion {
+fn observed_status(object: ObjectRef, conditions: &[Condition], generation: Option<i64>) -> ObservedStatus {
     let observed = Observed::of(conditions, generation);
     let accepted = condition(conditions, "Accepted").filter(|_| observed != Observed::Accepted);
-    Opinion { observed, object, place: Place::Conditions, accepted: accepted.cloned() }
+    ObservedStatus { observed, object, field: StatusField::Conditions, accepted: accepted.cloned() }
 }
 
-impl Place {
-    fn field(self) -> FieldPath {
+impl StatusField {
+    fn path(self) -> FieldPath {
         match self {
-            Place::Conditions => FieldPath::of("status.conditions"),
-            Place::Listener(index) => FieldPath::of("status.listeners").index(index).key("conditions"),
-            Place::Parent(index) => FieldPath::of("status.parents").index(index).key("conditions"),
-            Place::ParentRef(index) => FieldPath::of("spec.parentRefs").index(index),
+            StatusField::Conditions => FieldPath::of("status.conditions"),
+            StatusField::Listener(index) => FieldPath::of("status.listeners").index(index).key("conditions"),
+            StatusField::Parent(index) => FieldPath::of("status.parents").index(index).key("conditions"),
+            StatusField::ParentRef(index) => FieldPath::of("spec.parentRefs").index(index),
         }
     }
 }
 
-impl Opinion {
+impl ObservedStatus {
     fn obstacle(self, reason: Reason) -> Obstacle {
-        Obstacle { reason, message: self.message(), field: self.place.field(), object: self.object }
+        Obstacle { reason, message: self.message(), field: self.field.path(), object: self.object }
     }
 
     fn message(&self) -> String {

@@ -6,30 +6,20 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use crate::seed::Seed;
-
 /// The owners of records, and everything that exists because of them. Only asked, never walked.
 #[derive(Clone, Debug, Default)]
-pub struct Tree<'a> {
-    owners: HashSet<&'a str, Seed>,
+pub struct DnsTree<'a> {
+    owners: HashSet<&'a str>,
     /// Owners and the names above them.
-    existing: HashSet<&'a str, Seed>,
+    existing: HashSet<&'a str>,
     /// Wildcard owners by what stands behind `*.`.
-    wildcards: HashMap<&'a str, &'a str, Seed>,
+    wildcards: HashMap<&'a str, &'a str>,
 }
 
-impl<'a> Tree<'a> {
-    /// A tree of nothing, with room for so many owners.
-    pub fn with_room(owners: usize) -> Self {
-        let mut tree = Tree::default();
-        tree.owners.reserve(owners);
-        tree.existing.reserve(owners + owners / 2);
-        tree
-    }
-
+impl<'a> DnsTree<'a> {
     /// The tree of these owners.
     pub fn of(owners: impl IntoIterator<Item = &'a str>) -> Self {
-        let mut tree = Tree::default();
+        let mut tree = DnsTree::default();
         owners.into_iter().for_each(|name| tree.insert(name));
         tree
     }
@@ -68,7 +58,7 @@ impl<'a> Tree<'a> {
 /// should be answered with. Each name that is made an owner may take further ones away from a wildcard; owners are never
 /// taken back, so that the result depends on nothing but its input.
 pub fn explicit<'a>(
-    tree: &mut Tree<'a>,
+    tree: &mut DnsTree<'a>,
     names: impl IntoIterator<Item = &'a str>,
     suits: impl Fn(&str, &str) -> bool,
 ) -> BTreeSet<&'a str> {
@@ -129,7 +119,7 @@ mod tests {
     }
 
     fn made_explicit(owners: &[&'static str], names: &[&'static str]) -> Vec<&'static str> {
-        let mut tree = Tree::of(owners.iter().copied());
+        let mut tree = DnsTree::of(owners.iter().copied());
         explicit(&mut tree, names.iter().copied(), |_, owner| owner.starts_with('*')).into_iter().collect()
     }
 
@@ -144,7 +134,7 @@ mod tests {
             "_ssh._tcp.host2.example",
             "subdel.example",
         ];
-        let tree = Tree::of(owners);
+        let tree = DnsTree::of(owners);
         let table = [
             ("host3.example", Some("*.example")),
             ("foo.bar.example", Some("*.example")),
@@ -183,7 +173,7 @@ mod tests {
 
     #[test]
     fn the_closest_wildcard_answers() {
-        let tree = Tree::of(["*.a.test", "*.b.a.test"]);
+        let tree = DnsTree::of(["*.a.test", "*.b.a.test"]);
         assert_eq!(tree.owner("x.b.a.test"), Some("*.b.a.test"));
         assert_eq!(tree.owner("b.a.test"), None);
         assert_eq!(tree.owner("x.c.a.test"), Some("*.a.test"));
@@ -191,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_challenge_takes_its_name_away_from_the_wildcard() {
-        let mut tree = Tree::of(["*.a.test"]);
+        let mut tree = DnsTree::of(["*.a.test"]);
         tree.insert_existing("_acme-challenge.x.a.test");
         assert_eq!(tree.owner("x.a.test"), None);
         assert_eq!(tree.owner("_acme-challenge.x.a.test"), None);

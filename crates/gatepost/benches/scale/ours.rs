@@ -8,7 +8,7 @@ use gatepost_core::snapshot::{Change, Object, Origin, Snapshot};
 
 /// Everything that ought to exist, certificates included.
 pub(super) fn strict(snapshot: &Snapshot) -> Desired {
-    let topology = Topology::without_routes(snapshot, &Scope::default());
+    let topology = Topology::build(snapshot, &Scope::default());
     publication::build(snapshot, &topology, &Settings::default())
 }
 

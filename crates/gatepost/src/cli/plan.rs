@@ -155,7 +155,7 @@ impl Plan {
     }
 
     fn desired(&self, objects: &Objects, settings: &publication::Settings) -> Desired {
-        let topology = Topology::without_routes(objects.snapshot(), &self.publishing.scope());
+        let topology = Topology::build(objects.snapshot(), &self.publishing.scope());
         publication::build(objects.snapshot(), &topology, settings)
     }
 

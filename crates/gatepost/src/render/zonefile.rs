@@ -18,7 +18,7 @@ const LONGEST_TEXT: usize = 255;
 pub fn write(out: &mut dyn Write, desired: &Desired) -> std::io::Result<()> {
     writeln!(out, "; made by gatepost plan; records without a TTL of their own have {DEFAULT_TTL}")?;
     for record in &desired.records {
-        for target in &record.targets {
+        for target in record.targets.iter() {
             writeln!(out, "{}", line(record, target))?;
         }
     }

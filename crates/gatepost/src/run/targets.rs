@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use gatepost_core::diagnostic::FieldPath;
-use gatepost_core::model::{List, Str};
+use gatepost_core::model::{SharedList, Str};
 use gatepost_core::plan::Plan;
 use gatepost_core::publication::{Desired, Record, RecordType, Withheld};
 use gatepost_core::reason;
@@ -48,7 +48,7 @@ pub(super) async fn resolve(resolver: &Resolver, stuck: &BTreeSet<Str>, desired:
 /// All addresses behind a CNAME, or why they are not known.
 fn addresses(alias: &Record, found: &BTreeMap<Str, Resolution>) -> Result<BTreeSet<IpAddr>, String> {
     let mut all = BTreeSet::new();
-    for target in &alias.targets {
+    for target in alias.targets.iter() {
         match found.get(target) {
             Some(Resolution::Known { addresses, .. }) => all.extend(addresses.iter().copied()),
             Some(Resolution::Unknown(why)) => return Err(format!("`{target}` could not be resolved ({why})")),
@@ -61,7 +61,7 @@ fn addresses(alias: &Record, found: &BTreeMap<Str, Resolution>) -> Result<BTreeS
 fn records(alias: &Record, addresses: &BTreeSet<IpAddr>) -> Vec<Record> {
     let of_kind = |kind: RecordType| {
         let fits = |ip: &&IpAddr| ip.is_ipv4() == (kind == RecordType::A);
-        let targets: List<Str> = addresses.iter().filter(fits).map(|ip| ip.to_string().into()).collect();
+        let targets: SharedList<Str> = addresses.iter().filter(fits).map(|ip| ip.to_string().into()).collect();
         (!targets.is_empty()).then(|| Record { kind, targets, ..alias.clone() })
     };
     [RecordType::A, RecordType::Aaaa].into_iter().filter_map(of_kind).collect()

@@ -269,7 +269,7 @@ fn certificate(certificate: &publication::Certificate) -> CertificateView {
         secret: certificate.secret.to_string(),
         dns_names: texts(&certificate.dns_names),
         listeners: texts(&certificate.listeners),
-        routes: certificate.routes.keys().map(|route| route.to_string()).collect(),
+        routes: certificate.routes.iter().map(|route| route.to_string()).collect(),
         issuer: certificate.issuer.as_ref().map(issuer),
         policy: certificate.policy.as_ref().map(|key| format!("TLSPolicy/{key}")),
     }

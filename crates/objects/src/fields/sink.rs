@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use gatepost_core::diagnostic::{Diagnostic, FieldPath};
-use gatepost_core::model::{Labels, List, ObjectRef, Str};
+use gatepost_core::model::{Labels, ObjectRef, SharedList, Str};
 use gatepost_core::reason::{INVALID_FIELD, Reason};
 
 use crate::pool::{Pool, Pooled};
@@ -69,7 +69,7 @@ impl Sink {
     }
 
     /// A list, shared with those of other objects.
-    pub(super) fn list<T: Pooled>(&self, items: Vec<T>) -> List<T> {
+    pub(super) fn list<T: Pooled>(&self, items: Vec<T>) -> SharedList<T> {
         self.pool.borrow_mut().list(items)
     }
 

@@ -1,7 +1,7 @@
 //! Filters of HTTPRoutes, GRPCRoutes and listeners.
 
 use gatepost_core::model::{
-    BackendRef, Cors, Filter, HeaderChange, List, PathChange, Redirect, Reference, Rewrite, Str,
+    BackendRef, Cors, Filter, HeaderChange, PathChange, Redirect, Reference, Rewrite, SharedList, Str,
 };
 
 use super::parts::single_backend;
@@ -14,7 +14,7 @@ use crate::shapes::Shape;
 const CORS_METHODS: &[&str] = &["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "*"];
 
 /// Reads `filters` of an HTTPRoute's rule or backend.
-pub(super) fn http(f: &Fields<'_>) -> List<Filter> {
+pub(super) fn http(f: &Fields<'_>) -> SharedList<Filter> {
     let filters = f.mappings("filters", http_filter);
     rules::at_most(f, "filters", filters.len(), 16);
     rules::filters::check_list(f, &filters);
@@ -22,7 +22,7 @@ pub(super) fn http(f: &Fields<'_>) -> List<Filter> {
 }
 
 /// Reads `filters` of a GRPCRoute's rule or backend.
-pub(super) fn grpc(f: &Fields<'_>) -> List<Filter> {
+pub(super) fn grpc(f: &Fields<'_>) -> SharedList<Filter> {
     let filters = f.mappings("filters", grpc_filter);
     rules::at_most(f, "filters", filters.len(), 16);
     rules::filters::check_list(f, &filters);
@@ -112,7 +112,7 @@ fn header_change(f: &Fields<'_>) -> HeaderChange {
     HeaderChange { set: headers(f, "set"), add: headers(f, "add"), remove: remove.into() }
 }
 
-fn headers(f: &Fields<'_>, key: &'static str) -> List<(Str, Str)> {
+fn headers(f: &Fields<'_>, key: &'static str) -> SharedList<(Str, Str)> {
     let headers = f.mappings(key, |f| (f.required("name", Shape::HeaderName), f.required("value", Shape::HeaderValue)));
     rules::at_most(f, key, headers.len(), 16);
     rules::unique(f, key, Some("name"), headers.iter().map(|(name, _)| name), "name");
@@ -193,7 +193,7 @@ fn cors(f: &Fields<'_>) -> Cors {
 }
 
 /// A list of origins, methods or headers in which `*` stands alone.
-fn cors_list(f: &Fields<'_>, key: &'static str, most: usize, shape: Option<Shape>) -> List<Str> {
+fn cors_list(f: &Fields<'_>, key: &'static str, most: usize, shape: Option<Shape>) -> SharedList<Str> {
     let items: Vec<Str> = f.list(key, |node| {
         let text = match shape {
             Some(shape) => node.shaped(shape),

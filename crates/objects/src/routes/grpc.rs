@@ -1,6 +1,6 @@
 //! GRPCRoute.
 
-use gatepost_core::model::{GrpcMatch, List, MatchKind, Matches, Meta, RouteKind, Rule};
+use gatepost_core::model::{GrpcMatch, MatchKind, Matches, Meta, RouteKind, Rule, SharedList};
 use gatepost_core::snapshot::Object;
 
 use super::http::{value_match_kind, value_matches};
@@ -35,7 +35,12 @@ fn rule(f: &Fields<'_>) -> Rule {
 
 /// A match that was meant to be something and cannot be read: it matches nothing.
 fn nothing() -> GrpcMatch {
-    GrpcMatch { kind: MatchKind::Other("unreadable".into()), service: None, method: None, headers: List::new() }
+    GrpcMatch {
+        kind: MatchKind::Other("unreadable".into()),
+        service: None,
+        method: None,
+        headers: SharedList::default(),
+    }
 }
 
 fn grpc_match(f: &Fields<'_>) -> GrpcMatch {
@@ -58,5 +63,5 @@ fn method(f: &Fields<'_>) -> GrpcMatch {
     if service.is_none() && method.is_none() {
         f.invalid_here("names neither `service` nor `method`; at least one of them must be set");
     }
-    GrpcMatch { kind, service, method, headers: List::new() }
+    GrpcMatch { kind, service, method, headers: SharedList::default() }
 }

@@ -1,6 +1,8 @@
 //! HTTPRoute.
 
-use gatepost_core::model::{HttpMatch, List, MatchKind, Matches, Meta, PathMatch, RouteKind, Rule, Str, ValueMatch};
+use gatepost_core::model::{
+    HttpMatch, MatchKind, Matches, Meta, PathMatch, RouteKind, Rule, SharedList, Str, ValueMatch,
+};
 use gatepost_core::snapshot::Object;
 
 use super::parts::{Spec, backends, hostnames, route, rule_name};
@@ -17,7 +19,7 @@ pub(crate) fn read(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
     route(RouteKind::Http, meta, root, |f| Spec { hostnames: hostnames(f, 16), rules: http_rules(f) })
 }
 
-fn http_rules(f: &Fields<'_>) -> List<Rule> {
+fn http_rules(f: &Fields<'_>) -> SharedList<Rule> {
     if !f.has("rules") {
         let matches = Matches::Http(f.share_list(vec![HttpMatch::default()]));
         return f.share_list(vec![Rule { matches, ..Rule::default() }]);
@@ -86,7 +88,7 @@ fn path(f: &Fields<'_>) -> PathMatch {
 }
 
 /// Reads `headers` or `queryParams` of a match.
-pub(super) fn value_matches(f: &Fields<'_>, key: &'static str, value: Shape) -> List<ValueMatch> {
+pub(super) fn value_matches(f: &Fields<'_>, key: &'static str, value: Shape) -> SharedList<ValueMatch> {
     let matches = f.mappings(key, |f| {
         let kind = value_match_kind(f);
         f.require("value");

@@ -1,8 +1,8 @@
 //! What routes of all kinds share: parents, hostnames, backends, rule names, status.
 
 use gatepost_core::model::{
-    BackendRef, Few, Filter, List, Meta, ParentRef, ParentStatus, Route, RouteKind, RouteStatus, Rule, Str, Time,
-    WrittenHostname,
+    BackendRef, Filter, Meta, ParentRef, ParentStatus, Route, RouteKind, RouteStatus, Rule, SharedList, ShortVec, Str,
+    Time, WrittenHostname,
 };
 use gatepost_core::snapshot::Object;
 
@@ -16,8 +16,8 @@ use crate::shapes::Shape;
 /// The parts of a route's `spec`.
 #[derive(Default)]
 pub(super) struct Spec {
-    pub(super) hostnames: Few<WrittenHostname>,
-    pub(super) rules: List<Rule>,
+    pub(super) hostnames: ShortVec<WrittenHostname>,
+    pub(super) rules: SharedList<Rule>,
 }
 
 /// Reads a route; `spec` reads what is special about its kind.
@@ -32,7 +32,7 @@ pub(super) fn route(kind: RouteKind, meta: Meta, root: &Fields<'_>, spec: impl F
     Object::Route(Route { kind, meta, parents, hostnames, rules, status })
 }
 
-fn parents(f: &Fields<'_>) -> List<ParentRef> {
+fn parents(f: &Fields<'_>) -> SharedList<ParentRef> {
     let parents = f.mappings("parentRefs", parent);
     rules::at_most(f, "parentRefs", parents.len(), 32);
     rules::parents::check(f, &parents);
@@ -64,7 +64,7 @@ fn parent_status(f: &Fields<'_>, times: &mut Vec<Option<Time>>) -> ParentStatus 
 }
 
 /// Reads `hostnames`. A value that is no list counts as one name that matches nothing: none would mean every name.
-pub(super) fn hostnames(f: &Fields<'_>, most: usize) -> Few<WrittenHostname> {
+pub(super) fn hostnames(f: &Fields<'_>, most: usize) -> ShortVec<WrittenHostname> {
     let hostnames = f.list("hostnames", |node| Some(hostname(node)));
     rules::at_most(f, "hostnames", hostnames.len(), most);
     if f.is_no_list("hostnames") { [WrittenHostname::new("")].into() } else { hostnames.into() }
@@ -76,7 +76,7 @@ pub(super) fn rule_name(f: &Fields<'_>) -> Option<Str> {
 }
 
 /// Reads `backendRefs` of a rule; `filters` reads those of one backend.
-pub(super) fn backends(f: &Fields<'_>, filters: impl Fn(&Fields<'_>) -> List<Filter>) -> List<BackendRef> {
+pub(super) fn backends(f: &Fields<'_>, filters: impl Fn(&Fields<'_>) -> SharedList<Filter>) -> SharedList<BackendRef> {
     let backends = f.mappings("backendRefs", |f| {
         let weight = f.number_in("weight", "a weight", 0, 1_000_000).and_then(|w| u32::try_from(w).ok());
         let filters = filters(f);
@@ -96,7 +96,7 @@ pub(super) fn backend(f: &Fields<'_>) -> BackendRef {
     if &*target.group == gatepost_core::model::EXPERIMENTAL_GROUP && &*target.kind == "XBackend" && f.has("port") {
         f.invalid("port", "must be left out; a reference to an XBackend takes no port");
     }
-    BackendRef { target, port, weight: 1, filters: List::new() }
+    BackendRef { target, port, weight: 1, filters: SharedList::default() }
 }
 
 /// Reads `backendRef` of a filter.

@@ -1,6 +1,6 @@
 //! TCPRoute.
 
-use gatepost_core::model::{Few, Meta, RouteKind};
+use gatepost_core::model::{Meta, RouteKind, ShortVec};
 use gatepost_core::snapshot::Object;
 
 use super::parts::{Spec, route};
@@ -9,5 +9,5 @@ use crate::fields::Fields;
 
 /// Reads a TCPRoute.
 pub(crate) fn read(meta: Meta, root: &Fields<'_>, version: &str) -> Object {
-    route(RouteKind::Tcp, meta, root, |f| Spec { hostnames: Few::None, rules: plain_rules(f, version) })
+    route(RouteKind::Tcp, meta, root, |f| Spec { hostnames: ShortVec::new(), rules: plain_rules(f, version) })
 }

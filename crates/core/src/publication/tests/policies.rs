@@ -83,7 +83,7 @@ fn health_is_unknown_until_a_probe_reports() {
 fn a_clash_is_told_to_the_policy_that_loses() {
     let other = at(gateway("infra/other", vec![http("web", "*.example.com")]), &["lb.example.net"]);
     let mut web = route("shop/web", "infra/edge", &["a.example.com"]);
-    web.parents.push(parent("Gateway", "infra/other"));
+    crate::model::push(&mut web.parents, parent("Gateway", "infra/other"));
     let second = DnsPolicy { allow_wildcards: Some(false), ..dns("infra/second", "Gateway", "other") };
     let found = governed(objects![edge(), other, web, policy(), second]);
     assert!(condition_of(&found, DNS, "Enforced").starts_with("True Enforced"));

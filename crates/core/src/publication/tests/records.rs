@@ -36,7 +36,7 @@ fn every_intersected_name_gets_all_addresses() {
         ]
     );
     assert_eq!(withheld(&desired), ["x.test no-common-hostname"]);
-    assert_eq!(desired.records[0].routes, [ObjectRef::new(Kind::HttpRoute, "shop", "web")]);
+    assert_eq!(desired.records[0].routes[..], [ObjectRef::new(Kind::HttpRoute, "shop", "web")]);
     assert_eq!(desired.records[0].listeners[0].to_string(), "Gateway/infra/edge/web");
     assert!(desired.records.iter().all(|record| record.source == NameSource::Intersected));
 }
@@ -85,7 +85,7 @@ fn a_challenge_makes_its_name_explicit() {
 fn names_with_another_answer_are_explicit() {
     let other = at(gateway("infra/other", vec![http("web", WILD)]), &["192.0.2.9"]);
     let mut both = route("shop/both", "infra/edge", &["both.example.com"]);
-    both.parents.push(parent("Gateway", "infra/other"));
+    crate::model::push(&mut both.parents, parent("Gateway", "infra/other"));
     let targeted = annotated(route("shop/t", "infra/edge", &["t.example.com"]), "target", "192.0.2.7");
     let short = annotated(route("shop/ttl", "infra/edge", &["ttl.example.com"]), "ttl", "30");
     let same = route("shop/same", "infra/edge", &["same.example.com"]);
@@ -227,7 +227,7 @@ fn on_a_clash_the_older_policy_keeps_the_name_then_the_older_gateway() {
     let other = || at(gateway("infra/other", vec![http("web", WILD)]), &["lb.example.net"]);
     let both = || {
         let mut both = route("shop/web", "infra/edge", &["a.example.com"]);
-        both.parents.push(parent("Gateway", "infra/other"));
+        crate::model::push(&mut both.parents, parent("Gateway", "infra/other"));
         both
     };
     let by_name = plain(objects![wild(), other(), both()]);
@@ -246,7 +246,7 @@ fn a_name_has_one_cname_target() {
     let edge = at(wild(), &["lb1.example.net"]);
     let other = at(gateway("infra/other", vec![http("web", WILD)]), &["lb2.example.net"]);
     let mut both = route("shop/web", "infra/edge", &["a.example.com"]);
-    both.parents.push(parent("Gateway", "infra/other"));
+    crate::model::push(&mut both.parents, parent("Gateway", "infra/other"));
     let desired = plain(objects![edge, other, both]);
     assert_eq!(records(&desired), ["a.example.com CNAME lb1.example.net"]);
     assert_eq!(withheld(&desired), ["a.example.com several-cname-targets"]);

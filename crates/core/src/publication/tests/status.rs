@@ -69,7 +69,7 @@ fn trust_and_compute_take_one_side_only() {
 fn an_old_generation_decides_nothing() {
     let mut route = with_status(web(), true);
     route.meta.generation = Some(2).into();
-    route.status[0].conditions[0].observed_generation = Some(1);
+    crate::model::items(&mut route.status[0].conditions)[0].observed_generation = Some(1);
     assert_eq!(outcome(&by(StatusMode::Auto, speaking(), route)), "a.example.com status-stale");
 }
 
@@ -109,7 +109,7 @@ fn only_the_controller_of_the_class_counts() {
 fn one_accepted_parent_ref_is_enough() {
     let mut route = with_status(web(), false);
     let section = ParentRef { section: Some("web".into()), ..route.parents[0].clone() };
-    route.parents.push(section.clone());
+    crate::model::push(&mut route.parents, section.clone());
     let controller = "example.test/gateway".into();
     route.status.push(ParentStatus { parent: section, controller, conditions: accepted(true).into() });
     assert_eq!(outcome(&by(StatusMode::Auto, speaking(), route)), "published");

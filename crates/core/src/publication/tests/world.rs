@@ -84,7 +84,7 @@ pub(crate) fn route(name: &str, gateway: &str, hostnames: &[&str]) -> Route {
         rules: Default::default(),
         status: Default::default(),
     };
-    route.parents.push(parent("Gateway", gateway));
+    crate::model::push(&mut route.parents, parent("Gateway", gateway));
     route
 }
 

@@ -18,7 +18,7 @@ pub(super) fn change_request(headers: &mut Headers, change: &HeaderChange) {
 pub(super) fn change_response(response: &mut ResponseChange, change: &HeaderChange) {
     change.set.iter().for_each(|(name, value)| set_response(response, name, value));
     change.add.iter().for_each(|(name, value)| add_response(response, name, value));
-    for name in &change.remove {
+    for name in change.remove.iter() {
         remove(&mut response.headers, name);
         forget(&mut response.appended, name);
         forget(&mut response.removed, name);

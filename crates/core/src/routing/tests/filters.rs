@@ -25,7 +25,7 @@ fn header<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {
 fn a_redirect_needs_no_backend() {
     let redirect = Redirect { scheme: Some("https".into()), status: Some(301), ..Redirect::default() };
     let mut world = filtered(vec![Filter::Redirect(redirect)]);
-    world.routes[0].rules[0].backends.clear();
+    crate::model::items(&mut world.routes[0].rules)[0].backends = Default::default();
     let answer = ask(&world, "http://X.com:31080/p/q?a=1", &[]);
     assert_eq!((answer.outcome, answer.status), (Outcome::Redirect, Some(301)));
     assert_eq!(answer.location.as_deref(), Some("https://x.com/p/q?a=1"));
@@ -60,7 +60,7 @@ fn backends_have_filters_of_their_own() {
     let mut world = filtered(vec![Filter::RequestHeaders(set("x-rule", "r"))]);
     let mut own = to("b", 3);
     own.filters = vec![Filter::RequestHeaders(set("x-own", "b")), Filter::ResponseHeaders(set("x-out", "b"))].into();
-    world.routes[0].rules[0].backends.push(own);
+    crate::model::push(&mut crate::model::items(&mut world.routes[0].rules)[0].backends, own);
     let answer = ask(&world, "http://x.com/p", &[]);
     assert_eq!(header(&answer.request.unwrap().headers, "x-own"), None);
     let own = answer.backends[1].request.as_ref().unwrap();
@@ -76,8 +76,9 @@ fn a_filter_that_is_not_known_is_never_skipped() {
         let answer = ask(&filtered(vec![filter.clone()]), "http://x.com/p", &[]);
         assert_eq!(answer.status, Some(500), "{filter:?}");
         let mut world = filtered(Vec::new());
-        world.routes[0].rules[0].backends[0].filters = vec![filter].into();
-        world.routes[0].rules[0].backends.push(to("b", 1));
+        crate::model::items(&mut crate::model::items(&mut world.routes[0].rules)[0].backends)[0].filters =
+            vec![filter].into();
+        crate::model::push(&mut crate::model::items(&mut world.routes[0].rules)[0].backends, to("b", 1));
         let answer = ask(&world, "http://x.com/p", &[]);
         assert_eq!((end(&answer), answer.unavailable[0].reason.name()), ("b", "filter-unsupported"));
     }

@@ -122,7 +122,7 @@ fn conflicted_listeners_are_named() {
 fn a_route_that_is_not_attached_is_named() {
     let mut stranger = http("stranger", &["a.com"], vec![prefix("/", "a")]);
     stranger.meta.key = Key::new("shop", "stranger");
-    stranger.parents[0].target.namespace = Some("infra".into());
+    crate::model::items(&mut stranger.parents)[0].target.namespace = Some("infra".into());
     let world = World::new(vec![listener("web", "HTTP", 80, "")]).with(stranger);
     let answer = world.get("http://a.com/");
     let named = |s: &String| s.contains("HTTPRoute/shop/stranger") && s.contains("namespace-not-allowed");

@@ -123,7 +123,7 @@ pub(super) fn aged(mut route: Route, created: i64) -> Route {
 }
 
 pub(super) fn at(mut route: Route, section: &str) -> Route {
-    route.parents[0].section = Some(section.into());
+    crate::model::items(&mut route.parents)[0].section = Some(section.into());
     route
 }
 

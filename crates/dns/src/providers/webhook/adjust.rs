@@ -1,6 +1,6 @@
 //! What a provider would make of the desired records, asked before they are compared with what is there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::model::Str;
 use gatepost_core::publication::Record;
@@ -60,8 +60,8 @@ fn addition(endpoint: &Endpoint, records: &[Record]) -> std::result::Result<Reco
 
 fn carry_over(endpoint: &Endpoint, record: &mut Record) {
     if !endpoint.targets.is_empty() {
-        record.targets = endpoint.targets.iter().map(|target| target.as_str().into()).collect();
-        record.targets.sort_once();
+        let targets: BTreeSet<Str> = endpoint.targets.iter().map(|target| target.as_str().into()).collect();
+        record.targets = targets.into_iter().collect();
     }
     record.ttl = endpoint.ttl();
     record.provider_specific = endpoint.properties();

@@ -1,0 +1,156 @@
+//! Names, Secrets and policies: the last stages. A result that is equal to before is no change to readers.
+
+use super::Engine;
+use super::dirty::Dirty;
+use super::reverse_indexes::StatusSource;
+use crate::model::{Key, Kind, ObjectRef};
+use crate::names::Hostname;
+use crate::policy::PolicyReport;
+use crate::publication::{
+    NameDecision, NameExtras, PolicyStatusEntries, PolicyStatusEntry, RouteNameClaim, SecretDecision, decide_name,
+};
+
+impl Engine {
+    /// Decides the dirty names, and which of them a wildcard answers for.
+    pub(super) fn settle_names(&mut self, dirty: &mut Dirty) {
+        for name in std::mem::take(&mut dirty.names) {
+            self.settle_name(name, dirty);
+        }
+        for name in self.coverage.settle(&self.world.names, &mut self.world.covered) {
+            dirty.changed_names.insert(name.text().clone());
+            let extras = self.world.names.get(&name).and_then(NameDecision::extras);
+            let entries = extras.into_iter().flat_map(|extras| &extras.policy_entries);
+            dirty.reports.extend(entries.map(|entry| entry.policy.clone()));
+        }
+    }
+
+    fn settle_name(&mut self, name: Hostname, dirty: &mut Dirty) {
+        let after = self.decide_name(&name);
+        let before = self.world.names.get(&name);
+        if before == after.as_ref() {
+            return;
+        }
+        if !is_same_to_readers(before, after.as_ref()) {
+            dirty.changed_names.insert(name.text().clone());
+        }
+        let before = match after.clone() {
+            Some(after) => self.world.names.insert(name.clone(), after),
+            None => self.world.names.remove(&name),
+        };
+        self.coverage.note(&name, before.as_ref(), after.as_ref());
+        before.iter().for_each(|decision| self.count_kinds(decision, false));
+        after.iter().for_each(|decision| self.count_kinds(decision, true));
+        let (old, new) =
+            (before.as_ref().and_then(NameDecision::extras), after.as_ref().and_then(NameDecision::extras));
+        let withheld = old.into_iter().chain(new).flat_map(|extras| &extras.withheld);
+        dirty.changed_withheld.extend(withheld.map(|withheld| withheld.route.clone()));
+        self.replace_status_source(&StatusSource::Name(name), entries_of(old), entries_of(new), dirty);
+    }
+
+    fn decide_name(&self, name: &Hostname) -> Option<NameDecision> {
+        let routes = self.indexes.names.of(name).filter_map(|id| self.indexes.routes.claims(id));
+        let claims = routes.flat_map(|route| RouteNameClaim::all(route));
+        let mut claims: Vec<_> = claims.filter(|(claimed, _)| *claimed == name).map(|(_, claim)| claim).collect();
+        (!claims.is_empty()).then(|| decide_name(name, &mut claims))
+    }
+
+    /// Counts the kinds of routes that have a name, up or down.
+    fn count_kinds(&mut self, decision: &NameDecision, is_there: bool) {
+        for route in decision.routes() {
+            let count = self.world.kinds.entry(route.kind).or_default();
+            *count = if is_there { *count + 1 } else { count.saturating_sub(1) };
+            if *count == 0 {
+                self.world.kinds.remove(&route.kind);
+            }
+        }
+    }
+
+    /// Decides the dirty Secrets.
+    pub(super) fn settle_secrets(&mut self, dirty: &mut Dirty) {
+        for secret in std::mem::take(&mut dirty.secrets) {
+            self.settle_secret(secret, dirty);
+        }
+    }
+
+    fn settle_secret(&mut self, secret: Key, dirty: &mut Dirty) {
+        let after = self.decide_secret(&secret);
+        let before = match after.clone() {
+            Some(after) => self.world.secrets.insert(secret.clone(), after),
+            None => self.world.secrets.remove(&secret),
+        };
+        if before == after {
+            return;
+        }
+        let is_same = match (&before, &after) {
+            (Some(before), Some(after)) => before.is_same_certificate(after),
+            _ => false,
+        };
+        if !is_same {
+            dirty.changed_secrets.insert(secret.clone());
+        }
+        // Notes are part of a TLSPolicy's status.
+        let noted = before.iter().chain(&after).flat_map(|decision| &decision.notes);
+        dirty.reports.extend(noted.map(|(policy, _)| ObjectRef { kind: Kind::TlsPolicy, key: policy.clone() }));
+        let entries = |decision: &Option<SecretDecision>| -> Vec<PolicyStatusEntry> {
+            decision.iter().flat_map(|decision| decision.policy_entries.clone()).collect()
+        };
+        self.replace_status_source(&StatusSource::Secret(secret), &entries(&before), &entries(&after), dirty);
+    }
+
+    fn decide_secret(&self, secret: &Key) -> Option<SecretDecision> {
+        let requests = |route: &ObjectRef| {
+            let claims = self.indexes.routes.claims_of(route);
+            claims.map(|claims| claims.certificate_requests_for(secret)).unwrap_or_default()
+        };
+        let state = self.world.certificate_states.get(secret)?;
+        Some(state.decide(self.world.settings.certificate_names, secret, requests))
+    }
+
+    /// Reports on the dirty policies.
+    pub(super) fn settle_reports(&mut self, dirty: &mut Dirty) {
+        for policy in std::mem::take(&mut dirty.reports) {
+            let after = self.report(&policy);
+            let before = match after.clone() {
+                Some(after) => self.world.reports.insert(policy.clone(), after),
+                None => self.world.reports.remove(&policy),
+            };
+            if before != after {
+                dirty.changed_reports.insert(policy);
+            }
+        }
+    }
+
+    fn report(&self, policy: &ObjectRef) -> Option<PolicyReport> {
+        let (world, key) = (&self.world, &policy.key);
+        let mut entries = PolicyStatusEntries::default();
+        for source in self.indexes.status_sources.get(policy).into_iter().flatten() {
+            match source {
+                StatusSource::Route(route) => {
+                    world.extras.get(route).into_iter().for_each(|claims| entries.add_route(claims));
+                }
+                StatusSource::Name(name) => world.names.get(name).into_iter().for_each(|name| entries.add_name(name)),
+                StatusSource::Secret(secret) => {
+                    world.secrets.get(secret).into_iter().for_each(|secret| entries.add_secret(secret));
+                }
+            }
+        }
+        let is_owner = |name: &str| world.names.contains_key(name) && !world.covered.contains(name);
+        match policy.kind {
+            Kind::DnsPolicy => {
+                world.policies.dns.states.get(key).map(|_| entries.dns_report(&world.policies, key, is_owner))
+            }
+            _ => world.policies.tls.states.get(key).map(|_| entries.tls_report(&world.policies, key)),
+        }
+    }
+}
+
+fn entries_of(extras: Option<&NameExtras>) -> &[PolicyStatusEntry] {
+    extras.map(|extras| &extras.policy_entries[..]).unwrap_or_default()
+}
+
+fn is_same_to_readers(before: Option<&NameDecision>, after: Option<&NameDecision>) -> bool {
+    match (before, after) {
+        (Some(before), Some(after)) => before.is_same_to_readers(after),
+        (before, after) => before.is_none() && after.is_none(),
+    }
+}

@@ -1,0 +1,254 @@
+//! The state of one certificate: every name that routes request for its Secret, counted, and what follows from them.
+//!
+//! Both drivers use it: `build` adds all requests, `incremental` adds and removes those of changed routes. This module never
+//! looks at a Secret's present contents.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use smallvec::smallvec;
+
+use super::{CertificateNameRequest, CertificateNames, SecretDecision, chosen_issuer, issuers_differ, left_out};
+use crate::attachment::ListenerKey;
+use crate::lint::SHOWN;
+use crate::model::{Key, ObjectRef, Route, ShortVec, Str, TlsPolicy};
+use crate::names::Hostname;
+use crate::publication::wildcards::above;
+
+/// Everything that routes request for one Secret.
+#[derive(Default)]
+pub(crate) struct CertificateState {
+    /// Requests per route.
+    routes: BTreeMap<ObjectRef, usize>,
+    /// Who requests each name; never empty.
+    names: BTreeMap<Hostname, ShortVec<Requester>>,
+    /// `example.org` for each requested `*.example.org`.
+    wildcard_bases: BTreeSet<Str>,
+    /// Names that no requested wildcard covers, by their oldest route: the order in which they get room.
+    ranking: BTreeSet<(RouteAge, Hostname)>,
+    listeners: BTreeMap<ListenerKey, usize>,
+    policies: BTreeMap<(i64, Key), (Arc<TlsPolicy>, usize)>,
+    /// Wildcards by the TLSPolicy that allows them by leaving `allowWildcardHosts` unset.
+    unset_wildcards: BTreeMap<Key, BTreeMap<Hostname, usize>>,
+    /// Number of requests whose outcome is reported to somebody.
+    reported: usize,
+}
+
+/// A route that requests a name, and at how many listeners.
+struct Requester {
+    age: RouteAge,
+    requests: usize,
+}
+
+/// A route, ordered by age, then by namespace and name.
+#[derive(Clone)]
+struct RouteAge(Arc<Route>);
+
+impl CertificateState {
+    /// Whether nothing is requested.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.routes.is_empty()
+    }
+
+    /// The routes that request names, in order.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = &ObjectRef> {
+        self.routes.keys()
+    }
+
+    /// Adds a request of a route.
+    pub(crate) fn add(&mut self, route: &Arc<Route>, request: &CertificateNameRequest<'_>) {
+        *self.routes.entry(route.object()).or_default() += 1;
+        if !request.is_added {
+            *self.listeners.entry(request.context.rank.key.clone()).or_default() += 1;
+        }
+        self.reported += usize::from(request.is_reported());
+        request.names().for_each(|name| self.add_name(name, route));
+        let Some(policy) = request.policy() else { return };
+        let (created, key) = policy.meta.seniority();
+        let (known, count) = self.policies.entry((created, key.clone())).or_insert_with(|| (policy.clone(), 0));
+        // Other routes may still carry the policy as it was; they are replaced in the same application.
+        *known = policy.clone();
+        *count += 1;
+        for wildcard in request.unset_wildcards() {
+            *self.unset_wildcards.entry(key.clone()).or_default().entry(wildcard.clone()).or_default() += 1;
+        }
+    }
+
+    /// Removes a request that was added.
+    pub(crate) fn remove(&mut self, route: &Arc<Route>, request: &CertificateNameRequest<'_>) {
+        decrement(&mut self.routes, &route.object(), |count| count);
+        if !request.is_added {
+            decrement(&mut self.listeners, &request.context.rank.key, |count| count);
+        }
+        self.reported -= usize::from(request.is_reported());
+        request.names().for_each(|name| self.remove_name(name, route));
+        let Some(policy) = request.policy() else { return };
+        let (created, key) = policy.meta.seniority();
+        decrement(&mut self.policies, &(created, key.clone()), |(_, count)| count);
+        for wildcard in request.unset_wildcards() {
+            let Some(wildcards) = self.unset_wildcards.get_mut(key) else { continue };
+            decrement(wildcards, wildcard, |count| count);
+            if wildcards.is_empty() {
+                self.unset_wildcards.remove(key);
+            }
+        }
+    }
+
+    /// Decides which names the certificate gets: at most `limit`, those of the oldest routes. `requests` gives the requests of
+    /// a route for this Secret.
+    pub(crate) fn decide<'a>(
+        &self,
+        limit: usize,
+        secret: &Key,
+        requests: impl Fn(&ObjectRef) -> Vec<CertificateNameRequest<'a>>,
+    ) -> SecretDecision {
+        let mut names: Vec<&Hostname> = self.ranking.iter().take(limit).map(|(_, name)| name).collect();
+        names.sort_unstable();
+        let mut diagnostics = Vec::new();
+        let left = self.ranking.len() - names.len();
+        if left > 0 {
+            let first = self.routes.keys().find_map(|route| first_field(&requests(route), secret));
+            let left_names = self.ranking.iter().skip(limit).take(SHOWN).map(|(_, name)| name);
+            diagnostics.extend(first.map(|field| left_out(field, secret, limit, left, left_names)));
+        }
+        let policies = || self.policies.values().map(|(policy, _)| policy);
+        diagnostics.extend(issuers_differ(secret, policies()));
+        let names = CertificateNames::of(names);
+        let mut policy_entries = Vec::new();
+        if self.reported > 0 {
+            for request in self.routes.keys().flat_map(&requests) {
+                names.report(secret, &request, &mut diagnostics, &mut policy_entries);
+            }
+        }
+        let notes = self.unset_wildcards.iter().map(|(policy, wildcards)| {
+            let made = wildcards.keys().filter(|wildcard| names.contains(wildcard));
+            (policy.clone(), made.map(|name| name.text().clone()).collect::<Vec<_>>())
+        });
+        let (issuer, policy) = chosen_issuer(policies());
+        SecretDecision {
+            notes: notes.filter(|(_, made)| !made.is_empty()).collect(),
+            dns_names: names.texts(),
+            listeners: self.listeners.keys().cloned().collect(),
+            issuer,
+            policy,
+            diagnostics,
+            policy_entries,
+        }
+    }
+
+    fn add_name(&mut self, name: &Hostname, route: &Arc<Route>) {
+        let age = RouteAge(route.clone());
+        let Some(requesters) = self.names.get_mut(name) else {
+            self.names.insert(name.clone(), smallvec![Requester { age: age.clone(), requests: 1 }]);
+            if let Some(base) = name.wildcard_base() {
+                self.wildcard_bases.insert(base.into());
+                self.rank_names_below(base);
+            }
+            return self.rank(name, age);
+        };
+        let before = requesters[0].age.clone();
+        match requesters.binary_search_by(|known| known.age.cmp(&age)) {
+            Ok(place) => {
+                requesters[place].requests += 1;
+                requesters[place].age = age;
+            }
+            Err(place) => requesters.insert(place, Requester { age, requests: 1 }),
+        }
+        let after = requesters[0].age.clone();
+        self.rank_again(name, before, after);
+    }
+
+    fn remove_name(&mut self, name: &Hostname, route: &Arc<Route>) {
+        let Some(requesters) = self.names.get_mut(name) else { return };
+        let before = requesters[0].age.clone();
+        let age = RouteAge(route.clone());
+        let Ok(place) = requesters.binary_search_by(|known| known.age.cmp(&age)) else { return };
+        requesters[place].requests -= 1;
+        if requesters[place].requests == 0 {
+            requesters.remove(place);
+        }
+        if let Some(first) = requesters.first() {
+            let after = first.age.clone();
+            return self.rank_again(name, before, after);
+        }
+        self.names.remove(name);
+        self.ranking.remove(&(before, name.clone()));
+        if let Some(base) = name.wildcard_base() {
+            self.wildcard_bases.remove(base);
+            self.rank_names_below(base);
+        }
+    }
+
+    fn rank_again(&mut self, name: &Hostname, before: RouteAge, after: RouteAge) {
+        if before != after && self.ranking.remove(&(before, name.clone())) {
+            self.rank(name, after);
+        }
+    }
+
+    fn rank(&mut self, name: &Hostname, age: RouteAge) {
+        if !self.is_covered(name) {
+            self.ranking.insert((age, name.clone()));
+        }
+    }
+
+    /// Ranks the names directly below a wildcard's base again, after the wildcard came or went. Looks at all names, which is
+    /// rare enough: wildcards of a certificate hardly ever change.
+    fn rank_names_below(&mut self, base: &str) {
+        let is_below = |name: &Hostname| name.is_precise() && above(name.as_str()).next() == Some(base);
+        let below = self.names.iter().filter(|(name, _)| is_below(name));
+        let below: Vec<_> = below.map(|(name, requesters)| (requesters[0].age.clone(), name.clone())).collect();
+        for (age, name) in below {
+            if self.wildcard_bases.contains(base) {
+                self.ranking.remove(&(age, name));
+            } else {
+                self.rank(&name, age);
+            }
+        }
+    }
+
+    /// Whether a requested wildcard covers a name, one label deep (D3).
+    fn is_covered(&self, name: &Hostname) -> bool {
+        name.is_precise() && above(name.as_str()).next().is_some_and(|base| self.wildcard_bases.contains(base))
+    }
+}
+
+/// The field that names the Secret, at the listener that takes precedence among a route's requests.
+fn first_field(
+    requests: &[CertificateNameRequest<'_>],
+    secret: &Key,
+) -> Option<(ObjectRef, crate::diagnostic::FieldPath)> {
+    let requests = requests.iter().filter(|request| !request.is_added);
+    let first = requests.min_by(|a, b| a.context.rank.precedence.cmp(&b.context.rank.precedence))?;
+    Some(first.secret_field(secret))
+}
+
+/// Decrements a count, and removes the entry at zero.
+fn decrement<K: Ord, V>(counts: &mut BTreeMap<K, V>, key: &K, count: impl Fn(&mut V) -> &mut usize) {
+    let Some(found) = counts.get_mut(key) else { return };
+    let left = count(found);
+    *left -= 1;
+    if *left == 0 {
+        counts.remove(key);
+    }
+}
+
+impl Ord for RouteAge {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.meta.seniority().cmp(&other.0.meta.seniority()).then(self.0.kind.cmp(&other.0.kind))
+    }
+}
+
+impl PartialOrd for RouteAge {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for RouteAge {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for RouteAge {}
