@@ -83,9 +83,9 @@ impl Engine {
         due.delta()
     }
 
-    /// This moment, for readers.
-    pub fn world(&self) -> Arc<World> {
-        Arc::new(self.world.clone())
+    /// The objects and decisions as of the last application.
+    pub fn world(&self) -> &World {
+        &self.world
     }
 
     fn settle_external(&mut self, due: &mut Due) {

@@ -1,4 +1,4 @@
-//! What readers get: one moment, complete and unchanging, while the engine makes the next.
+//! The objects and every decision about them, as of the engine's last application. Readers borrow it between two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::routing::{Answer, Directory, Request};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 
-/// The objects of one moment and everything that was decided about them. A copy costs next to nothing.
-#[derive(Clone, Debug, Default)]
+/// The objects of one moment and everything that was decided about them.
+#[derive(Debug, Default)]
 pub struct World {
     pub(super) settings: Arc<Settings>,
     pub(super) snapshot: Snapshot,
