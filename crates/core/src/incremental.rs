@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::attachment::{Grants, Scope};
-use crate::model::Key;
+use crate::model::{Key, Str};
 use crate::publication::Settings;
 use crate::publication::strict::SecretBook;
 use crate::snapshot::{Change, Origin};
@@ -27,11 +27,13 @@ mod marks;
 mod named;
 mod numbers;
 mod outcomes;
+mod query;
 mod routes;
 #[cfg(test)]
 mod tests;
 mod world;
 
+pub use query::{DesiredPatch, NameRecords};
 pub use world::{Delta, World};
 
 use coverage::Coverage;
@@ -86,6 +88,17 @@ impl Engine {
     /// The objects and decisions as of the last application.
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    /// Replaces the names that exist for other reasons than routes, such as those of challenges, and says what came of it:
+    /// a DNS wildcard does not answer at or above them (D13).
+    pub fn set_existing_names(&mut self, names: impl IntoIterator<Item = Str>) -> Delta {
+        let mut due = Due::default();
+        if self.coverage.set_existing(names) {
+            self.settle_names(&mut due);
+            self.settle_reports(&mut due);
+        }
+        due.delta()
     }
 
     fn settle_external(&mut self, due: &mut Due) {

@@ -2,11 +2,14 @@
 //!
 //! A name that is made an owner can take others away from a wildcard, but never beyond the next name above it that exists
 //! in any case. So the part below that name is decided again from nothing, by [`wildcards::explicit`] as from scratch.
+//! Names of challenges exist without being owners (D13): they bound that part in the same way. Nothing here says what a
+//! record holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::marks::Marks;
 use super::named::Named;
+use crate::model::Str;
 use crate::names::Hostname;
 use crate::publication::strict::Decision;
 use crate::publication::wildcards::{self, Tree};
@@ -15,9 +18,11 @@ use crate::table::Table;
 type Names = Table<Hostname, Named>;
 type Covered = Table<Hostname, ()>;
 
-/// Names read backwards, so that those below a name stand together.
-#[derive(Default)]
-struct Backwards(BTreeMap<Box<[u8]>, Hostname>);
+/// Where more names are touched at once, everything is decided again: to find out what each can reach would take longer.
+const MOST_TOUCHED: usize = 100;
+
+/// Names by their bytes in reverse order, so that those below a name stand together.
+struct ReversedNames<N>(BTreeMap<Box<[u8]>, N>);
 
 /// What is known of wildcards.
 #[derive(Default)]
@@ -25,14 +30,25 @@ pub(super) struct Coverage {
     /// How many names a wildcard may stand for. While there are none, nothing else is kept.
     coverable: usize,
     trees: Option<Trees>,
+    /// Names that exist without answering, such as those of challenges.
+    existing: ReversedNames<Str>,
     touched: Marks<Hostname>,
+    /// Existing names that came or went since the last time.
+    touched_existing: BTreeSet<Str>,
 }
 
 /// Names that are owners in any case, and names that a wildcard may stand for.
 #[derive(Default)]
 struct Trees {
-    owners: Backwards,
-    coverable: Backwards,
+    owners: ReversedNames<Hostname>,
+    coverable: ReversedNames<Hostname>,
+}
+
+/// Everything that exists in any case.
+#[derive(Clone, Copy)]
+struct Certain<'a> {
+    owners: &'a ReversedNames<Hostname>,
+    existing: &'a ReversedNames<Str>,
 }
 
 impl Coverage {
@@ -52,9 +68,20 @@ impl Coverage {
         }
     }
 
+    /// Replaces the names that exist without answering; says whether they are others than before.
+    pub(super) fn set_existing(&mut self, names: impl IntoIterator<Item = Str>) -> bool {
+        let after: BTreeMap<_, Str> = names.into_iter().map(|name| (reversed(&name), name)).collect();
+        let before = std::mem::replace(&mut self.existing, ReversedNames(after));
+        let after = &self.existing;
+        let gone = before.0.iter().filter(|(key, _)| !after.0.contains_key(*key));
+        let come = after.0.iter().filter(|(key, _)| !before.0.contains_key(*key));
+        self.touched_existing.extend(gone.chain(come).map(|(_, name)| name.clone()));
+        !self.touched_existing.is_empty()
+    }
+
     /// Decides again what may differ; gives the names that are covered now and were not, or the other way round.
     pub(super) fn settle(&mut self, names: &Names, covered: &mut Covered) -> Vec<Hostname> {
-        let touched = self.touched.take();
+        let (touched, touched_existing) = (self.touched.take(), std::mem::take(&mut self.touched_existing));
         let mut flipped = Vec::new();
         if self.coverable == 0 {
             flipped.extend(covered.keys().cloned());
@@ -64,16 +91,22 @@ impl Coverage {
         for name in touched.iter().filter(|name| !names.get(*name).is_some_and(Named::is_coverable)) {
             flipped.extend(covered.remove(name).map(|()| name.clone()));
         }
+        let touched_names = touched.iter().map(Hostname::as_str).chain(touched_existing.iter().map(|name| &**name));
+        let touched_names: BTreeSet<&str> = touched_names.collect();
         if self.trees.is_none() {
             let trees = self.trees.insert(Trees::default());
             names.iter().for_each(|(name, named)| trees.insert(name, named.is_coverable()));
-            trees.decide("", names, covered, &mut flipped);
+            trees.decide("", &self.existing, names, covered, &mut flipped);
             return flipped;
         }
         let Some(trees) = &self.trees else { return flipped };
-        let roots: BTreeSet<&str> = touched.iter().map(|name| trees.root(name)).collect();
+        let certain = trees.certain(&self.existing);
+        let roots: BTreeSet<&str> = match touched_names.len() > MOST_TOUCHED {
+            true => [""].into(),
+            false => touched_names.iter().map(|name| certain.root(name, &touched_names)).collect(),
+        };
         for root in roots {
-            trees.decide(root, names, covered, &mut flipped);
+            trees.decide(root, &self.existing, names, covered, &mut flipped);
         }
         flipped
     }
@@ -82,36 +115,36 @@ impl Coverage {
 impl Trees {
     fn insert(&mut self, name: &Hostname, is_coverable: bool) {
         let tree = if is_coverable { &mut self.coverable } else { &mut self.owners };
-        tree.0.insert(backwards(name.as_str()), name.clone());
+        tree.0.insert(reversed(name.as_str()), name.clone());
     }
 
     fn remove(&mut self, name: &Hostname) {
-        let key = backwards(name.as_str());
+        let key = reversed(name.as_str());
         self.owners.0.remove(&key);
         self.coverable.0.remove(&key);
     }
 
-    /// The top of what a change of a name can reach.
-    fn root<'n>(&self, name: &'n Hostname) -> &'n str {
-        let name = name.as_str();
-        let line = std::iter::once(name).chain(wildcards::above(name));
-        let free = line.take_while(|place| !self.owners.at_or_below(place).any(|owner| owner.as_str() != name));
-        let top = free.last().unwrap_or(name);
-        // A wildcard answers for its whole neighbourhood.
-        match name.strip_prefix("*.") {
-            Some(base) if top.len() > base.len() => base,
-            _ => top,
-        }
+    fn certain<'a>(&'a self, existing: &'a ReversedNames<Str>) -> Certain<'a> {
+        Certain { owners: &self.owners, existing }
     }
 
     /// Decides about every name at or below `root`; everything where that is empty.
-    fn decide(&self, root: &str, names: &Names, covered: &mut Covered, flipped: &mut Vec<Hostname>) {
+    fn decide(
+        &self,
+        root: &str,
+        existing: &ReversedNames<Str>,
+        names: &Names,
+        covered: &mut Covered,
+        flipped: &mut Vec<Hostname>,
+    ) {
         let mut tree = Tree::of(self.owners.at_or_below(root).map(Hostname::as_str));
-        let above = wildcards::above(root).find(|place| self.owners.at_or_below(place).next().is_some());
+        existing.at_or_below(root).for_each(|name| tree.insert_existing(name));
+        let certain = self.certain(existing);
+        let above = wildcards::above(root).find(|place| certain.is_at_or_below(place, |_| true));
         let wildcard = above.map(|above| format!("*.{above}"));
         if let (Some(above), Some(wildcard)) = (above, &wildcard) {
             tree.insert_existing(above);
-            if self.owners.0.contains_key(&backwards(wildcard)) {
+            if self.owners.0.contains_key(&reversed(wildcard)) {
                 tree.insert(wildcard);
             }
         }
@@ -135,10 +168,37 @@ impl Trees {
     }
 }
 
-impl Backwards {
+impl Certain<'_> {
+    /// The top of what a change of a name can reach. Only names that were not touched with it bound that: two that come
+    /// together do not make each other's surroundings exist before.
+    fn root<'n>(&self, name: &'n str, touched: &BTreeSet<&str>) -> &'n str {
+        let line = std::iter::once(name).chain(wildcards::above(name));
+        let free = line.take_while(|place| !self.is_at_or_below(place, |found| !touched.contains(found)));
+        let top = free.last().unwrap_or(name);
+        // A wildcard answers for its whole neighbourhood.
+        match name.strip_prefix("*.") {
+            Some(base) if top.len() > base.len() => base,
+            _ => top,
+        }
+    }
+
+    /// Whether any name that counts exists at or below a place.
+    fn is_at_or_below(&self, place: &str, counts: impl Fn(&str) -> bool) -> bool {
+        self.owners.at_or_below(place).any(|owner| counts(owner.as_str()))
+            || self.existing.at_or_below(place).any(|name| counts(name))
+    }
+}
+
+impl<N> Default for ReversedNames<N> {
+    fn default() -> Self {
+        ReversedNames(BTreeMap::new())
+    }
+}
+
+impl<N> ReversedNames<N> {
     /// The names at or below a place; all where that is empty.
-    fn at_or_below(&self, place: &str) -> impl Iterator<Item = &Hostname> {
-        let exact = backwards(place);
+    fn at_or_below(&self, place: &str) -> impl Iterator<Item = &N> {
+        let exact = reversed(place);
         let front: Box<[u8]> = match place.is_empty() {
             true => Box::default(),
             false => exact.iter().copied().chain([b'.']).collect(),
@@ -149,6 +209,6 @@ impl Backwards {
     }
 }
 
-fn backwards(name: &str) -> Box<[u8]> {
+fn reversed(name: &str) -> Box<[u8]> {
     name.bytes().rev().collect()
 }

@@ -39,11 +39,15 @@ pub(super) struct Due {
     pub(super) changed_secrets: BTreeSet<Key>,
     pub(super) changed_reports: BTreeSet<ObjectRef>,
     pub(super) changed_withheld: BTreeSet<ObjectRef>,
+    /// Whether kept names, objects that are passed over or diagnostics of a route or Secret differ.
+    pub(super) changed_notes: bool,
 }
 
 impl Due {
     /// What came out differently.
     pub(super) fn delta(mut self) -> Delta {
+        // Policies and the owners of listeners have diagnostics of their own.
+        let notes = self.changed_notes || self.are_policies_judged || !self.changed_parents.is_empty();
         Delta {
             routes: self.changed_routes,
             parents: self.changed_parents.into_iter().collect(),
@@ -51,6 +55,7 @@ impl Due {
             certificates: self.changed_secrets.into_iter().collect(),
             policies: self.changed_reports.into_iter().collect(),
             withheld: self.changed_withheld.into_iter().collect(),
+            notes,
         }
     }
 }

@@ -92,6 +92,8 @@ impl Engine {
         if !is_same {
             due.changed_secrets.insert(secret.clone());
         }
+        let diagnostics = |decision: &Option<Arc<SecretDecision>>| decision.as_ref().map(|d| d.diagnostics.clone());
+        due.changed_notes |= diagnostics(&before) != diagnostics(&after);
         let told =
             |decision: &Option<Arc<SecretDecision>>| decision.as_ref().map(|d| d.told.clone()).unwrap_or_default();
         let (old, new) = (told(&before), told(&after));

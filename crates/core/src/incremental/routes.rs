@@ -141,6 +141,7 @@ impl Engine {
         if old.withheld != new.withheld {
             due.changed_withheld.insert(object.clone());
         }
+        due.changed_notes |= !is_noted_alike(before.as_deref(), after.as_deref());
         due.names.extend(old.names.iter().chain(&new.names).map(|name| (*name).clone()));
         for secret in old.secrets.union(&new.secrets) {
             self.wish(secret, object, before.as_deref(), after.as_deref());
@@ -217,6 +218,16 @@ impl<'a> Parts<'a> {
         }
         parts
     }
+}
+
+/// Whether two contributions of a route come with the same kept names, objects that are passed over and diagnostics.
+fn is_noted_alike<'c>(before: Option<&'c Contribution>, after: Option<&'c Contribution>) -> bool {
+    let notes = |contribution: Option<&'c Contribution>| {
+        let rest = contribution.and_then(Contribution::rest);
+        rest.map(|rest| (&rest.kept[..], rest.passed_over.as_ref(), &rest.diagnostics[..], &rest.shared[..]))
+            .unwrap_or_default()
+    };
+    notes(before) == notes(after)
 }
 
 /// Marks policies that are judged differently, and the halls whose listeners they are about.

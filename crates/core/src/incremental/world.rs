@@ -133,6 +133,8 @@ pub struct Delta {
     pub policies: Vec<ObjectRef>,
     /// Routes that have other hostnames withheld, or for other reasons, sorted.
     pub withheld: Vec<ObjectRef>,
+    /// Whether kept names, objects that are passed over or diagnostics may differ.
+    pub notes: bool,
 }
 
 impl Delta {
