@@ -77,13 +77,12 @@ fn changes(name: &str, shape: Shape) {
     drop(records);
     let follower = Follower::new(observed, &planning);
     let (mut least, mut steps) = ([Duration::MAX; 2], 0);
-    let mut reader = engine.world();
     for number in 0..200 {
-        let mut route = (**reader.snapshot().routes.values().nth(number * 4).unwrap()).clone();
+        let mut route = (**engine.world().snapshot().routes.values().nth(number * 4).unwrap()).clone();
         route.hostnames = vec![WrittenHostname::new(&format!("new-{number}.domain-7.example"))].into();
         let start = Instant::now();
         let delta = engine.apply([Change::Upsert(Object::Route(route))]);
-        reader = engine.world();
+        let reader = engine.world();
         let applied = start.elapsed();
         let (kinds, nothing) = (reader.kinds(), Default::default());
         let part = Part {

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use crate::attachment::{Grants, Scope};
+use crate::model::Str;
 use crate::publication::Settings;
 use crate::snapshot::{Change, Origin};
 
@@ -19,12 +20,14 @@ mod coverage;
 mod decisions;
 mod dirty;
 mod gateways;
+mod query;
 mod reverse_indexes;
 mod routes;
 #[cfg(test)]
 mod tests;
 mod world;
 
+pub use query::{DesiredPatch, NameRecords};
 pub use world::{Delta, World};
 
 use coverage::Coverage;
@@ -76,6 +79,17 @@ impl Engine {
     /// The objects and decisions as of the last application.
     pub fn world(&self) -> &World {
         &self.world
+    }
+
+    /// Replaces the names that exist for other reasons than routes, such as those of challenges, and returns what changed:
+    /// a DNS wildcard does not answer at or above them (D13).
+    pub fn set_existing_names(&mut self, names: impl IntoIterator<Item = Str>) -> Delta {
+        let mut dirty = Dirty::default();
+        if self.coverage.set_existing(names) {
+            self.settle_names(&mut dirty);
+            self.settle_reports(&mut dirty);
+        }
+        dirty.delta()
     }
 
     fn settle_external(&mut self, dirty: &mut Dirty) {

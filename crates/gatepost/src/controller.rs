@@ -142,11 +142,11 @@ impl Controller {
         reporter: &mut report::Reporter,
         log: &mut told::Log,
     ) -> Result<PassEnd, Failure> {
-        let (world, changed) = self.view.settle();
+        let changed = self.view.settle();
         let problems = self.view.problems();
         let refusal = self.permit.refusal();
         let (may_write, confirmed) = (refusal.is_none(), self.permit.confirmed());
-        let occasion = Occasion { world: &world, changed, problems: &problems, may_write, confirmed };
+        let occasion = Occasion { world: self.view.world(), changed, problems: &problems, may_write, confirmed };
         let pass = passes.pass(occasion).await?;
         log.pass(&pass, refusal.as_deref());
         if let (Some(word), Some(campaign)) = (&pass.confirmed, &self.campaign)

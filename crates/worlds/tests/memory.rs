@@ -52,13 +52,13 @@ impl Blocks {
         self.texts(&rule.name);
         self.items(&rule.filters);
         self.items(&rule.backends);
-        for backend in &rule.backends {
+        for backend in rule.backends.iter() {
             self.reference(&backend.target);
             self.items(&backend.filters);
         }
         if let Matches::Http(matches) = &rule.matches {
             self.items(matches);
-            for one in matches {
+            for one in matches.iter() {
                 self.texts([&one.path.value].into_iter().chain(&one.method));
                 self.items(&one.headers);
                 self.items(&one.query);
@@ -70,7 +70,7 @@ impl Blocks {
         self.parent(&status.parent);
         self.text(&status.controller);
         self.items(&status.conditions);
-        for said in &status.conditions {
+        for said in status.conditions.iter() {
             self.texts([&said.kind, &said.status, &said.reason, &said.message]);
         }
     }
@@ -80,8 +80,8 @@ impl Blocks {
         self.texts([&route.meta.key.namespace, &route.meta.key.name]);
         self.labels(&route.meta.labels);
         self.labels(&route.meta.annotations);
-        if let ShortVec::Many(hostnames) = &route.hostnames {
-            self.items(hostnames);
+        if route.hostnames.spilled() {
+            self.items(&route.hostnames);
         }
         for hostname in &route.hostnames {
             self.text(hostname.text());

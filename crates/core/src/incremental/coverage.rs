@@ -15,6 +15,9 @@ use crate::publication::wildcards::{self, DnsTree};
 type Names = BTreeMap<Hostname, NameDecision>;
 type Covered = BTreeSet<Hostname>;
 
+/// Where more names are touched at once, everything is decided again: to find out what each can reach would take longer.
+const MOST_TOUCHED: usize = 100;
+
 /// Names by their bytes in reverse order, so that those below a name stand together.
 struct ReversedNames<N>(BTreeMap<Box<[u8]>, N>);
 
@@ -85,6 +88,8 @@ impl Coverage {
         for name in touched.iter().filter(|name| !names.get(*name).is_some_and(|decision| decision.is_coverable)) {
             flipped.extend(covered.take(name));
         }
+        let touched_names = touched.iter().map(Hostname::as_str).chain(touched_existing.iter().map(|name| &**name));
+        let touched_names: BTreeSet<&str> = touched_names.collect();
         if self.trees.is_none() {
             let trees = self.trees.insert(Trees::default());
             names.iter().for_each(|(name, decision)| trees.insert(name, decision.is_coverable));
@@ -93,8 +98,10 @@ impl Coverage {
         }
         let Some(trees) = &self.trees else { return flipped };
         let certain = trees.certain(&self.existing);
-        let touched = touched.iter().map(Hostname::as_str).chain(touched_existing.iter().map(|name| &**name));
-        let roots: BTreeSet<&str> = touched.map(|name| certain.root(name)).collect();
+        let roots: BTreeSet<&str> = match touched_names.len() > MOST_TOUCHED {
+            true => [""].into(),
+            false => touched_names.iter().map(|name| certain.root(name, &touched_names)).collect(),
+        };
         for root in roots {
             trees.decide(root, &self.existing, names, covered, &mut flipped);
         }
@@ -159,10 +166,11 @@ impl Trees {
 }
 
 impl Certain<'_> {
-    /// The top of what a change of a name can reach.
-    fn root<'n>(&self, name: &'n str) -> &'n str {
+    /// The top of what a change of a name can reach. Only names that were not touched with it bound that: two that come
+    /// together do not make each other's surroundings exist before.
+    fn root<'n>(&self, name: &'n str, touched: &BTreeSet<&str>) -> &'n str {
         let line = std::iter::once(name).chain(wildcards::above(name));
-        let free = line.take_while(|place| !self.is_at_or_below(place, |found| found != name));
+        let free = line.take_while(|place| !self.is_at_or_below(place, |found| !touched.contains(found)));
         let top = free.last().unwrap_or(name);
         // A wildcard answers for its whole neighbourhood.
         match name.strip_prefix("*.") {

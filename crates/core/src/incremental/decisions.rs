@@ -88,6 +88,8 @@ impl Engine {
         if !is_same {
             dirty.changed_secrets.insert(secret.clone());
         }
+        let diagnostics = |decision: &Option<SecretDecision>| decision.as_ref().map(|d| d.diagnostics.clone());
+        dirty.changed_notes |= diagnostics(&before) != diagnostics(&after);
         // Notes are part of a TLSPolicy's status.
         let noted = before.iter().chain(&after).flat_map(|decision| &decision.notes);
         dirty.reports.extend(noted.map(|(policy, _)| ObjectRef { kind: Kind::TlsPolicy, key: policy.clone() }));

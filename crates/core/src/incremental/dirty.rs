@@ -30,11 +30,15 @@ pub(super) struct Dirty {
     pub(super) changed_secrets: BTreeSet<Key>,
     pub(super) changed_reports: BTreeSet<ObjectRef>,
     pub(super) changed_withheld: BTreeSet<ObjectRef>,
+    /// Whether kept names, objects that are passed over or diagnostics of a route or Secret differ.
+    pub(super) changed_notes: bool,
 }
 
 impl Dirty {
     /// What came out differently.
     pub(super) fn delta(self) -> Delta {
+        // Policies and the owners of listeners have diagnostics of their own.
+        let notes = self.changed_notes || self.policies || !self.changed_parents.is_empty();
         Delta {
             routes: self.changed_routes,
             parents: self.changed_parents.into_iter().collect(),
@@ -42,6 +46,7 @@ impl Dirty {
             certificates: self.changed_secrets.into_iter().collect(),
             policies: self.changed_reports.into_iter().collect(),
             withheld: self.changed_withheld.into_iter().collect(),
+            notes,
         }
     }
 }

@@ -132,6 +132,7 @@ impl Engine {
             dirty.changed_withheld.insert(object.clone());
         }
         dirty.names.extend(old.names.iter().chain(&new.names).map(|name| (*name).clone()));
+        dirty.changed_notes |= !has_same_notes(before.as_deref(), after.as_deref());
         self.replace_requests(before.as_deref(), after.as_deref(), dirty);
         self.replace_status_source(&StatusSource::Route(object.clone()), old.policy_entries, new.policy_entries, dirty);
         let has_extras = |claims: &Option<Arc<RouteClaims>>| claims.as_ref().is_some_and(|c| c.extras().is_some());
@@ -225,6 +226,19 @@ impl<'a> ClaimKeys<'a> {
             keys.policy_entries = &extras.policy_entries;
         }
         keys
+    }
+}
+
+/// Whether kept names, the object that is passed over and diagnostics of a route are the same.
+fn has_same_notes<'c>(before: Option<&'c RouteClaims>, after: Option<&'c RouteClaims>) -> bool {
+    let notes = |claims: Option<&'c RouteClaims>| {
+        let extras = claims.and_then(RouteClaims::extras);
+        extras.map(|extras| (&extras.kept[..], &extras.passed_over, &extras.diagnostics[..], &extras.shared[..]))
+    };
+    match (notes(before), notes(after)) {
+        (before, after) if before == after => true,
+        (Some(notes), None) | (None, Some(notes)) => notes == (&[], &None, &[], &[]),
+        _ => false,
     }
 }
 

@@ -1,4 +1,4 @@
-//! What readers get: one moment, complete and unchanging, while the engine makes the next.
+//! The objects and every decision about them, as of the engine's last application. Readers borrow it between two.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::publication::{
 };
 use crate::snapshot::Snapshot;
 
-/// The objects of one moment and everything that was decided about them. A copy costs next to nothing.
+/// The objects of one moment and everything that was decided about them.
 #[derive(Default)]
 pub struct World {
     pub(super) settings: Arc<Settings>,
@@ -126,6 +126,8 @@ pub struct Delta {
     pub policies: Vec<ObjectRef>,
     /// Routes that have other hostnames withheld, or for other reasons, sorted.
     pub withheld: Vec<ObjectRef>,
+    /// Whether kept names, objects that are passed over or diagnostics may differ.
+    pub notes: bool,
 }
 
 impl Delta {

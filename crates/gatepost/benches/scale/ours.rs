@@ -37,14 +37,6 @@ impl Kept {
         records + delta.certificates.iter().filter(|secret| world.certificate(secret).is_some()).count()
     }
 
-    /// The same while a reader holds the world before, so that what differs is copied and not changed.
-    pub(super) fn change_while_read(&mut self, change: Change) -> usize {
-        let before = self.0.world();
-        let count = self.change(change);
-        drop(before);
-        count
-    }
-
     /// Whether it is what a computation from scratch gives of the same objects.
     pub(super) fn is_right(&self) -> bool {
         let world = self.0.world();

@@ -39,15 +39,9 @@ pub(super) fn rows() -> Outcome<Vec<Row>> {
     }
     let (at_1k, at_100k) = (number(&small, "routeMs")?, number(&large, "routeMs")?);
     let listener = number(&listeners, "listenerMs")?;
-    let (read_1k, read_100k) = (number(&small, "readMs")?, number(&large, "readMs")?);
     Ok(vec![
         plain("one route changed at 100k routes, change to plan", time(at_100k), "≤ 100 µs", at_100k <= 0.1),
         plain("the same, compared with 1k routes", times(at_100k / at_1k), "≤ 2 ×", at_100k <= 2.0 * at_1k),
-        Row {
-            ours: format!("{} of what it takes at 1k", times(read_100k / read_1k)),
-            met: None,
-            ..plain("the same while a reader holds the world before", time(read_100k), "–", true)
-        },
         plain("one listener added at 1,000 listeners", time(listener), "≤ 1 ms plus its routes", listener <= 1.0),
         Row {
             theirs: format!("{:.1} KiB", their_memory()?),
@@ -99,11 +93,10 @@ pub(super) fn child(name: &str) -> Outcome<Value> {
     }
     let mut edits = Changes::new(&world, &mut reader, Event::RouteEdited);
     let route = edits.typical(|change| kept.change(change));
-    let read = edits.typical(|change| kept.change_while_read(change));
     let mut additions = Changes::new(&world, &mut reader, Event::ListenerAdded);
     let listener = additions.typical(|change| kept.change(change));
     let kib = steady * 1024.0 / world.size().routes.max(1) as f64;
-    Ok(json!({"routeMs": route, "readMs": read, "listenerMs": listener, "kibPerRoute": kib}))
+    Ok(json!({"routeMs": route, "listenerMs": listener, "kibPerRoute": kib}))
 }
 
 /// What the process occupies when everything has been taken in, or after some changes where that is more.

@@ -175,7 +175,7 @@ async fn pass(session: &mut Session, engine: &mut Engine, objects: &Objects) -> 
     let world = engine.world();
     let mut last: Option<Pass> = None;
     for _ in 0..MOST_PASSES {
-        let decision = session.follow(&world, std::mem::take(&mut changed), objects.problems()).await?;
+        let decision = session.follow(world, std::mem::take(&mut changed), objects.problems()).await?;
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
         let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
         pass.notes.extend(unkept);

@@ -3,7 +3,6 @@
 //! Changes are gathered, and decided about all at once when a pass asks for it. Nothing is decided here: the engine does.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gatepost_core::diagnostic::Diagnostic;
@@ -18,8 +17,6 @@ pub struct View {
     engine: Engine,
     /// What was told since the engine was asked last.
     pending: Vec<Change>,
-    /// The objects as of then, and what was decided about them.
-    world: Arc<World>,
     sights: BTreeMap<Kind, Visibility>,
     kinds: Vec<Kind>,
     problems: BTreeMap<ObjectRef, Vec<Diagnostic>>,
@@ -33,12 +30,11 @@ pub struct View {
 impl View {
     /// Nothing was told yet about any of these kinds.
     pub fn new(kinds: &[Kind], engine: Engine) -> View {
-        let (blank, world) = (blank(kinds), engine.world());
+        let blank = blank(kinds);
         View {
-            pending: Change::between(world.snapshot(), &blank),
+            pending: Change::between(engine.world().snapshot(), &blank),
             sights: kinds.iter().map(|kind| (*kind, blank.visibility(*kind).clone())).collect(),
             engine,
-            world,
             kinds: kinds.to_vec(),
             problems: BTreeMap::new(),
             versions: BTreeMap::new(),
@@ -82,15 +78,18 @@ impl View {
     }
 
     /// Decides about everything that was told so far; says which names have other records now.
-    pub fn settle(&mut self) -> (Arc<World>, Vec<Str>) {
-        let delta = self.engine.apply(std::mem::take(&mut self.pending));
-        self.world = self.engine.world();
-        (self.world.clone(), delta.names)
+    pub fn settle(&mut self) -> Vec<Str> {
+        self.engine.apply(std::mem::take(&mut self.pending)).names
+    }
+
+    /// The objects as of the last time, and what was decided about them.
+    pub fn world(&self) -> &World {
+        self.engine.world()
     }
 
     /// The objects as of the last time.
     pub fn snapshot(&self) -> &Snapshot {
-        self.world.snapshot()
+        self.world().snapshot()
     }
 
     /// Whether every kind was read, or is known to be out of sight.

@@ -87,10 +87,17 @@ pub(super) enum Look {
     Close,
 }
 
-pub(super) fn from_scratch(snapshot: &Snapshot, scope: &Scope, settings: &Settings, look: Look) -> Seen {
+/// What the driver from scratch makes of objects, beside names that exist for other reasons.
+pub(super) fn from_scratch(
+    snapshot: &Snapshot,
+    scope: &Scope,
+    settings: &Settings,
+    existing: &[Str],
+    look: Look,
+) -> Seen {
     let topology = Topology::build(snapshot, scope);
     Seen {
-        desired: publication::build(snapshot, &topology, settings),
+        desired: publication::build_beside(snapshot, &topology, settings, existing),
         diagnostics: told(lint::World { snapshot, topology: &topology }, look),
         topology: plain(&topology),
     }
@@ -104,17 +111,19 @@ fn told(world: lint::World<'_>, look: Look) -> Vec<Diagnostic> {
     if look == Look::Close { world.diagnostics() } else { Vec::new() }
 }
 
+/// Fails at the first entry of two lists that differs.
+fn first<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], expected: &[T], context: &dyn Fn() -> String) {
+    let differs = found.iter().zip(expected).find(|(a, b)| a != b);
+    if let Some((found, expected)) = differs {
+        panic!("{what}: found {found:#?}, expected {expected:#?} after {}", context());
+    }
+    let longer = if found.len() > expected.len() { found } else { expected };
+    let rest = longer.get(found.len().min(expected.len()));
+    assert!(rest.is_none(), "{what}: {} and not {}: {rest:#?} after {}", found.len(), expected.len(), context());
+}
+
 /// Says what differs first, rather than everything.
 pub(super) fn assert_same(found: &Seen, expected: &Seen, context: &dyn Fn() -> String) {
-    fn first<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], expected: &[T], context: &dyn Fn() -> String) {
-        let differs = found.iter().zip(expected).find(|(a, b)| a != b);
-        if let Some((found, expected)) = differs {
-            panic!("{what}: found {found:#?}, expected {expected:#?} after {}", context());
-        }
-        let longer = if found.len() > expected.len() { found } else { expected };
-        let rest = longer.get(found.len().min(expected.len()));
-        assert!(rest.is_none(), "{what}: {} and not {}: {rest:#?} after {}", found.len(), expected.len(), context());
-    }
     let (a, b) = (&found.topology, &expected.topology);
     first("gateways", &a.gateways, &b.gateways, context);
     first("sets", &a.sets, &b.sets, context);
@@ -147,7 +156,7 @@ pub(super) fn check_routing(world: &World, scope: &Scope, requests: &[Request]) 
 }
 
 /// Says what a delta forgot or made up.
-pub(super) fn check_delta(before: &Desired, after: &Desired, delta: &Delta) {
+pub(super) fn check_delta(before: &Desired, after: &Desired, deltas: &[&Delta]) {
     let by_name = |desired: &Desired| {
         let mut names: BTreeMap<Str, Vec<Record>> = BTreeMap::new();
         for record in &desired.records {
@@ -158,19 +167,34 @@ pub(super) fn check_delta(before: &Desired, after: &Desired, delta: &Delta) {
     let (old, new) = (by_name(before), by_name(after));
     for name in old.keys().chain(new.keys()) {
         let differs = old.get(name) != new.get(name);
-        assert!(!differs || delta.names.contains(name), "{name} is not told");
+        assert!(!differs || deltas.iter().any(|delta| delta.names.contains(name)), "{name} is not told");
     }
     let secrets = |desired: &Desired| {
         desired.certificates.iter().map(|c| (c.secret.clone(), c.clone())).collect::<BTreeMap<_, _>>()
     };
     let (old, new) = (secrets(before), secrets(after));
     for secret in old.keys().chain(new.keys()) {
-        assert_eq!(old.get(secret) != new.get(secret), delta.certificates.contains(secret), "{secret}");
+        let is_told = deltas.iter().any(|delta| delta.certificates.contains(secret));
+        assert_eq!(old.get(secret) != new.get(secret), is_told, "{secret}");
     }
     let policies =
         |desired: &Desired| desired.policies.iter().map(|p| (p.policy.clone(), p.clone())).collect::<BTreeMap<_, _>>();
     let (old, new) = (policies(before), policies(after));
     for policy in old.keys().chain(new.keys()) {
-        assert_eq!(old.get(policy) != new.get(policy), delta.policies.contains(policy), "{policy}");
+        let told = deltas.iter().filter(|delta| delta.policies.contains(policy)).count();
+        // A second delta may take back what the first one said.
+        assert!(if old.get(policy) == new.get(policy) { told != 1 } else { told > 0 }, "{policy}");
     }
+}
+
+/// Says where a desired state that was kept by patches differs from one that was made.
+pub(super) fn check_patched(kept: &Desired, made: &Desired, context: &dyn Fn() -> String) {
+    first("kept withheld", &kept.withheld, &made.withheld, context);
+    first("kept passed over", &kept.passed_over, &made.passed_over, context);
+    first("kept records", &kept.records, &made.records, context);
+    first("kept covered", &kept.covered, &made.covered, context);
+    first("kept certificates", &kept.certificates, &made.certificates, context);
+    first("kept kept names", &kept.kept_names, &made.kept_names, context);
+    first("kept policies", &kept.policies, &made.policies, context);
+    first("kept diagnostics", &kept.diagnostics, &made.diagnostics, context);
 }

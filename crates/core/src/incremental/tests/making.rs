@@ -90,6 +90,19 @@ pub(super) fn change(chance: &mut Chance) -> Change {
     if chance.one_in(4) { Change::Delete(object.object()) } else { Change::Upsert(object) }
 }
 
+/// Names that exist beside those of routes: challenges for some of their names, and anything else.
+pub(super) fn existing_names(chance: &mut Chance) -> Vec<Str> {
+    let name = |chance: &mut Chance| {
+        let host = chance.pick(&HOSTS).trim_start_matches("*.");
+        match chance.below(4) {
+            0 => host.into(),
+            1 => format!("deep.er.{host}").into(),
+            _ => format!("_acme-challenge.{host}").into(),
+        }
+    };
+    chance.list(3, name)
+}
+
 /// A request for anything.
 pub(super) fn request(chance: &mut Chance) -> Request {
     let host = |chance: &mut Chance| chance.pick(&HOSTS).trim_start_matches("*.").to_owned();

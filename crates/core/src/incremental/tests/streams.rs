@@ -2,12 +2,21 @@
 
 use std::sync::{Arc, Weak};
 
-use super::compare::{Look, assert_same, check_delta, check_routing, from_scratch, of_engine};
+use super::compare::{Look, assert_same, check_delta, check_patched, check_routing, from_scratch, of_engine};
 use super::making::{self, Chance};
-use crate::incremental::Engine;
+use crate::incremental::{Delta, Engine};
 use crate::model::{ObjectRef, Route};
 use crate::publication::Desired;
+use crate::publication::settings::Profile;
 use crate::snapshot::{Change, Object, Snapshot};
+
+/// Takes a delta into a desired state that is kept; what external-dns would publish is only made whole.
+fn patch(engine: &Engine, delta: &Delta, kept: &mut Desired) {
+    match engine.world().settings.profile {
+        Profile::Strict => engine.patch(delta).apply(kept),
+        Profile::ExternalDns => *kept = engine.world().desired(),
+    }
+}
 
 /// A stream of changes: `filled` objects at once, then `steps` bursts of up to `burst` changes.
 fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
@@ -17,7 +26,8 @@ fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
     let mut engine = Engine::new(settings.clone(), scope.clone(), origin);
     let mut snapshot = Snapshot::new();
     snapshot.origin = origin;
-    let mut before = of_engine(&engine.world(), Look::Quick);
+    let mut before = of_engine(engine.world(), Look::Quick);
+    let (mut kept, mut existing) = (before.desired.clone(), Vec::new());
     for step in 0..=steps {
         // What people are told follows from what is decided, so that it is asked for now and then only.
         let look = if step == steps || step % 10 == 9 { Look::Close } else { Look::Quick };
@@ -27,14 +37,21 @@ fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
         };
         changes.iter().for_each(|change| snapshot.apply(change.clone()));
         let delta = engine.apply(changes.clone());
+        patch(&engine, &delta, &mut kept);
+        if chance.one_in(2) {
+            existing = making::existing_names(&mut chance);
+        }
+        let also = engine.set_existing_names(existing.clone());
+        patch(&engine, &also, &mut kept);
         let world = engine.world();
         assert_eq!(*world.snapshot(), snapshot);
-        let (found, expected) = (of_engine(&world, look), from_scratch(&snapshot, &scope, &settings, look));
-        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?}"));
-        check_delta(&before.desired, &found.desired, &delta);
+        let (found, expected) = (of_engine(world, look), from_scratch(&snapshot, &scope, &settings, &existing, look));
+        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?} beside {existing:?}"));
+        check_delta(&before.desired, &found.desired, &[&delta, &also]);
+        check_patched(&kept, &found.desired, &|| format!("seed {seed}, step {step}: {changes:#?} beside {existing:?}"));
         if look == Look::Close {
             let requests: Vec<_> = (0..6).map(|_| making::request(&mut chance)).collect();
-            check_routing(&world, &scope, &requests);
+            check_routing(world, &scope, &requests);
         }
         before = found;
     }
@@ -71,15 +88,23 @@ fn close_up(seed: u64, world: Vec<Object>, mut changes: impl FnMut(&mut Chance) 
     let settings = crate::publication::Settings::default();
     let mut engine = Engine::new(settings.clone(), Default::default(), Default::default());
     engine.apply(world.into_iter().map(Change::Upsert));
-    let mut before = of_engine(&engine.world(), Look::Close);
+    let mut before = of_engine(engine.world(), Look::Close);
+    let (mut kept, mut existing) = (before.desired.clone(), Vec::new());
     for step in 0..25 {
         let changes = changes(&mut chance);
         let delta = engine.apply(changes.clone());
+        patch(&engine, &delta, &mut kept);
+        if chance.one_in(2) {
+            existing = making::existing_names(&mut chance);
+        }
+        let also = engine.set_existing_names(existing.clone());
+        patch(&engine, &also, &mut kept);
         let world = engine.world();
-        let expected = from_scratch(world.snapshot(), &Default::default(), &settings, Look::Close);
-        let found = of_engine(&world, Look::Close);
-        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?}"));
-        check_delta(&before.desired, &found.desired, &delta);
+        let expected = from_scratch(world.snapshot(), &Default::default(), &settings, &existing, Look::Close);
+        let found = of_engine(world, Look::Close);
+        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?} beside {existing:?}"));
+        check_delta(&before.desired, &found.desired, &[&delta, &also]);
+        check_patched(&kept, &found.desired, &|| format!("seed {seed}, step {step}: {changes:#?} beside {existing:?}"));
         before = found;
     }
     before.desired
@@ -93,6 +118,20 @@ fn wildcards_that_stand_for_names() {
         });
         assert!(desired.covered.len() + desired.records.len() > 0);
     }
+}
+
+/// Two names that come at once below a name that a wildcard answered for: neither hides that from the other.
+#[test]
+fn names_that_exist_at_once_take_a_covered_name_away() {
+    let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
+    let route = crate::publication::tests::world::route("a/r1", "a/edge", &["a.x.test"]);
+    let world = making::wildcard_world().into_iter().chain([Object::Route(route)]);
+    engine.apply(world.map(Change::Upsert));
+    assert!(engine.world().records("a.x.test").is_empty(), "the wildcard answers");
+    let delta = engine.set_existing_names(["_acme-challenge.a.x.test".into(), "b.c.a.x.test".into()]);
+    assert_eq!(delta.names, ["a.x.test".into()]);
+    assert_eq!(engine.world().records("a.x.test").len(), 1);
+    assert_eq!(engine.set_existing_names([]).names, ["a.x.test".into()]);
 }
 
 /// Policies that stay who they are and say something else, over Secrets that several routes share.

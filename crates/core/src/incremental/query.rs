@@ -1,0 +1,141 @@
+//! Questions about a few things of a world, for readers who follow its changes.
+//!
+//! A [`DesiredPatch`] has the values of everything that a [`Delta`] names, so that a desired state of before becomes that
+//! of now without being made again. Nothing is decided here.
+
+use std::ops::Range;
+
+use super::{Delta, Engine, World};
+use crate::diagnostic::Diagnostic;
+use crate::model::{Key, ObjectRef, Str};
+use crate::policy::PolicyReport;
+use crate::publication::{
+    Certificate, Desired, DesiredBuilder, KeptName, NameDecision, PassedOver, Record, RouteNameClaim, Withheld,
+};
+
+/// The new values of what one delta names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DesiredPatch {
+    /// Names with their records, sorted.
+    pub names: Vec<NameRecords>,
+    /// Secrets with their certificates, sorted; nothing where none is wanted any more.
+    pub certificates: Vec<(Key, Option<Certificate>)>,
+    /// Policies with their reports, sorted; nothing for one that is gone.
+    pub policies: Vec<(ObjectRef, Option<PolicyReport>)>,
+    /// Routes with their hostnames that get nothing, sorted.
+    pub withheld: Vec<(ObjectRef, Vec<Withheld>)>,
+    /// Everything else, where some of it may differ.
+    notes: Option<Notes>,
+}
+
+/// The records of one name: its own, or those that a wildcard answers with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NameRecords {
+    /// The name.
+    pub name: Str,
+    /// The records that ought to exist.
+    pub records: Vec<Record>,
+    /// The records that need not exist because a wildcard answers for the name.
+    pub covered: Vec<Record>,
+}
+
+/// The parts of a desired state that belong to no single name, Secret or policy.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Notes {
+    kept_names: Vec<KeptName>,
+    passed_over: Vec<PassedOver>,
+    diagnostics: Vec<Diagnostic>,
+}
+
+impl Engine {
+    /// The new values of everything that a delta names.
+    pub fn patch(&self, delta: &Delta) -> DesiredPatch {
+        let world = &self.world;
+        let certificate = |secret: &Key| (secret.clone(), world.certificate(secret));
+        let policy = |policy: &ObjectRef| (policy.clone(), world.policy(policy).cloned());
+        DesiredPatch {
+            names: delta.names.iter().map(|name| world.name_records(name)).collect(),
+            certificates: delta.certificates.iter().map(certificate).collect(),
+            policies: delta.policies.iter().map(policy).collect(),
+            withheld: delta.withheld.iter().map(|route| (route.clone(), self.withheld(route))).collect(),
+            notes: delta.notes.then(|| world.notes()),
+        }
+    }
+
+    /// The hostnames of a route that get nothing, sorted.
+    pub fn withheld(&self, route: &ObjectRef) -> Vec<Withheld> {
+        let Some(claims) = self.indexes.routes.claims_of(route) else { return Vec::new() };
+        let own = claims.extras().into_iter().flat_map(|extras| &extras.withheld);
+        let names = RouteNameClaim::all(claims).map(|(name, _)| name);
+        let decisions = names.filter_map(|name| self.world.names.get(name).and_then(NameDecision::extras));
+        let lost = decisions.flat_map(|extras| &extras.withheld).filter(|withheld| withheld.route == *route);
+        let mut withheld: Vec<Withheld> = own.chain(lost).cloned().collect();
+        withheld.sort();
+        withheld.dedup();
+        withheld
+    }
+}
+
+impl World {
+    /// Whether a wildcard stands for any name.
+    pub fn has_covered(&self) -> bool {
+        !self.covered.is_empty()
+    }
+
+    /// What became of all policies, sorted.
+    pub fn policies(&self) -> impl Iterator<Item = &PolicyReport> {
+        self.reports.values()
+    }
+
+    /// The records of one name, also where a wildcard answers for it.
+    fn name_records(&self, name: &Str) -> NameRecords {
+        let mut of_name = NameRecords { name: name.clone(), ..NameRecords::default() };
+        let Some((name, decision)) = self.names.get_key_value(&**name) else { return of_name };
+        let mut records: Vec<Record> = decision.records(name).collect();
+        records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        match self.covered.contains(name) {
+            true => of_name.covered = records,
+            false => of_name.records = records,
+        }
+        of_name
+    }
+
+    fn notes(&self) -> Notes {
+        let mut diagnostics = self.policies.diagnostics();
+        diagnostics.extend(self.secrets.values().flat_map(|secret| secret.diagnostics.iter().cloned()));
+        let mut builder = DesiredBuilder::new(Vec::new(), diagnostics);
+        self.selected.values().for_each(|owner| builder.owner(owner));
+        self.extras.values().for_each(|claims| builder.route(claims));
+        let Desired { kept_names, passed_over, diagnostics, .. } = builder.finish();
+        Notes { kept_names, passed_over, diagnostics }
+    }
+}
+
+impl DesiredPatch {
+    /// Turns the desired state of before the delta into that of after it.
+    pub fn apply(self, desired: &mut Desired) {
+        for NameRecords { name, records, covered } in self.names {
+            replace(&mut desired.records, |record| record.name.cmp(&name), records);
+            replace(&mut desired.covered, |record| record.name.cmp(&name), covered);
+        }
+        for (secret, certificate) in self.certificates {
+            replace(&mut desired.certificates, |known| known.secret.cmp(&secret), certificate);
+        }
+        for (policy, report) in self.policies {
+            replace(&mut desired.policies, |known| known.policy.cmp(&policy), report);
+        }
+        for (route, withheld) in self.withheld {
+            replace(&mut desired.withheld, |known| known.route.cmp(&route), withheld);
+        }
+        if let Some(Notes { kept_names, passed_over, diagnostics }) = self.notes {
+            (desired.kept_names, desired.passed_over, desired.diagnostics) = (kept_names, passed_over, diagnostics);
+        }
+    }
+}
+
+/// Replaces the entries of a sorted list that compare as equal.
+fn replace<T>(list: &mut Vec<T>, order: impl Fn(&T) -> std::cmp::Ordering, new: impl IntoIterator<Item = T>) {
+    let range: Range<usize> =
+        list.partition_point(|entry| order(entry).is_lt())..list.partition_point(|e| order(e).is_le());
+    list.splice(range, new);
+}
