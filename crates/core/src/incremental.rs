@@ -19,7 +19,6 @@ use crate::snapshot::{Change, Origin};
 
 mod changes;
 mod coverage;
-mod directories;
 mod due;
 mod groups;
 mod links;

@@ -19,21 +19,17 @@ use crate::snapshot::Snapshot;
 mod answer;
 mod compile;
 mod course;
-mod directory;
 mod filters;
-pub mod host_index;
+mod host_index;
 mod matching;
-mod register;
 mod request;
 mod rules;
 mod serve;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use directory::{Directory, places};
-
 pub use answer::{Answer, Outcome, ResponseChange, Rewritten, Share, Unavailable};
-pub use host_index::{Dense, HostIndex, Lined};
+pub use host_index::HostIndex;
 pub use request::{Request, Scheme};
 
 /// The feature of a GatewayClass that ranks routes by the hostname they wrote (D18).

@@ -88,8 +88,6 @@ impl Engine {
         match (judged, number) {
             (Some(judged), Some(number)) => {
                 let is_changed = self.replace_hall(number, judged.hall, due, |engine, before, due| {
-                    let hall = engine.world.topology.halls[number as usize].clone();
-                    engine.direct_listeners(key, before, &hall);
                     let is_gateway = engine.replace_gateway(key, Some(judged.gateway), before, due);
                     let sets = judged.sets.into_iter();
                     sets.fold(is_gateway, |any, set| engine.replace_set(set, before, due) | any)
@@ -100,9 +98,7 @@ impl Engine {
             }
             _ => {
                 self.replace_gateway(key, None, &Hall::default(), due);
-                if let Some(before) = self.free_hall(&object) {
-                    self.direct_listeners(key, &before, &Hall::default());
-                }
+                self.free_hall(&object);
             }
         }
         refused.into_iter().for_each(|(set, reason)| self.refuse_set(set, reason, due));

@@ -76,7 +76,6 @@ impl Engine {
             before => {
                 let state = Arc::new(state);
                 self.attach(id, before.as_deref(), Some(&state));
-                self.direct_route(before.as_deref(), Some(&state));
                 self.world.topology.routes.insert(state.clone());
                 due.changed_routes += 1;
                 state
@@ -92,7 +91,6 @@ impl Engine {
         let Some(object) = self.links.object(id) else { return };
         if let Some(before) = self.world.topology.routes.remove(&object) {
             self.attach(id, Some(&before), None);
-            self.direct_route(Some(&before), None);
             self.links.set_unsettled(id, None);
             self.contribute(id, &object, None, due);
             due.changed_routes += 1;

@@ -13,7 +13,6 @@ use crate::policy::{Policies, PolicyReport};
 use crate::publication::settings::Profile;
 use crate::publication::strict::{Assembly, Contribution, Outlets, SecretDecision, Selected};
 use crate::publication::{Certificate, Desired, Record, Settings};
-use crate::routing::{Answer, Directory, Request};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 
@@ -33,8 +32,6 @@ pub struct World {
     pub(super) covered: Table<Hostname, ()>,
     pub(super) secrets: Table<Key, Arc<SecretDecision>>,
     pub(super) reports: Table<ObjectRef, Arc<PolicyReport>>,
-    /// Who has a say about a host, by Gateway.
-    pub(super) directories: Table<Key, Arc<Directory>>,
     /// How many names each kind of route asks for.
     pub(super) kinds: BTreeMap<Kind, usize>,
     /// What external-dns would publish, where that is asked for.
@@ -55,14 +52,6 @@ impl World {
     /// Objects and decisions, for those who tell people what is wrong.
     pub fn lint(&self) -> lint::World<'_> {
         lint::World { snapshot: &self.snapshot, topology: &self.topology }
-    }
-
-    /// Says who serves a request at a Gateway; nothing where there is no such Gateway. What it costs grows with the routes of the
-    /// host; for all the others it takes one step more where there are forty times as many.
-    pub fn route(&self, gateway: &Key, request: &Request) -> Option<Answer> {
-        let nothing = Arc::default();
-        let directory = self.directories.get(gateway).unwrap_or(&nothing);
-        directory.route(&self.snapshot, &self.topology, gateway, request)
     }
 
     /// The records of one name, those that a wildcard answers for left out.

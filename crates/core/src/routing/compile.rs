@@ -80,23 +80,10 @@ impl Router {
 /// Prepares the routing of a Gateway.
 pub(super) fn router(snapshot: &Snapshot, topology: &Topology, gateway: &Key) -> Option<Router> {
     let state = topology.gateways.get(gateway)?;
-    let routes = topology.routes.values().map(|route| &**route);
-    Some(router_of(snapshot, topology, state, &state.listeners, routes))
-}
-
-/// The same for some of its listeners and some routes, both in their order.
-pub(super) fn router_of<'a>(
-    snapshot: &'a Snapshot,
-    topology: &'a Topology,
-    state: &GatewayState,
-    chosen: &[ListenerId],
-    routes: impl Iterator<Item = &'a RouteState>,
-) -> Router {
-    let gateway = &state.gateway.meta.key;
     let mut tables = Tables { snapshot, topology, routes: Vec::new(), files: BTreeMap::new(), refusals: Vec::new() };
     let mut listeners = Vec::new();
     let mut idle: BTreeMap<u16, Vec<Idle>> = BTreeMap::new();
-    for id in chosen {
+    for id in &state.listeners {
         let listener = topology.listener(*id);
         match (idleness(topology, state, listener), scheme(&listener.spec().protocol)) {
             (None, Some(scheme)) => {
@@ -106,11 +93,11 @@ pub(super) fn router_of<'a>(
             (reason, _) => idle.entry(listener.spec().port).or_default().push(idle_listener(listener, reason)),
         }
     }
-    routes.for_each(|route| tables.add(gateway, route));
+    topology.routes.values().for_each(|route| tables.add(gateway, route));
     let outsiders = tables.outsiders();
     listeners.iter_mut().for_each(|listener| tables.fill(listener));
     let class = snapshot.classes.get(&state.gateway.class);
-    Router {
+    Some(Router {
         gateway: gateway.clone(),
         refused: state.refused,
         claims_written: class.is_some_and(|class| class.features.iter().any(|f| &**f == WRITTEN_PRECEDENCE)),
@@ -120,7 +107,7 @@ pub(super) fn router_of<'a>(
         routes: tables.routes,
         outsiders,
         refusals: tables.refusals,
-    }
+    })
 }
 
 /// The rules of one listener while they are collected.
@@ -222,7 +209,7 @@ fn rank(routes: &[Attached], entry: Entry) -> Rank<'_> {
 }
 
 /// The hostnames of a route, each once; `*` where it has none.
-pub(super) fn written(route: &Route) -> impl Iterator<Item = Hostname> {
+fn written(route: &Route) -> impl Iterator<Item = Hostname> {
     let names: BTreeSet<Hostname> = route.hostnames.iter().filter_map(|w| w.name().ok().cloned()).collect();
     let any = (route.hostnames.is_empty() || !route.kind.has_hostnames()).then(Hostname::any);
     any.into_iter().chain(names.into_iter().filter(|_| route.kind.has_hostnames()))
@@ -261,7 +248,7 @@ fn idle_listener(listener: &ListenerState, reason: Option<Reason>) -> Idle {
 }
 
 /// The hostname of a listener as it is written, whatever else is wrong with it.
-pub(super) fn written_hostname(listener: &ListenerState) -> Hostname {
+fn written_hostname(listener: &ListenerState) -> Hostname {
     let written = listener.spec().hostname.as_ref().and_then(|written| written.name().ok().cloned());
     written.unwrap_or_else(Hostname::any)
 }

@@ -43,12 +43,6 @@ impl Scheme {
         }
     }
 
-    /// Whether a listener of one takes note of a client that speaks the other.
-    pub(super) fn is_like(self, other: Scheme) -> bool {
-        let is_secure = |scheme| matches!(scheme, Scheme::Https | Scheme::Tls);
-        self == other || (is_secure(self) && is_secure(other))
-    }
-
     /// The port that a URL without one means.
     pub fn default_port(self) -> Option<u16> {
         match self {

@@ -34,7 +34,7 @@ fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
         check_delta(&before.desired, &found.desired, &delta);
         if look == Look::Close {
             let requests: Vec<_> = (0..6).map(|_| making::request(&mut chance)).collect();
-            check_routing(&world, &requests);
+            check_routing(&world, &scope, &requests);
         }
         before = found;
     }
