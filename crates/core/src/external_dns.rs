@@ -26,6 +26,7 @@ mod settle;
 mod tests;
 mod why;
 
+pub(crate) use settle::compare_targets;
 pub use settle::{Lost, Settled, settle};
 
 use endpoints::{Endpoint, Merger};

@@ -5,12 +5,12 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use super::observed::{Observed, RecordKind, RecordSet, ZoneState};
 use super::settings::Settings;
 use super::zone::Zone;
 use super::{Content, Held, Intent, Verb, canonical, ownership};
+use crate::external_dns::compare_targets;
 use crate::model::{ObjectRef, Str};
 use crate::publication::{Record, RecordType};
 use crate::reason::{self, Reason};
@@ -189,7 +189,7 @@ impl<'a> Wishes<'a> {
     }
 
     fn settle(&mut self, mut all: Vec<Wanted<'a>>, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
-        all.sort_by(|a, b| a.key().cmp(&b.key()).then_with(|| least(a, b)));
+        all.sort_by(|a, b| a.key().cmp(&b.key()).then_with(|| by_preference(a, b)));
         let mut chosen: Vec<Wanted<'a>> = Vec::with_capacity(all.len());
         for candidates in all.chunk_by(|a, b| a.key() == b.key()) {
             chosen.extend(preferred(candidates, zone, settings).cloned());
@@ -252,23 +252,10 @@ fn preferred<'c, 'a>(candidates: &'c [Wanted<'a>], zone: &Zone<'_>, settings: &S
     same.or(Some(least))
 }
 
-/// The order of external-dns: fewer values first, then by value, addresses as numbers.
-fn least(a: &Wanted<'_>, b: &Wanted<'_>) -> Ordering {
-    let (ours, theirs) = (&a.content.values, &b.content.values);
-    let by_value = || ours.iter().zip(theirs).map(|(a, b)| by_address(a, b)).find(|order| order.is_ne());
-    ours.len()
-        .cmp(&theirs.len())
-        .then_with(|| by_value().unwrap_or(Ordering::Equal))
+/// The order in which external-dns prefers records; what it leaves open is decided by TTL, routes and properties.
+fn by_preference(a: &Wanted<'_>, b: &Wanted<'_>) -> Ordering {
+    compare_targets(&a.content.values, &b.content.values)
         .then_with(|| (a.content.ttl, a.routes, &a.content).cmp(&(b.content.ttl, b.routes, &b.content)))
-}
-
-fn by_address(a: &str, b: &str) -> Ordering {
-    match (a.parse::<IpAddr>(), b.parse::<IpAddr>()) {
-        (Ok(a), Ok(b)) => a.cmp(&b),
-        (Ok(_), Err(_)) => Ordering::Less,
-        (Err(_), Ok(_)) => Ordering::Greater,
-        _ => a.cmp(b),
-    }
 }
 
 fn listed(zones: &[String]) -> String {
