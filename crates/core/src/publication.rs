@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::external_dns;
 use crate::model::{Few, Key, List, ObjectRef, Reference, Str};
 use crate::policy::PolicyReport;
-use crate::reason::{self, Reason};
+use crate::reason::Reason;
 use crate::snapshot::Snapshot;
 
 mod addresses;
@@ -193,24 +193,8 @@ pub struct PassedOver {
 impl Withheld {
     /// Whether nothing may be deleted because of it: it is not known that the hostname ought to be gone.
     pub fn holds(&self) -> bool {
-        is_unknown(self.reason)
+        self.reason.is_unknown()
     }
-}
-
-/// Whether a reason says that something is not known, rather than that it ought not to be.
-pub fn is_unknown(reason: Reason) -> bool {
-    const UNKNOWN: [Reason; 9] = [
-        reason::KIND_NOT_VISIBLE,
-        reason::GATEWAY_CLASS_MISSING,
-        reason::STATUS_STALE,
-        reason::STATUS_MISSING,
-        reason::STATUS_REFUSED,
-        reason::STATUS_DISAGREES,
-        reason::POLICY_INVALID,
-        reason::GATEWAY_WITHOUT_ADDRESS,
-        reason::TARGET_UNRESOLVED,
-    ];
-    UNKNOWN.contains(&reason)
 }
 
 impl RecordType {

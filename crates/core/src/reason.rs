@@ -46,6 +46,8 @@ pub struct Row {
     pub code: &'static str,
     /// Usual severity.
     pub severity: Severity,
+    /// Whether something is not known, rather than known to be refused. What is published is then kept.
+    pub is_unknown: bool,
     /// Condition type and reason it shows as in a status; empty where it shows in none.
     pub condition: (&'static str, &'static str),
     /// One sentence: what is so.
@@ -67,6 +69,11 @@ impl Reason {
     /// Its name.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// Whether it says that something is not known: it then creates nothing and deletes nothing.
+    pub fn is_unknown(self) -> bool {
+        self.row().is_unknown
     }
 
     /// Every reason, in the order of their numbers.

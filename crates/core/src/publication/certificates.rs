@@ -20,7 +20,7 @@ use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::publication::settings::Publish;
 use crate::publication::wildcards::above;
-use crate::publication::{Certificate, KeptName, RoutesBehind, is_unknown};
+use crate::publication::{Certificate, KeptName, RoutesBehind};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
 
@@ -275,7 +275,7 @@ pub(super) fn pair<'a>(pair: &Pair<'a>, judgement: &Judgement, rest: &mut Option
 impl<'a> Pair<'a> {
     /// Names that are not known to be gone stay in their certificates.
     fn keep(&self, secrets: &[(Key, usize)], reason: Reason, message: &str, rest: &mut Rest) {
-        if !is_unknown(reason) {
+        if !reason.is_unknown() {
             return self.tell_all(HostnameState::Skipped(reason), message, rest);
         }
         for (secret, _) in secrets {
