@@ -25,7 +25,7 @@ pub struct Diagnostic {
     /// One command that would mend it.
     pub fix: Option<String>,
     /// Where it stands, where that is known already.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
     /// Other places that belong to it.
     pub related: Vec<Related>,
 }
@@ -40,12 +40,12 @@ pub struct Related {
     /// What about it.
     pub note: String,
     /// Where it stands, where that is known already.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
 }
 
 /// A position in a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourcePosition {
     /// File name, or `-` for standard input.
     pub source: Str,
     /// Line, counted from 1.
@@ -71,7 +71,7 @@ impl Diagnostic {
     }
 
     /// A diagnostic on a text that is no object.
-    pub fn of_text(reason: Reason, place: Place, message: impl Into<String>) -> Self {
+    pub fn of_text(reason: Reason, place: SourcePosition, message: impl Into<String>) -> Self {
         Diagnostic {
             reason,
             severity: reason.row().severity,

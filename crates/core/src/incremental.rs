@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::attachment::{Grants, Scope};
 use crate::model::Key;
-use crate::publication::Settings;
+use crate::publication::PublicationSettings;
 use crate::publication::strict::SecretBook;
 use crate::snapshot::{Change, Origin};
 
@@ -52,7 +52,7 @@ pub struct Engine {
 
 impl Engine {
     /// An engine that has seen nothing yet.
-    pub fn new(settings: Settings, scope: Scope, origin: Origin) -> Self {
+    pub fn new(settings: PublicationSettings, scope: Scope, origin: Origin) -> Self {
         let mut world = World { settings: Arc::new(settings), ..World::default() };
         world.snapshot.origin = origin;
         world.external = world.externally();

@@ -42,18 +42,23 @@ mod verdicts;
 pub mod wildcards;
 
 pub use behind::{RouteNames, RoutesBehind};
-pub use settings::Settings;
+pub use settings::PublicationSettings;
 
 use settings::Profile;
 
 /// What ought to exist for a snapshot and its judged tree, by the rules of the profile.
-pub fn build(snapshot: &Snapshot, topology: &Topology, settings: &Settings) -> Desired {
+pub fn build(snapshot: &Snapshot, topology: &Topology, settings: &PublicationSettings) -> Desired {
     build_beside(snapshot, topology, settings, &[])
 }
 
 /// The same beside names that exist for other reasons, such as those of challenges: a DNS wildcard does not answer at or
 /// above them (D13).
-pub fn build_beside(snapshot: &Snapshot, topology: &Topology, settings: &Settings, others: &[Str]) -> Desired {
+pub fn build_beside(
+    snapshot: &Snapshot,
+    topology: &Topology,
+    settings: &PublicationSettings,
+    others: &[Str],
+) -> Desired {
     match settings.profile {
         Profile::Strict => strict::publish(snapshot, topology, settings, others),
         Profile::ExternalDns => external_dns::publish(snapshot, settings),

@@ -39,7 +39,7 @@ impl fmt::Display for Severity {
 
 /// A row of the catalog.
 #[derive(Debug)]
-pub struct Row {
+pub struct ReasonRow {
     /// Identity: `namespace-not-allowed`.
     pub name: &'static str,
     /// Number: `GP0204`.
@@ -62,7 +62,7 @@ pub struct Reason(pub(crate) u16);
 
 impl Reason {
     /// Its row.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static ReasonRow {
         &CATALOG[usize::from(self.0)]
     }
 

@@ -9,7 +9,7 @@ use super::links::{RouteId, Teller};
 use crate::attachment::{ListenerId, Memo, RouteState, routes as route_attachment};
 use crate::model::*;
 use crate::names::Hostname;
-use crate::policy::{Book, Policies, Policy};
+use crate::policy::{Policies, PoliciesOfKind, Policy};
 use crate::publication::Withheld;
 use crate::publication::strict::{Base, Context, Contribution, HallOutlets, Told, names_of, of_route};
 
@@ -218,7 +218,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Marks policies that are judged differently, and the halls whose listeners they are about.
-fn compare<P: Policy + Eq>(before: &Book<P>, after: &Book<P>, due: &mut Due) {
+fn compare<P: Policy + Eq>(before: &PoliciesOfKind<P>, after: &PoliciesOfKind<P>, due: &mut Due) {
     let keys: BTreeSet<&Key> = before.states.keys().chain(after.states.keys()).collect();
     for key in keys {
         let (old, new) = (before.states.get(key), after.states.get(key));

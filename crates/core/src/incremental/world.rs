@@ -12,14 +12,14 @@ use crate::names::Hostname;
 use crate::policy::{Policies, PolicyReport};
 use crate::publication::settings::Profile;
 use crate::publication::strict::{Assembly, Contribution, Outlets, SecretDecision, Selected};
-use crate::publication::{Certificate, Desired, Record, Settings};
+use crate::publication::{Certificate, Desired, PublicationSettings, Record};
 use crate::snapshot::Snapshot;
 use crate::table::Table;
 
 /// The objects of one moment and everything that was decided about them. A copy costs next to nothing.
 #[derive(Clone, Debug, Default)]
 pub struct World {
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Arc<PublicationSettings>,
     pub(super) snapshot: Snapshot,
     pub(super) topology: Topology,
     pub(super) policies: Arc<Policies>,
@@ -50,8 +50,8 @@ impl World {
     }
 
     /// Objects and decisions, for those who tell people what is wrong.
-    pub fn lint(&self) -> lint::World<'_> {
-        lint::World { snapshot: &self.snapshot, topology: &self.topology }
+    pub fn lint(&self) -> lint::LintContext<'_> {
+        lint::LintContext { snapshot: &self.snapshot, topology: &self.topology }
     }
 
     /// The records of one name, those that a wildcard answers for left out.

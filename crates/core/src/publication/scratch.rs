@@ -19,7 +19,7 @@ use crate::model::{ObjectRef, Route, Str};
 use crate::names::Hostname;
 use crate::policy::Policies;
 use crate::publication::wildcards::{self, Tree};
-use crate::publication::{Desired, Record, Settings};
+use crate::publication::{Desired, PublicationSettings, Record};
 use crate::snapshot::Snapshot;
 
 mod secrets;
@@ -28,7 +28,7 @@ pub(super) use secrets::Secrets;
 use secrets::{Routes, add_behind};
 
 /// Everything that ought to exist. `others` are names that exist for other reasons.
-pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, others: &[Str]) -> Desired {
+pub fn publish(snapshot: &Snapshot, topology: &Topology, settings: &PublicationSettings, others: &[Str]) -> Desired {
     let policies = Policies::build(snapshot, topology);
     let base = Base { snapshot, topology, settings };
     let outlets = Outlets::of(Context { base, policies: &policies });

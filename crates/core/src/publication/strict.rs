@@ -8,11 +8,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Desired, Record, Settings};
+use super::{Desired, PublicationSettings, Record};
 use crate::attachment::Topology;
 use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::names::Hostname;
-use crate::policy::report::{report, unprobed};
+use crate::policy::status::{report, unprobed};
 use crate::policy::{HostnameReport, HostnameState, Policies, PolicyReport};
 use crate::snapshot::Snapshot;
 
@@ -29,7 +29,7 @@ pub(crate) use super::selection::Selected;
 pub(crate) struct Base<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) topology: &'a Topology,
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a PublicationSettings,
 }
 
 /// What the listener's side looks at.

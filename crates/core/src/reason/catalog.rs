@@ -1,6 +1,6 @@
 //! The rows. Sorted by number; a test holds them to it.
 
-use super::{Reason, Row, Severity};
+use super::{Reason, ReasonRow, Severity};
 use Severity::{Error, Info, Warning};
 
 /// The column that tells an unknown verdict from a refusal: `unknown`, or empty.
@@ -16,7 +16,7 @@ macro_rules! is_unknown {
 macro_rules! catalog {
     ($($constant:ident = $name:literal $code:literal $severity:ident $($verdict:ident)? ($condition:literal, $reason:literal) $summary:literal $help:literal;)*) => {
         /// Every row, sorted by number.
-        pub static CATALOG: &[Row] = &[$(Row {
+        pub static CATALOG: &[ReasonRow] = &[$(ReasonRow {
             name: $name, code: $code, severity: $severity, is_unknown: is_unknown!($($verdict)?), condition: ($condition, $reason), summary: $summary, help: $help,
         }),*];
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -241,7 +241,7 @@ catalog! {
     ADDRESS_EXCLUDED = "address-excluded" "GP0422" Warning ("", "")
         "The policy excludes every address that a hostname would have, so it gets no record."
         "Take an address out of `excludeAddresses`, or give the Gateway another one.";
-    OWNER_TWIN = "owner-twin" "GP0423" Error ("", "")
+    OWNER_CONFLICT = "owner-twin" "GP0423" Error ("", "")
         "Another instance writes records under the same owner id, so nothing is written."
         "Give one of the two another `--txt-owner-id`; if the other one is gone, take its records over with `--replace-instance`.";
     MARKER_NOT_POSSIBLE = "marker-not-possible" "GP0424" Error ("", "")

@@ -7,7 +7,7 @@ use super::{Crowd, Line, Settled, Want, Wanted};
 use crate::attachment::ListenerId;
 use crate::few::Few;
 use crate::model::{Key, Route};
-use crate::publication::Settings;
+use crate::publication::PublicationSettings;
 use crate::publication::certificates::{self, Ask};
 use crate::publication::listener_context::Outlet;
 use crate::publication::strict::{Outlets, SecretDecision};
@@ -62,7 +62,7 @@ impl Crowd<'_> {
     /// Decides about every Secret, in order. `behind` are the routes of each.
     pub(super) fn secrets(
         &self,
-        settings: &Settings,
+        settings: &PublicationSettings,
         settled: &Settled<'_>,
         behind: Vec<Routes>,
     ) -> Vec<SecretDecision> {

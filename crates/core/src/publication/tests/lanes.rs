@@ -9,7 +9,7 @@ use super::world::*;
 use crate::model::*;
 use crate::publication::annotations::OWN_CONTROLLER;
 use crate::publication::domains::DomainFilter;
-use crate::publication::settings::Settings;
+use crate::publication::settings::PublicationSettings;
 use crate::snapshot::Object;
 
 const LISTENER_NAMES: [&str; 7] = ["*", "*.a.test", "*.a.test", "*.b.a.test", "*.test", "*.c.test", "x.a.test"];
@@ -75,11 +75,11 @@ fn routes() -> impl Strategy<Value = Vec<Route>> {
     })
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
+fn settings() -> impl Strategy<Value = PublicationSettings> {
     let excluded = prop::option::weighted(0.2, Just(vec![Str::from("c.test")]));
-    excluded.prop_map(|excluded| Settings {
+    excluded.prop_map(|excluded| PublicationSettings {
         domains: DomainFilter::new(&[], &excluded.unwrap_or_default()),
-        ..Settings::default()
+        ..PublicationSettings::default()
     })
 }
 
