@@ -91,12 +91,6 @@ impl Diagnostic {
         self
     }
 
-    /// Names the command that would mend it.
-    pub fn fix(mut self, fix: impl Into<String>) -> Self {
-        self.fix = Some(fix.into());
-        self
-    }
-
     /// Names another object that matters.
     pub fn related(mut self, object: &ObjectRef, field: FieldPath, note: impl Into<String>) -> Self {
         self.related.push(Related { object: object.clone(), field, note: note.into(), place: None });
@@ -165,11 +159,6 @@ impl FieldPath {
     /// The steps.
     pub fn segments(&self) -> &[Segment] {
         &self.0
-    }
-
-    /// Whether it is the object itself.
-    pub fn is_root(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

@@ -307,11 +307,6 @@ impl Plan {
     pub fn is_confirmed_by(&self, word: &str) -> bool {
         self.confirmation().is_some_and(|held| begins(&held, word) || begins(&self.digest, word))
     }
-
-    /// The first thing that stands in the way of a name.
-    pub fn obstacle(&self, name: &str) -> Option<&Held> {
-        self.held.iter().find(|held| &*held.name == name)
-    }
 }
 
 /// Whether a word stands for a digest: its beginning, from eight digits on.
@@ -323,15 +318,6 @@ impl PlanStep {
     /// The changes of its record sets and markers.
     pub fn all_changes(&self) -> impl Iterator<Item = &SetChange> {
         self.changes.iter().chain(&self.markers)
-    }
-
-    /// The changes in the order for a provider that writes them one by one: whoever stops in between leaves no record without
-    /// its marker, and no CNAME beside something.
-    pub fn one_by_one(&self) -> Vec<&SetChange> {
-        let (makes, goes) = (|change: &&SetChange| change.new.is_some(), |change: &&SetChange| change.new.is_none());
-        let markers_first = self.markers.iter().filter(makes).chain(self.changes.iter().filter(goes));
-        let markers_last = self.changes.iter().filter(makes).chain(self.markers.iter().filter(goes));
-        markers_first.chain(markers_last).collect()
     }
 
     /// Everything that must be true when it is written.

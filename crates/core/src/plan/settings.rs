@@ -141,11 +141,6 @@ impl TxtRegistry {
 }
 
 impl Policy {
-    /// Reads the value of `--policy`.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Policy::Sync, Policy::UpsertOnly, Policy::CreateOnly].into_iter().find(|policy| policy.as_str() == text)
-    }
-
     /// The value of `--policy`.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -94,11 +94,6 @@ impl Template {
         Ok(Some(Template { parts: TemplateParts::of(&joined), text: joined.into(), by_kind }))
     }
 
-    /// The text, all templates joined.
-    pub fn text(&self) -> &str {
-        &self.text
-    }
-
     /// The hostnames of a route. `prefixes` are those under which its annotations are read.
     pub fn render(&self, route: &Route, prefixes: &[Str]) -> Result<Rendered, TemplateError> {
         let typed = self.output(route.kind, context::typed(route, prefixes, self.parts));
