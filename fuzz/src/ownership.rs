@@ -7,7 +7,8 @@ use gatepost_core::plan::labels::Labels;
 use gatepost_core::plan::layout::Layout;
 use gatepost_core::plan::seal::SealKey;
 use gatepost_core::plan::{
-    self, Instance, Intent, Observed, Plan, RecordSet, Registry, Settings, TxtRegistry, ZoneContent, ZoneState, text,
+    self, Instance, Intent, Observed, Plan, PlanSettings, RecordSet, Registry, TxtRegistry, ZoneContent, ZoneState,
+    text,
 };
 use gatepost_core::publication::{NameSource, Record, RecordType};
 
@@ -51,7 +52,7 @@ fn plan_beside(values: &[&str], key: Option<SealKey>) -> Plan {
     let mut observed = Observed::default();
     observed.insert("example.com", ZoneState::Read(ZoneContent::new("1", sets)));
     let registry = TxtRegistry { key, ..TxtRegistry::new("me", Instance::new("fuzz")) };
-    let settings = Settings { confirm_deletes: true, ..Settings::new(Registry::Txt(Box::new(registry))) };
+    let settings = PlanSettings { confirm_deletes: true, ..PlanSettings::new(Registry::Txt(Box::new(registry))) };
     let remembered = BTreeSet::new();
     let records = [wanted()];
     let (none, holds, unseen) = (&[][..], &[][..], &[][..]);

@@ -11,7 +11,7 @@ use gatepost_core::incremental::Engine;
 use gatepost_core::model::*;
 use gatepost_core::plan::follow::{Follower, Part};
 use gatepost_core::plan::{self, Observed, RecordSet, Registry, ZoneContent, ZoneState};
-use gatepost_core::publication::{self, Record, Settings};
+use gatepost_core::publication::{self, PublicationSettings, Record};
 use gatepost_core::snapshot::{Change, Object, Origin, Snapshot};
 
 /// The shape of a world: routes, listeners, whether every route has all parents, and whether listeners end TLS.
@@ -63,12 +63,12 @@ fn main() {
 
 /// From the change of one route to the steps for its names.
 fn changes(name: &str, shape: Shape) {
-    let mut engine = Engine::new(Settings::default(), Scope::default(), Origin::Cluster);
+    let mut engine = Engine::new(PublicationSettings::default(), Scope::default(), Origin::Cluster);
     let start = now();
     engine.apply(world(shape).into_iter().map(Change::Upsert));
     let filled = now() - start;
     let rest = memory("VmRSS");
-    let planning = plan::Settings::new(Registry::WholeZone);
+    let planning = plan::PlanSettings::new(Registry::WholeZone);
     let mut observed = Observed::default();
     let records = engine.world().desired().records;
     let set =
@@ -108,7 +108,7 @@ fn changes(name: &str, shape: Shape) {
 
 /// One listener more, and one less, at many: at the Gateway, and at one of its ListenerSets.
 fn listener(shape: Shape) {
-    let mut engine = Engine::new(Settings::default(), Scope::default(), Origin::Cluster);
+    let mut engine = Engine::new(PublicationSettings::default(), Scope::default(), Origin::Cluster);
     engine.apply(world(shape).into_iter().map(Change::Upsert));
     let mut least = [Duration::MAX; 2];
     let mut routes = [0; 2];
@@ -141,7 +141,7 @@ fn listener(shape: Shape) {
 
 fn scratch(shape: Shape) {
     let snapshot = Snapshot::of(world(shape));
-    let settings = Settings::default();
+    let settings = PublicationSettings::default();
     let filled = memory("VmRSS");
     let mut least = [Duration::MAX; 2];
     let mut counts = (0, 0);

@@ -25,7 +25,7 @@ pub struct Diagnostic {
     /// One command that would mend it.
     pub fix: Option<String>,
     /// Where it stands, where that is known already.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
     /// Other places that belong to it.
     pub related: Vec<Related>,
 }
@@ -40,12 +40,12 @@ pub struct Related {
     /// What about it.
     pub note: String,
     /// Where it stands, where that is known already.
-    pub place: Option<Place>,
+    pub place: Option<SourcePosition>,
 }
 
 /// A position in a text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Place {
+pub struct SourcePosition {
     /// File name, or `-` for standard input.
     pub source: Str,
     /// Line, counted from 1.
@@ -71,7 +71,7 @@ impl Diagnostic {
     }
 
     /// A diagnostic on a text that is no object.
-    pub fn of_text(reason: Reason, place: Place, message: impl Into<String>) -> Self {
+    pub fn of_text(reason: Reason, place: SourcePosition, message: impl Into<String>) -> Self {
         Diagnostic {
             reason,
             severity: reason.row().severity,
@@ -88,12 +88,6 @@ impl Diagnostic {
     /// Says what to do.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
-        self
-    }
-
-    /// Names the command that would mend it.
-    pub fn fix(mut self, fix: impl Into<String>) -> Self {
-        self.fix = Some(fix.into());
         self
     }
 
@@ -165,11 +159,6 @@ impl FieldPath {
     /// The steps.
     pub fn segments(&self) -> &[Segment] {
         &self.0
-    }
-
-    /// Whether it is the object itself.
-    pub fn is_root(&self) -> bool {
-        self.0.is_empty()
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::lint::{World, closest};
+use crate::lint::{LintContext, closest};
 use crate::model::*;
 use crate::names::Hostname;
 use crate::reason;
@@ -15,7 +15,7 @@ use crate::reason;
 mod publication;
 mod walk;
 
-pub use publication::{CertificateWalk, Held, Publication};
+pub use publication::{CertificateWalk, Publication, SecretContent};
 
 /// What is to be said about one hostname.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ impl Chain {
 
 impl Explanation {
     /// Walks every way to a name.
-    pub fn of(world: World<'_>, hostname: &Hostname) -> Explanation {
+    pub fn of(world: LintContext<'_>, hostname: &Hostname) -> Explanation {
         let mut routes: Vec<_> = world.topology.routes.values().collect();
         routes.sort_by(|a, b| a.route.meta.seniority().cmp(&b.route.meta.seniority()));
         let mut chains: Vec<_> = routes.iter().flat_map(|route| walk::chains(world, route, hostname)).collect();
@@ -101,7 +101,7 @@ impl Explanation {
     }
 }
 
-fn open_listeners(world: World<'_>, hostname: &Hostname) -> Vec<ListenerKey> {
+fn open_listeners(world: LintContext<'_>, hostname: &Hostname) -> Vec<ListenerKey> {
     let open = |l: &&ListenerState| l.is_serving() && l.spec().protocol.has_hostname() && l.hostname.contains(hostname);
     let mut listeners: Vec<_> = world.topology.listener_ids().map(|(_, listener)| listener).filter(open).collect();
     listeners.sort_by_key(|l| std::cmp::Reverse(l.hostname.specificity()));
@@ -109,7 +109,7 @@ fn open_listeners(world: World<'_>, hostname: &Hostname) -> Vec<ListenerKey> {
 }
 
 /// Names in use that a typing mistake could have meant.
-fn similar(world: World<'_>, hostname: &Hostname) -> Vec<String> {
+fn similar(world: LintContext<'_>, hostname: &Hostname) -> Vec<String> {
     let routes = world.topology.routes.values();
     let names: BTreeSet<&str> = routes.flat_map(|r| &r.route.hostnames).map(|w| &**w.text()).collect();
     let below = |name: &&&str| {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::model::{Route, RouteKind};
 use crate::publication::annotations::{Annotations, RouteAnnotations};
-use crate::publication::settings::Settings;
+use crate::publication::settings::PublicationSettings;
 use crate::publication::{Desired, PassedOver, Withheld, filters, hostnames};
 use crate::reason;
 use crate::snapshot::Snapshot;
@@ -20,12 +20,13 @@ mod endpoints;
 pub(crate) mod fixtures;
 mod hosts;
 mod parents;
+mod refusals;
 mod resolve;
 mod settle;
 #[cfg(test)]
 mod tests;
-mod why;
 
+pub(crate) use settle::compare_targets;
 pub use settle::{Lost, Settled, settle};
 
 use endpoints::{Endpoint, Merger};
@@ -33,7 +34,7 @@ use parents::Parents;
 use resolve::Resolver;
 
 /// Everything that external-dns would publish.
-pub fn publish(snapshot: &Snapshot, settings: &Settings) -> Desired {
+pub fn publish(snapshot: &Snapshot, settings: &PublicationSettings) -> Desired {
     let mut desired = Desired::default();
     let parents = Parents::of(snapshot, settings, &mut desired);
     let mut records = Merger::default();
@@ -57,7 +58,7 @@ pub fn publish(snapshot: &Snapshot, settings: &Settings) -> Desired {
 fn selected<'a>(
     snapshot: &'a Snapshot,
     kind: RouteKind,
-    settings: &Settings,
+    settings: &PublicationSettings,
     desired: &mut Desired,
 ) -> Vec<&'a Arc<Route>> {
     let of_kind = snapshot.routes.values().filter(|route| route.kind == kind);
@@ -66,7 +67,7 @@ fn selected<'a>(
     routes
 }
 
-fn is_selected(route: &Route, settings: &Settings, desired: &mut Desired) -> bool {
+fn is_selected(route: &Route, settings: &PublicationSettings, desired: &mut Desired) -> bool {
     let annotations = Annotations::of(&route.meta, &settings.annotation_prefixes);
     let refusal = filters::route(route, &annotations, settings);
     let is_selected = refusal.is_none();
@@ -80,7 +81,7 @@ fn publish_route(route: &Route, resolver: &Resolver, source: &mut Merger, desire
     let asked = RouteAnnotations::read(&annotations, &object, &mut desired.diagnostics);
     let wanted = hostnames::of_route(route, &asked, resolver.settings, &mut desired.diagnostics);
     let resolution = resolver.resolve(route, &asked, &wanted);
-    desired.withheld.extend(why::withheld(resolver, route, &wanted, &resolution));
+    desired.withheld.extend(refusals::withheld(resolver, route, &wanted, &resolution));
     for host in resolution.hosts {
         if !resolver.settings.domains.admits(&host.name) {
             desired.withheld.push(outside_domains(route, host));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::attachment::{Grants, Scope};
 use crate::model::Str;
-use crate::publication::Settings;
+use crate::publication::PublicationSettings;
 use crate::snapshot::{Change, Origin};
 
 mod changes;
@@ -47,7 +47,7 @@ pub struct Engine {
 
 impl Engine {
     /// An engine without any objects.
-    pub fn new(settings: Settings, scope: Scope, origin: Origin) -> Self {
+    pub fn new(settings: PublicationSettings, scope: Scope, origin: Origin) -> Self {
         let mut world = World { settings: Arc::new(settings), ..World::default() };
         world.snapshot.origin = origin;
         world.external = world.externally();

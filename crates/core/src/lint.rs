@@ -19,14 +19,14 @@ mod routes;
 
 /// A snapshot and what was made of it.
 #[derive(Clone, Copy)]
-pub struct World<'a> {
+pub struct LintContext<'a> {
     /// The objects.
     pub snapshot: &'a Snapshot,
     /// The decisions.
     pub topology: &'a Topology,
 }
 
-impl<'a> World<'a> {
+impl<'a> LintContext<'a> {
     /// Everything there is to say, worst first.
     pub fn diagnostics(self) -> Vec<Diagnostic> {
         let mut all = Vec::new();

@@ -141,11 +141,6 @@ impl Hostname {
         let characters = if self.is_any() { 0 } else { self.0.len() };
         Specificity { precise: self.is_precise(), characters }
     }
-
-    /// The number of labels that are not a wildcard.
-    pub fn specific_labels(&self) -> usize {
-        self.0.split('.').filter(|label| *label != "*").count()
-    }
 }
 
 impl PreciseHostname {

@@ -18,7 +18,7 @@ mod cover;
 mod diff;
 mod digest;
 pub mod follow;
-pub mod in_vain;
+pub mod ineffective;
 pub mod intent;
 pub mod labels;
 pub mod layout;
@@ -38,7 +38,7 @@ mod zone;
 
 pub use intent::{Hold, Intent, RecordKey, Sight, Unseen};
 pub use observed::{Observed, RecordKind, RecordSet, ZoneChange, ZoneContent, ZoneState};
-pub use settings::{Capabilities, Policy, Registry, Settings, TxtRegistry};
+pub use settings::{Capabilities, PlanSettings, Policy, Registry, TxtRegistry};
 pub use stamp::Instance;
 
 use cover::Cover;
@@ -47,7 +47,7 @@ use cover::Cover;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Steps in the order in which they are to be written.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlanStep>,
     /// What is not done, and why, sorted.
     pub held: Vec<Held>,
     /// Record sets that are wanted and ours. Who adds them up and gives them back as [`Intent::remembered`] can later delete
@@ -61,7 +61,7 @@ pub struct Plan {
 
 /// One change of one name: all its record sets with their markers, written together or not at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PlanStep {
     /// The zone.
     pub zone: Str,
     /// The name.
@@ -186,25 +186,30 @@ pub struct Stale {
 }
 
 /// Decides what to write.
-pub fn decide(intent: &Intent<'_>, observed: &Observed, settings: &Settings) -> Plan {
+pub fn decide(intent: &Intent<'_>, observed: &Observed, settings: &PlanSettings) -> Plan {
     decide_within(intent, observed, settings, None)
 }
 
 /// The same about a part, where it is known how much there is in all.
-fn decide_within(intent: &Intent<'_>, observed: &Observed, settings: &Settings, whole: Option<&follow::Whole>) -> Plan {
-    let mut wishes = wanted::sort_out(intent, observed, settings);
-    observed.zones().for_each(|(zone, state)| wishes.hold_unreadable(zone, state));
-    let zones: Vec<zone::Zone<'_>> = readable(observed, settings);
+fn decide_within(
+    intent: &Intent<'_>,
+    observed: &Observed,
+    settings: &PlanSettings,
+    whole: Option<&follow::Whole>,
+) -> Plan {
+    let mut all_wanted = wanted::sort_out(intent, observed, settings);
+    observed.zones().for_each(|(zone, state)| all_wanted.hold_unreadable(zone, state));
+    let zones: Vec<zone::ZoneIndex<'_>> = readable(observed, settings);
     let mut plan = Plan { epochs: epochs(&zones), ..Plan::default() };
-    if let Some(held) = safety::twin(&zones, settings) {
+    if let Some(held) = safety::owner_conflict(&zones, settings) {
         plan.held.push(held);
     } else {
-        let table = Question { intent, observed, settings, whole };
-        fill(&mut plan, table, &zones, &mut wishes);
+        let context = PlanContext { intent, observed, settings, whole };
+        fill(&mut plan, context, &zones, &mut all_wanted);
     }
     drop(zones);
-    plan.held.append(&mut wishes.held);
-    drop(wishes);
+    plan.held.append(&mut all_wanted.held);
+    drop(all_wanted);
     plan.held.sort();
     plan.held.dedup();
     plan.digest = digest::of(&plan, intent, observed, settings);
@@ -213,59 +218,64 @@ fn decide_within(intent: &Intent<'_>, observed: &Observed, settings: &Settings, 
 
 /// What a plan is made from.
 #[derive(Clone, Copy)]
-struct Question<'a> {
+struct PlanContext<'a> {
     intent: &'a Intent<'a>,
     observed: &'a Observed,
-    settings: &'a Settings,
+    settings: &'a PlanSettings,
     whole: Option<&'a follow::Whole>,
 }
 
 /// Compares every zone, and puts into the plan what may be done and what is held.
-fn fill(plan: &mut Plan, question: Question<'_>, zones: &[zone::Zone<'_>], wishes: &mut wanted::Wishes<'_>) {
-    let Question { intent, observed, settings, whole } = question;
-    let covers: Vec<_> = zones.iter().map(|zone| Cover::gather(zone, wishes, intent, settings)).collect();
+fn fill(
+    plan: &mut Plan,
+    question: PlanContext<'_>,
+    zones: &[zone::ZoneIndex<'_>],
+    all_wanted: &mut wanted::WantedByZone<'_>,
+) {
+    let PlanContext { intent, observed, settings, whole } = question;
+    let covers: Vec<_> = zones.iter().map(|zone| Cover::gather(zone, all_wanted, intent, settings)).collect();
     let challenges = wanted::challenges(intent.challenges, observed, settings);
     let retired = wanted::challenges(intent.retired, observed, settings);
-    let protection = safety::Protection::new(intent, wishes);
-    let table = diff::Table { intent, observed, settings, protection: &protection };
+    let protection = safety::Protection::new(intent, all_wanted);
+    let context = diff::DiffContext { intent, observed, settings, protection: &protection };
     let covers = zones.iter().zip(covers);
-    let chosen: Vec<_> = covers.map(|(zone, cover)| cover.complete(zone, &table)).collect();
-    let mut book = diff::Book::default();
-    let mut drafts: Vec<diff::Draft<'_>> = Vec::new();
+    let chosen: Vec<_> = covers.map(|(zone, cover)| cover.complete(zone, &context)).collect();
+    let mut findings = diff::DiffFindings::default();
+    let mut drafts: Vec<diff::StepDraft<'_>> = Vec::new();
     for (zone, wanted) in zones.iter().zip(&chosen) {
-        drafts.extend(table.zone(zone, wanted, &mut book));
-        drafts.extend(challenges::drafts(zone, &table, &challenges, &retired, &mut book));
-        drafts.extend(challenges::orphans(zone, &table, wanted, &challenges));
+        drafts.extend(context.zone(zone, wanted, &mut findings));
+        drafts.extend(challenges::drafts(zone, &context, &challenges, &retired, &mut findings));
+        drafts.extend(challenges::orphans(zone, &context, wanted, &challenges));
     }
     if let Some(whole) = whole {
-        book.owned.clone_from(&whole.owned);
-        book.sources.clone_from(&whole.sources);
-        book.kinds = Some(whole.kinds.clone());
+        findings.owned.clone_from(&whole.owned);
+        findings.sources.clone_from(&whole.sources);
+        findings.kinds = Some(whole.kinds.clone());
     }
-    let drafts = safety::judge(drafts, &table, &chosen, &mut book);
+    let drafts = safety::judge(drafts, &context, &chosen, &mut findings);
     let mut built = Vec::with_capacity(drafts.len());
     // There may be very many, so each draft is let go when its step is there.
     for draft in drafts {
         match steps::build(&draft, settings) {
-            Some(step) if settings.was_in_vain(&step) => book.held.push(step.in_vain()),
+            Some(step) if settings.was_ineffective(&step) => findings.held.push(step.held_as_ineffective()),
             Some(step) => built.push((step, draft.after.into_iter().collect())),
             None => {}
         }
     }
     plan.steps = order::arrange(built, zones);
-    plan.held = book.held;
-    plan.ours = book.ours;
+    plan.held = findings.held;
+    plan.ours = findings.ours;
 }
 
-fn readable<'a>(observed: &'a Observed, settings: &'a Settings) -> Vec<zone::Zone<'a>> {
+fn readable<'a>(observed: &'a Observed, settings: &'a PlanSettings) -> Vec<zone::ZoneIndex<'a>> {
     let read = observed.zones().filter_map(|(name, state)| match state {
         ZoneState::Read(content) => Some((name, content)),
         ZoneState::Unreadable(_) => None,
     });
-    read.map(|(name, content)| zone::Zone::new(name, content, settings)).collect()
+    read.map(|(name, content)| zone::ZoneIndex::new(name, content, settings)).collect()
 }
 
-fn epochs(zones: &[zone::Zone<'_>]) -> BTreeMap<Str, Str> {
+fn epochs(zones: &[zone::ZoneIndex<'_>]) -> BTreeMap<Str, Str> {
     zones.iter().map(|zone| (zone.name.clone(), zone.content.epoch.clone())).collect()
 }
 
@@ -297,11 +307,6 @@ impl Plan {
     pub fn is_confirmed_by(&self, word: &str) -> bool {
         self.confirmation().is_some_and(|held| begins(&held, word) || begins(&self.digest, word))
     }
-
-    /// The first thing that stands in the way of a name.
-    pub fn obstacle(&self, name: &str) -> Option<&Held> {
-        self.held.iter().find(|held| &*held.name == name)
-    }
 }
 
 /// Whether a word stands for a digest: its beginning, from eight digits on.
@@ -309,19 +314,10 @@ fn begins(digest: &str, word: &str) -> bool {
     word.len() >= 8 && digest.starts_with(&word.to_ascii_lowercase())
 }
 
-impl Step {
+impl PlanStep {
     /// The changes of its record sets and markers.
     pub fn all_changes(&self) -> impl Iterator<Item = &SetChange> {
         self.changes.iter().chain(&self.markers)
-    }
-
-    /// The changes in the order for a provider that writes them one by one: whoever stops in between leaves no record without
-    /// its marker, and no CNAME beside something.
-    pub fn one_by_one(&self) -> Vec<&SetChange> {
-        let (makes, goes) = (|change: &&SetChange| change.new.is_some(), |change: &&SetChange| change.new.is_none());
-        let markers_first = self.markers.iter().filter(makes).chain(self.changes.iter().filter(goes));
-        let markers_last = self.changes.iter().filter(makes).chain(self.markers.iter().filter(goes));
-        markers_first.chain(markers_last).collect()
     }
 
     /// Everything that must be true when it is written.
@@ -378,7 +374,7 @@ impl Held {
 
     /// Whether a safety brake holds it, so that a command that was to act has refused.
     pub fn is_brake(&self) -> bool {
-        self.reason == reason::OWNER_TWIN || self.is_confirmable()
+        self.reason == reason::OWNER_CONFLICT || self.is_confirmable()
     }
 
     /// Whether confirming the deletes would release it.

@@ -14,25 +14,25 @@ use crate::reason::{self, Reason};
 use crate::snapshot::{Snapshot, Visibility};
 
 pub mod exclusions;
-pub mod report;
+pub mod status;
 mod targets;
 mod validity;
 
 pub use exclusions::Exclusion;
-pub use report::{HostnameReport, HostnameState, PolicyReport};
+pub use status::{HostnameReport, HostnameState, PolicyReport};
 
 /// Every policy of a snapshot, judged.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
     /// How names are published.
-    pub dns: Book<DnsPolicy>,
+    pub dns: PoliciesOfKind<DnsPolicy>,
     /// How certificates are made.
-    pub tls: Book<TlsPolicy>,
+    pub tls: PoliciesOfKind<TlsPolicy>,
 }
 
 /// The policies of one kind.
 #[derive(Clone, Debug)]
-pub struct Book<P> {
+pub struct PoliciesOfKind<P> {
     /// Every policy, refused ones too.
     pub states: BTreeMap<Key, PolicyState<P>>,
     governing: BTreeMap<ListenerId, Key>,
@@ -90,8 +90,8 @@ impl Policies {
     /// Judges the policies of a snapshot.
     pub fn build(snapshot: &Snapshot, topology: &Topology) -> Policies {
         Policies {
-            dns: Book::build(snapshot, topology, snapshot.dns_policies.values()),
-            tls: Book::build(snapshot, topology, snapshot.tls_policies.values()),
+            dns: PoliciesOfKind::build(snapshot, topology, snapshot.dns_policies.values()),
+            tls: PoliciesOfKind::build(snapshot, topology, snapshot.tls_policies.values()),
         }
     }
 
@@ -103,7 +103,7 @@ impl Policies {
     }
 }
 
-impl<P: Policy> Book<P> {
+impl<P: Policy> PoliciesOfKind<P> {
     /// The policy that governs a listener.
     pub fn governing(&self, listener: ListenerId) -> Option<&Arc<P>> {
         let key = self.governing.get(&listener)?;
@@ -127,13 +127,13 @@ impl<P: Policy> Book<P> {
     where
         P: 'a,
     {
-        let mut book = Book::default();
+        let mut policies_of_kind = PoliciesOfKind::default();
         for policy in policies {
-            book.states.insert(policy.meta().key.clone(), judge(snapshot, topology, policy));
+            policies_of_kind.states.insert(policy.meta().key.clone(), judge(snapshot, topology, policy));
         }
-        book.resolve_conflicts();
-        book.appoint(topology);
-        book
+        policies_of_kind.resolve_conflicts();
+        policies_of_kind.appoint(topology);
+        policies_of_kind
     }
 
     /// Leaves one policy per target: the oldest.
@@ -195,9 +195,9 @@ impl<P: Policy> Book<P> {
     }
 }
 
-impl<P> Default for Book<P> {
+impl<P> Default for PoliciesOfKind<P> {
     fn default() -> Self {
-        Book { states: BTreeMap::new(), governing: BTreeMap::new() }
+        PoliciesOfKind { states: BTreeMap::new(), governing: BTreeMap::new() }
     }
 }
 

@@ -12,7 +12,7 @@ use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::external_dns;
 use crate::model::{Key, ObjectRef, Reference, SharedList, ShortVec, Str};
 use crate::policy::PolicyReport;
-use crate::reason::{self, Reason};
+use crate::reason::Reason;
 use crate::snapshot::Snapshot;
 
 mod addresses;
@@ -48,18 +48,23 @@ pub(crate) use policy_status::{PolicyStatusEntries, PolicyStatusEntry};
 pub(crate) use records::{NameDecision, NameExtras, RouteNameClaim, decide as decide_name};
 pub(crate) use route_claims::{RouteClaims, of_route};
 pub(crate) use selection::SelectedOwner;
-pub use settings::Settings;
+pub use settings::PublicationSettings;
 
 use settings::Profile;
 
 /// What ought to exist for a snapshot and its judged tree, by the rules of the profile.
-pub fn build(snapshot: &Snapshot, topology: &Topology, settings: &Settings) -> Desired {
+pub fn build(snapshot: &Snapshot, topology: &Topology, settings: &PublicationSettings) -> Desired {
     build_beside(snapshot, topology, settings, &[])
 }
 
 /// The same beside names that exist for other reasons, such as those of challenges: a DNS wildcard does not answer at or
 /// above them (D13).
-pub fn build_beside(snapshot: &Snapshot, topology: &Topology, settings: &Settings, others: &[Str]) -> Desired {
+pub fn build_beside(
+    snapshot: &Snapshot,
+    topology: &Topology,
+    settings: &PublicationSettings,
+    others: &[Str],
+) -> Desired {
     match settings.profile {
         Profile::Strict => build::publish(snapshot, topology, settings, others),
         Profile::ExternalDns => external_dns::publish(snapshot, settings),
@@ -199,24 +204,8 @@ pub struct PassedOver {
 impl Withheld {
     /// Whether nothing may be deleted because of it: it is not known that the hostname ought to be gone.
     pub fn holds(&self) -> bool {
-        is_unknown(self.reason)
+        self.reason.is_unknown()
     }
-}
-
-/// Whether a reason says that something is not known, rather than that it ought not to be.
-pub fn is_unknown(reason: Reason) -> bool {
-    const UNKNOWN: [Reason; 9] = [
-        reason::KIND_NOT_VISIBLE,
-        reason::GATEWAY_CLASS_MISSING,
-        reason::STATUS_STALE,
-        reason::STATUS_MISSING,
-        reason::STATUS_REFUSED,
-        reason::STATUS_DISAGREES,
-        reason::POLICY_INVALID,
-        reason::GATEWAY_WITHOUT_ADDRESS,
-        reason::TARGET_UNRESOLVED,
-    ];
-    UNKNOWN.contains(&reason)
 }
 
 impl RecordType {

@@ -39,13 +39,15 @@ impl fmt::Display for Severity {
 
 /// A row of the catalog.
 #[derive(Debug)]
-pub struct Row {
+pub struct ReasonRow {
     /// Identity: `namespace-not-allowed`.
     pub name: &'static str,
     /// Number: `GP0204`.
     pub code: &'static str,
     /// Usual severity.
     pub severity: Severity,
+    /// Whether something is not known, rather than known to be refused. What is published is then kept.
+    pub is_unknown: bool,
     /// Condition type and reason it shows as in a status; empty where it shows in none.
     pub condition: (&'static str, &'static str),
     /// One sentence: what is so.
@@ -60,13 +62,18 @@ pub struct Reason(pub(crate) u16);
 
 impl Reason {
     /// Its row.
-    pub fn row(self) -> &'static Row {
+    pub fn row(self) -> &'static ReasonRow {
         &CATALOG[usize::from(self.0)]
     }
 
     /// Its name.
     pub fn name(self) -> &'static str {
         self.row().name
+    }
+
+    /// Whether it says that something is not known: it then creates nothing and deletes nothing.
+    pub fn is_unknown(self) -> bool {
+        self.row().is_unknown
     }
 
     /// Every reason, in the order of their numbers.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::lint::World;
+use crate::lint::LintContext;
 use crate::model::*;
 use crate::reason;
 
@@ -29,12 +29,12 @@ pub struct Item {
     /// Which object.
     pub object: ObjectRef,
     /// Its status.
-    pub status: Status,
+    pub status: ObjectStatus,
 }
 
 /// A status, by kind.
 #[derive(Clone, Debug)]
-pub enum Status {
+pub enum ObjectStatus {
     /// Of a GatewayClass.
     Class(Conditions),
     /// Of a Gateway.
@@ -90,7 +90,7 @@ const MAX_PARENTS: usize = 32;
 
 impl Report {
     /// The statuses of a world.
-    pub fn build(world: World<'_>) -> Report {
+    pub fn build(world: LintContext<'_>) -> Report {
         let mut report = Report::default();
         report.classes(world);
         report.gateways(world);
@@ -99,7 +99,7 @@ impl Report {
         report
     }
 
-    fn classes(&mut self, world: World<'_>) {
+    fn classes(&mut self, world: LintContext<'_>) {
         for (name, class) in &world.snapshot.classes {
             let used = |g: &&GatewayState| g.gateway.class == *name && !g.is_in_scope();
             if world.topology.gateways.values().any(|g| used(&&**g)) {
@@ -108,11 +108,11 @@ impl Report {
             let object = ObjectRef::new(Kind::GatewayClass, "", name.clone());
             let own = vec![Condition::new("Accepted", true, "Accepted", "")];
             let conditions = self.merged(&object, &FieldPath::of("status"), own, &class.conditions, &class.meta);
-            self.items.push(Item { object, status: Status::Class(conditions) });
+            self.items.push(Item { object, status: ObjectStatus::Class(conditions) });
         }
     }
 
-    fn gateways(&mut self, world: World<'_>) {
+    fn gateways(&mut self, world: LintContext<'_>) {
         for (key, state) in world.topology.gateways.iter().filter(|(_, state)| state.is_in_scope()) {
             let gateway = &state.gateway;
             let object = ObjectRef { kind: Kind::Gateway, key: key.clone() };
@@ -122,12 +122,12 @@ impl Report {
             let ids = &state.listeners[..gateway.listeners.len()];
             let listeners = self.listeners(world, &object, ids, &gateway.status.listeners, &gateway.meta);
             let addresses = gateway.status.addresses.clone();
-            let status = Status::Gateway { conditions, addresses, listeners, attached_sets: state.attached_sets };
+            let status = ObjectStatus::Gateway { conditions, addresses, listeners, attached_sets: state.attached_sets };
             self.items.push(Item { object, status });
         }
     }
 
-    fn sets(&mut self, world: World<'_>) {
+    fn sets(&mut self, world: LintContext<'_>) {
         for (object, state) in &world.topology.sets {
             let refused = state.refused == Some(reason::LISTENER_SET_NOT_ALLOWED);
             if state.gateway.is_none() && !refused {
@@ -138,13 +138,13 @@ impl Report {
             let conditions = self.merged(object, &FieldPath::of("status"), own, &set.conditions, &set.meta);
             let ids = if refused { &[][..] } else { &state.listeners[..] };
             let listeners = self.listeners(world, object, ids, &set.listener_status, &set.meta);
-            self.items.push(Item { object: object.clone(), status: Status::Set { conditions, listeners } });
+            self.items.push(Item { object: object.clone(), status: ObjectStatus::Set { conditions, listeners } });
         }
     }
 
     fn listeners(
         &mut self,
-        world: World<'_>,
+        world: LintContext<'_>,
         object: &ObjectRef,
         ids: &[ListenerId],
         written: &[ListenerStatus],
@@ -167,11 +167,10 @@ impl Report {
         reports
     }
 
-    fn routes(&mut self, world: World<'_>) {
+    fn routes(&mut self, world: LintContext<'_>) {
         let controllers: BTreeSet<Str> =
             world.topology.gateways.values().filter(|g| g.is_in_scope()).map(|g| g.controller()).collect();
         for (object, state) in world.topology.routes.iter() {
-            let object = &object;
             let mut parents = self.own_parents(world, object, state);
             let written = state.route.status.iter().enumerate();
             let foreign = written.filter(|(_, p)| !controllers.contains(&p.controller));
@@ -185,11 +184,11 @@ impl Report {
                 parents.truncate(room);
             }
             parents.extend(foreign);
-            self.items.push(Item { object: (*object).clone(), status: Status::Route(parents) });
+            self.items.push(Item { object: object.clone(), status: ObjectStatus::Route(parents) });
         }
     }
 
-    fn own_parents(&mut self, world: World<'_>, object: &ObjectRef, state: &RouteState) -> Vec<ParentReport> {
+    fn own_parents(&mut self, world: LintContext<'_>, object: &ObjectRef, state: &RouteState) -> Vec<ParentReport> {
         let mut parents = Vec::new();
         for (index, parent) in state.parents.iter().enumerate().filter(|(_, p)| p.is_judged()) {
             let reference = &state.route.parents[index];
@@ -238,7 +237,7 @@ fn as_written(status: &RouteStatus, place: usize) -> ParentReport {
 }
 
 /// Who writes the status of a parent.
-fn controller(world: World<'_>, parent: &ParentState) -> Str {
+fn controller(world: LintContext<'_>, parent: &ParentState) -> Str {
     let gateway = match &parent.target {
         ParentTarget::Set(set, None) => world.topology.sets.get(set).and_then(|state| {
             let set = &state.set;

@@ -18,7 +18,7 @@ use crate::snapshot::Snapshot;
 
 mod answer;
 mod compile;
-mod course;
+mod decision;
 mod filters;
 mod host_index;
 mod matching;
@@ -28,9 +28,9 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Answer, Outcome, ResponseChange, Rewritten, Share, Unavailable};
+pub use answer::{ResponseChange, Rewritten, RoutingAnswer, RoutingOutcome, Share, Unavailable};
 pub use host_index::HostIndex;
-pub use request::{Request, Scheme};
+pub use request::{GatewayRequest, Scheme};
 
 /// The feature of a GatewayClass that ranks routes by the hostname they wrote (D18).
 pub const WRITTEN_PRECEDENCE: &str = "GatewayRouteHostnameIntersectionPrecedence";
@@ -44,19 +44,19 @@ pub struct Router {
     /// Whether its class claims [`WRITTEN_PRECEDENCE`].
     claims_written: bool,
     /// Serving listeners by port, what they speak, and hostname.
-    doors: BTreeMap<(u16, Scheme), HostIndex<usize>>,
-    listeners: Vec<Served>,
+    listeners_by_hostname: BTreeMap<(u16, Scheme), HostIndex<usize>>,
+    listeners: Vec<ServingListener>,
     /// Listeners that take no requests, by port.
-    idle: BTreeMap<u16, Vec<Idle>>,
+    idle: BTreeMap<u16, Vec<IdleListener>>,
     routes: Vec<compile::Attached>,
     /// Routes that some listener refuses, by hostname as written.
-    outsiders: HostIndex<Vec<usize>>,
+    refused_by_hostname: HostIndex<Vec<usize>>,
     refusals: Vec<compile::Refused>,
 }
 
 /// A listener that takes requests.
 #[derive(Clone, Debug)]
-struct Served {
+struct ServingListener {
     id: ListenerId,
     key: ListenerKey,
     hostname: Hostname,
@@ -66,14 +66,14 @@ struct Served {
     /// What is wrong with its certificate.
     certificate: Option<Reason>,
     /// Rules by hostname as the route wrote it.
-    named: HostIndex<compile::Group>,
+    named: HostIndex<compile::HostnameRules>,
     /// Rules of routes without hostnames of their own: TCP and UDP.
-    raw: Vec<compile::Entry>,
+    raw: Vec<compile::RuleMatch>,
 }
 
 /// A listener that takes no requests.
 #[derive(Clone, Debug)]
-struct Idle {
+struct IdleListener {
     key: ListenerKey,
     hostname: Hostname,
     reason: Reason,
@@ -86,13 +86,13 @@ impl Router {
     }
 
     /// Says who serves a request.
-    pub fn route(&self, request: &Request) -> Answer {
-        let asked = request::Asked::new(request);
-        course::run(self, &asked)
+    pub fn route(&self, request: &GatewayRequest) -> RoutingAnswer {
+        let asked = request::ParsedRequest::new(request);
+        decision::run(self, &asked)
     }
 
     /// The ports on which something listens.
     pub fn ports(&self) -> impl Iterator<Item = (u16, Scheme)> {
-        self.doors.keys().copied()
+        self.listeners_by_hostname.keys().copied()
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use gatepost_core::model::Str;
 use gatepost_core::publication::{Record, RecordType};
 
-use gatepost_core::plan::{self, Step, ZoneChange, ZoneContent};
+use gatepost_core::plan::{self, PlanStep, ZoneChange, ZoneContent};
 
 pub mod data;
 mod error;
@@ -46,7 +46,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
     ///
     /// Steps of one group are done together or not at all where [`plan::Capabilities::is_atomic`] says so. A failed step
     /// does not stop the others: who has steps that wait for one another gives them in separate calls.
-    fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>>;
+    fn write<'a>(&'a self, zone: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>>;
 
     /// Whether [`Provider::adjust`] has anything to say. Who adjusts records does not tell changes either.
     fn adjusts(&self) -> bool {

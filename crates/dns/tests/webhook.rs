@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use gatepost_core::plan::{Content, Precondition, SetChange, Step};
+use gatepost_core::plan::{Content, PlanStep, Precondition, SetChange};
 use gatepost_core::publication::{NameSource, Record, RecordType};
 use gatepost_dns::provider::{Error, Problem, Provider};
 use gatepost_dns::providers::webhook::server::{Limits, Server};
@@ -46,8 +46,8 @@ fn change(name: &str, kind: RecordType, old: Option<&[&str]>, new: Option<&[&str
     SetChange { name: name.into(), kind, set_identifier: None, old: old.map(content), new: new.map(content) }
 }
 
-fn step(group: usize, change: SetChange) -> Step {
-    Step {
+fn step(group: usize, change: SetChange) -> PlanStep {
+    PlanStep {
         zone: ZONE.into(),
         name: change.name.clone(),
         verb: change.verb(),
@@ -61,7 +61,7 @@ fn step(group: usize, change: SetChange) -> Step {
     }
 }
 
-fn creates(names: impl IntoIterator<Item = String>) -> Vec<Step> {
+fn creates(names: impl IntoIterator<Item = String>) -> Vec<PlanStep> {
     let one = |(at, name): (usize, String)| step(at, change(&name, RecordType::A, None, Some(&["192.0.2.1"])));
     names.into_iter().enumerate().map(one).collect()
 }
@@ -108,7 +108,7 @@ async fn what_changed_meanwhile_is_not_written() {
     let memory = Memory::new(ZONE, &[("hand.example.com", "A", "192.0.2.7")]);
     let client = client(&served(&memory).await);
     let before = memory.content();
-    let unused = Step {
+    let unused = PlanStep {
         guards: vec![Precondition::Unused { name: "hand.example.com".into() }],
         ..step(3, change("hand.example.com", RecordType::Cname, None, Some(&["edge.example.net"])))
     };

@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gatepost_core::attachment::{Scope, Topology};
-use gatepost_core::lint::World;
+use gatepost_core::lint::LintContext;
 use gatepost_objects::{Settings, collect};
 use gatepost_testkit::world::{self, Size, Style};
 
@@ -101,7 +101,7 @@ impl Costs {
         let (reading, loaded) = timed(|| collect(texts, &Settings::default()));
         let (rules, (topology, mut diagnostics)) = timed(|| {
             let topology = Topology::build(&loaded.snapshot, &Scope::default());
-            let diagnostics = World { snapshot: &loaded.snapshot, topology: &topology }.diagnostics();
+            let diagnostics = LintContext { snapshot: &loaded.snapshot, topology: &topology }.diagnostics();
             (topology, diagnostics)
         });
         let (places, ()) = timed(|| loaded.fill_places(&mut diagnostics));

@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::time::Duration;
 
-use gatepost_core::plan::{Plan, Step};
+use gatepost_core::plan::{Plan, PlanStep};
 use gatepost_dns::provider::{Error, Provider};
 
 mod check;
@@ -62,7 +62,7 @@ impl Outcome {
         self.written.len() + self.failed.len() + self.skipped.len()
     }
 
-    fn is_blocked(&self, step: &Step) -> bool {
+    fn is_blocked(&self, step: &PlanStep) -> bool {
         step.after.iter().any(|earlier| self.failed.contains_key(earlier) || self.skipped.contains(earlier))
     }
 }
@@ -85,7 +85,7 @@ pub async fn apply(provider: &dyn Provider, plan: &Plan, mode: Mode, progress: P
 }
 
 /// The end of the steps from `first` on that are of one zone and do not wait for one another.
-fn batch_end(steps: &[Step], first: usize) -> usize {
+fn batch_end(steps: &[PlanStep], first: usize) -> usize {
     let belongs =
         |i: &usize| steps[*i].zone == steps[first].zone && steps[*i].after.iter().all(|earlier| *earlier < first);
     let end = (first..steps.len()).take(BATCH).take_while(belongs).last().map_or(first + 1, |last| last + 1);
@@ -121,7 +121,7 @@ async fn write_once(
     outcome: &mut Outcome,
 ) -> Vec<(usize, Error)> {
     let Some(zone) = open.first().map(|i| &plan.steps[*i].zone) else { return Vec::new() };
-    let steps: Vec<Step> = open.iter().map(|i| plan.steps[*i].clone()).collect();
+    let steps: Vec<PlanStep> = open.iter().map(|i| plan.steps[*i].clone()).collect();
     let results = provider.write(zone, &steps).await;
     let mut failures = Vec::new();
     for (i, result) in open.iter().copied().zip(results) {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gatepost_core::explain::{Held, Publication};
+use gatepost_core::explain::{Publication, SecretContent};
 use gatepost_core::model::{Key, Kind, OWN_GROUP, ObjectRef, Str};
-use gatepost_core::policy::report::enforced;
+use gatepost_core::policy::status::enforced;
 use gatepost_core::policy::{HostnameReport, HostnameState};
 use gatepost_core::publication::{Certificate, Desired};
 use gatepost_core::reason;
@@ -34,7 +34,7 @@ pub struct Certificates {
     asked: Asked,
     /// What the last round came to.
     round: Round,
-    /// Held for as long as nobody else may work on the same certificates.
+    /// SecretContent for as long as nobody else may work on the same certificates.
     _lock: Option<File>,
 }
 
@@ -199,9 +199,9 @@ pub fn overlay(published: &mut Publication, states: &[State], hostname: &str) {
     for walk in &mut published.certificates {
         let Some(state) = states.iter().find(|state| state.secret == walk.secret) else { continue };
         walk.held = match (&state.held, &state.unusable) {
-            (Some(leaf), _) => Held::Certificate { covers: leaf.covers(hostname), not_after: leaf.not_after },
-            (None, Some(why)) => Held::Unusable(why.as_str().into()),
-            (None, None) => Held::Missing,
+            (Some(leaf), _) => SecretContent::Certificate { covers: leaf.covers(hostname), not_after: leaf.not_after },
+            (None, Some(why)) => SecretContent::Unusable(why.as_str().into()),
+            (None, None) => SecretContent::Missing,
         };
     }
 }

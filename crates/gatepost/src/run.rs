@@ -28,11 +28,11 @@ pub use following::Following;
 /// What a pass goes by.
 pub struct Line {
     /// What is published.
-    pub publishing: publication::Settings,
+    pub publishing: publication::PublicationSettings,
     /// Whose Gateways are looked at.
     pub scope: Scope,
     /// What may be written; what the provider can is filled in from the provider.
-    pub planning: plan::Settings,
+    pub planning: plan::PlanSettings,
     /// Whether anything is written.
     pub mode: Mode,
     /// The word by which somebody has confirmed what one plan holds; it says nothing about any other.
@@ -199,11 +199,11 @@ impl Line {
         following.plan(world, &sight, &place.memory.ours, &self.settings(place))
     }
 
-    fn settings(&self, place: Place<'_>) -> plan::Settings {
+    fn settings(&self, place: Place<'_>) -> plan::PlanSettings {
         let mut settings = self.planning.clone();
         settings.capabilities = place.provider.capabilities().plan;
         settings.recent_deletes = place.memory.recent_deletes();
-        settings.in_vain = place.memory.in_vain();
+        settings.ineffective = place.memory.ineffective();
         settings
     }
 
@@ -221,7 +221,7 @@ impl Line {
         }
         let confirmed = self.confirmed.clone().filter(|word| decision.plan.is_confirmed_by(word));
         if confirmed.is_some() {
-            let settings = plan::Settings { confirm_deletes: true, ..settings.clone() };
+            let settings = plan::PlanSettings { confirm_deletes: true, ..settings.clone() };
             let Answer { desired, observed, notes, .. } = decision;
             decision = Question { settings: &settings, ..question }.answer(desired, observed).await;
             decision.notes = notes;
@@ -258,7 +258,7 @@ pub struct Place<'a> {
 #[derive(Clone, Copy)]
 struct Question<'a> {
     place: Place<'a>,
-    settings: &'a plan::Settings,
+    settings: &'a plan::PlanSettings,
 }
 
 struct Answer {

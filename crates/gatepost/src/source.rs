@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::lint::World;
+use gatepost_core::lint::LintContext;
 use gatepost_core::policy::Policies;
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_objects::Settings;
@@ -86,7 +86,7 @@ impl Objects {
     /// Everything there is to say about them, worst first, with positions.
     pub fn diagnostics(&self, topology: &Topology) -> Vec<Diagnostic> {
         let mut all = self.problems().to_vec();
-        all.extend(World { snapshot: self.snapshot(), topology }.diagnostics());
+        all.extend(LintContext { snapshot: self.snapshot(), topology }.diagnostics());
         let policies = Policies::build(self.snapshot(), topology).diagnostics();
         let is_told = |d: &Diagnostic| all.iter().any(|told| told.object == d.object && told.field == d.field);
         let untold: Vec<_> = policies.into_iter().filter(|d| !is_told(d)).collect();

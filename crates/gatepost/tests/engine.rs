@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::incremental::Engine;
-use gatepost_core::lint::World;
+use gatepost_core::lint::LintContext;
 use gatepost_core::publication::settings::{Profile, Publish};
-use gatepost_core::publication::{self, Settings};
+use gatepost_core::publication::{self, PublicationSettings};
 use gatepost_core::snapshot::{Change, Snapshot};
 use gatepost_objects::collect;
 use gatepost_testkit::tree;
@@ -42,23 +42,27 @@ fn cases(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-fn settings() -> Vec<Settings> {
-    let governed = Settings { publish: Publish::Governed, ..Settings::default() };
-    let external = Settings { profile: Profile::ExternalDns, gateway_listener_sets: true, ..Settings::default() };
-    vec![Settings::default(), governed, external]
+fn settings() -> Vec<PublicationSettings> {
+    let governed = PublicationSettings { publish: Publish::Governed, ..PublicationSettings::default() };
+    let external = PublicationSettings {
+        profile: Profile::ExternalDns,
+        gateway_listener_sets: true,
+        ..PublicationSettings::default()
+    };
+    vec![PublicationSettings::default(), governed, external]
 }
 
-fn compare(engine: &Engine, settings: &Settings, path: &Path) {
+fn compare(engine: &Engine, settings: &PublicationSettings, path: &Path) {
     let world = engine.world();
     let topology = Topology::build(world.snapshot(), &Scope::default());
     let expected = publication::build(world.snapshot(), &topology, settings);
     assert_eq!(world.desired(), expected, "{}", path.display());
-    let told = World { snapshot: world.snapshot(), topology: &topology }.diagnostics();
+    let told = LintContext { snapshot: world.snapshot(), topology: &topology }.diagnostics();
     assert_eq!(world.lint().diagnostics(), told, "{}", path.display());
 }
 
 /// Tells the objects in any order and in bursts, takes a third of them back, and tells those again.
-fn follow(snapshot: &Snapshot, settings: &Settings, path: &Path, chance: &mut Chance) {
+fn follow(snapshot: &Snapshot, settings: &PublicationSettings, path: &Path, chance: &mut Chance) {
     let mut engine = Engine::new(settings.clone(), Scope::default(), snapshot.origin);
     let mut changes = chance.shuffled(Change::between(&Snapshot::new(), snapshot));
     while !changes.is_empty() {

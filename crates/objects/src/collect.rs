@@ -6,7 +6,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
-use gatepost_core::diagnostic::{Diagnostic, FieldPath, Place, Related};
+use gatepost_core::diagnostic::{Diagnostic, FieldPath, Related, SourcePosition};
 use gatepost_core::model::{ObjectRef, Str};
 use gatepost_core::reason::DUPLICATE_OBJECT;
 use gatepost_core::snapshot::Snapshot;
@@ -109,11 +109,11 @@ impl Loaded {
     }
 
     /// The place of a field of an object, or of the nearest thing above it that exists.
-    pub fn place(&self, object: &ObjectRef, field: &FieldPath) -> Option<Place> {
+    pub fn place(&self, object: &ObjectRef, field: &FieldPath) -> Option<SourcePosition> {
         let origin = self.origins.get(object)?;
         let found = self.locate(object, field);
         let at = found.as_ref().map_or((origin.line, origin.column), |l| (l.best().line, l.best().column));
-        Some(Place { source: origin.source.clone(), line: at.0, column: at.1 })
+        Some(SourcePosition { source: origin.source.clone(), line: at.0, column: at.1 })
     }
 
     /// Gives every diagnostic its place, and those of related objects; each document is walked once.
@@ -164,7 +164,7 @@ impl Loaded {
 
     /// Tells about objects with one name, at both places.
     fn tell_twins(&mut self, twins: &[Twins]) {
-        let mut places: Vec<[Option<Place>; 2]> = vec![[None, None]; twins.len()];
+        let mut places: Vec<[Option<SourcePosition>; 2]> = vec![[None, None]; twins.len()];
         let mut wishes = Vec::new();
         for (twins, [first, second]) in twins.iter().zip(&mut places) {
             wishes.push(Wish::for_name(&twins.first, first));
@@ -189,20 +189,20 @@ struct Wish<'a> {
     origin: &'a Origin,
     path: FieldPath,
     mark: Mark,
-    place: &'a mut Option<Place>,
+    place: &'a mut Option<SourcePosition>,
 }
 
 impl<'a> Wish<'a> {
-    fn for_name(origin: &'a Origin, place: &'a mut Option<Place>) -> Self {
+    fn for_name(origin: &'a Origin, place: &'a mut Option<SourcePosition>) -> Self {
         let path = join(&origin.prefix, &FieldPath::of("metadata.name"));
         Wish { origin, path, mark: Mark::Value, place }
     }
 }
 
 /// Tells about two objects with one name, at both places.
-fn duplicates(object: &ObjectRef, first: Option<Place>, second: Option<Place>) -> [Diagnostic; 2] {
+fn duplicates(object: &ObjectRef, first: Option<SourcePosition>, second: Option<SourcePosition>) -> [Diagnostic; 2] {
     let field = FieldPath::of("metadata.name");
-    let tell = |message: String, place: &Option<Place>, other: &Option<Place>, note: &str| {
+    let tell = |message: String, place: &Option<SourcePosition>, other: &Option<SourcePosition>, note: &str| {
         let diagnostic = Diagnostic::new(DUPLICATE_OBJECT, object, field.clone(), message);
         let related =
             Related { object: object.clone(), field: field.clone(), note: note.to_owned(), place: other.clone() };

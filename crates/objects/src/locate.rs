@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use gatepost_core::diagnostic::{FieldPath, Place, Segment};
+use gatepost_core::diagnostic::{FieldPath, Segment, SourcePosition};
 use gatepost_core::reason::{Reason, UNKNOWN_FIELD};
 use serde_saphyr::granit_parser::{self, Event, Parser};
 
@@ -83,7 +83,7 @@ pub fn locate_all(text: &[u8], origin: &Origin, fields: &[FieldPath]) -> Vec<Opt
 }
 
 /// The places of several fields of one document; those that cannot be found are at its beginning. Paths count from the document.
-pub(crate) fn place_all(document: &str, origin: &Origin, wanted: &[(FieldPath, Mark)]) -> Vec<Place> {
+pub(crate) fn place_all(document: &str, origin: &Origin, wanted: &[(FieldPath, Mark)]) -> Vec<SourcePosition> {
     if wanted.is_empty() {
         return Vec::new();
     }
@@ -91,7 +91,7 @@ pub(crate) fn place_all(document: &str, origin: &Origin, wanted: &[(FieldPath, M
     let found = walk(document, origin, &paths);
     let place = |(located, (_, mark)): (Option<Located>, &(FieldPath, Mark))| {
         let at = located.as_ref().map_or((origin.line, origin.column), |l| (l.part(*mark).line, l.part(*mark).column));
-        Place { source: origin.source.clone(), line: at.0, column: at.1 }
+        SourcePosition { source: origin.source.clone(), line: at.0, column: at.1 }
     };
     found.into_iter().zip(wanted).map(place).collect()
 }

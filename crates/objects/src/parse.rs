@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use gatepost_core::diagnostic::{Diagnostic, FieldPath, Place};
+use gatepost_core::diagnostic::{Diagnostic, FieldPath, SourcePosition};
 use gatepost_core::model::{Key, Kind, ObjectRef, Str};
 use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR, UNKNOWN_VALUE};
 use gatepost_core::snapshot::Object;
@@ -286,7 +286,7 @@ impl Reader<'_> {
     }
 
     fn broken(&mut self, line: u32, column: u32, message: String) {
-        let place = Place { source: self.source.clone(), line, column };
+        let place = SourcePosition { source: self.source.clone(), line, column };
         self.reading.diagnostics.push(Diagnostic::of_text(SYNTAX_ERROR, place, message));
     }
 
@@ -348,7 +348,7 @@ impl Reader<'_> {
 
     /// A diagnostic on something that has no name; its place is filled in later.
     fn of_text(&self, reason: gatepost_core::reason::Reason, field: FieldPath, message: String) -> Diagnostic {
-        let place = Place { source: self.source.clone(), line: 1, column: 1 };
+        let place = SourcePosition { source: self.source.clone(), line: 1, column: 1 };
         Diagnostic { field, ..Diagnostic::of_text(reason, place, message) }
     }
 }

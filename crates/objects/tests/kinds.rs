@@ -159,9 +159,9 @@ fn http_route_defaults() {
         let of = |spec: &str| route(one(&object(&format!("gateway.networking.k8s.io/{version}"), "HTTPRoute", spec)));
         let empty = of("{parentRefs: [{name: g}]}");
         let parent = ParentRef { target: reference(GATEWAY_GROUP, "Gateway", None, "g"), section: None, port: None };
-        assert_eq!(empty.parents, [parent]);
+        assert_eq!(empty.parents[..], [parent]);
         assert_eq!(
-            empty.rules,
+            empty.rules[..],
             [Rule { matches: Matches::Http(vec![HttpMatch::default()].into()), ..Rule::default() }]
         );
         for spec in [

@@ -4,7 +4,7 @@
 
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::incremental::Engine;
-use gatepost_core::publication::{self, Settings};
+use gatepost_core::publication::{self, PublicationSettings};
 use gatepost_core::snapshot::{Change, Origin};
 use gatepost_worlds::values::Reader;
 use gatepost_worlds::{Event, Size, World};
@@ -16,7 +16,7 @@ const CHANGES: usize = 100;
 fn is_right(engine: &Engine) {
     let world = engine.world();
     let topology = Topology::build(world.snapshot(), &Scope::default());
-    let scratch = publication::build(world.snapshot(), &topology, &Settings::default());
+    let scratch = publication::build(world.snapshot(), &topology, &PublicationSettings::default());
     assert!(scratch.records.len() > ROUTES / 2, "most routes have records");
     assert!(world.desired() == scratch, "the engine and the computation from scratch disagree");
 }
@@ -25,7 +25,7 @@ fn is_right(engine: &Engine) {
 fn a_large_world_is_what_it_is_from_scratch() {
     let world = World::new(Size { routes: ROUTES, https: true, ..Size::default() }).expect("the size is possible");
     let mut reader = Reader::default();
-    let mut engine = Engine::new(Settings::default(), Scope::default(), Origin::Files);
+    let mut engine = Engine::new(PublicationSettings::default(), Scope::default(), Origin::Files);
     engine.apply(reader.objects(&world).map(Change::Upsert));
     is_right(&engine);
     for step in world.stream(1, &Event::USUAL).take(CHANGES) {

@@ -26,12 +26,12 @@ pub struct CertificateWalk {
     /// Whether the certificate that is wanted there covers the name.
     pub wanted: bool,
     /// What the Secret holds now.
-    pub held: Held,
+    pub held: SecretContent,
 }
 
 /// What a Secret holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum SecretContent {
     /// It is not there.
     Missing,
     /// It cannot be used; says why.
@@ -47,7 +47,7 @@ pub enum Held {
 
 impl Publication {
     /// What a hostname gets in a desired state.
-    pub fn of(world: World<'_>, desired: &Desired, explanation: &Explanation) -> Publication {
+    pub fn of(world: LintContext<'_>, desired: &Desired, explanation: &Explanation) -> Publication {
         let hostname = &explanation.hostname;
         let asks = |w: &&Withheld| Hostname::parse(&w.hostname).is_ok_and(|name| name.contains(hostname));
         Publication {
@@ -63,7 +63,7 @@ impl Publication {
     }
 }
 
-fn certificates(world: World<'_>, desired: &Desired, explanation: &Explanation) -> Vec<CertificateWalk> {
+fn certificates(world: LintContext<'_>, desired: &Desired, explanation: &Explanation) -> Vec<CertificateWalk> {
     let serving: BTreeSet<&str> = explanation
         .chains
         .iter()
@@ -77,7 +77,12 @@ fn certificates(world: World<'_>, desired: &Desired, explanation: &Explanation) 
     listeners.flat_map(|listener| walks(world, desired, listener, &explanation.hostname)).collect()
 }
 
-fn walks(world: World<'_>, desired: &Desired, listener: &ListenerState, hostname: &Hostname) -> Vec<CertificateWalk> {
+fn walks(
+    world: LintContext<'_>,
+    desired: &Desired,
+    listener: &ListenerState,
+    hostname: &Hostname,
+) -> Vec<CertificateWalk> {
     let own = listener.owner.object();
     let references = listener.spec().tls.iter().flat_map(|tls| &tls.certificates);
     let secrets = references.map(|r| Key::new(r.namespace_or(own.namespace()).clone(), r.name.clone()));
@@ -90,14 +95,15 @@ fn walks(world: World<'_>, desired: &Desired, listener: &ListenerState, hostname
     secrets.map(walk).collect()
 }
 
-fn held(world: World<'_>, secret: &Key, hostname: &Hostname) -> Held {
+fn held(world: LintContext<'_>, secret: &Key, hostname: &Hostname) -> SecretContent {
     match world.snapshot.secrets.get(secret).map(|secret| &secret.certificate) {
-        None => Held::Missing,
-        Some(Material::Missing) => Held::Unusable("it has no `tls.crt`".into()),
-        Some(Material::Malformed(why)) => Held::Unusable(why.clone()),
-        Some(Material::Present(certificate)) => {
-            Held::Certificate { covers: covers(&certificate.dns_names, hostname), not_after: certificate.not_after }
-        }
+        None => SecretContent::Missing,
+        Some(Material::Missing) => SecretContent::Unusable("it has no `tls.crt`".into()),
+        Some(Material::Malformed(why)) => SecretContent::Unusable(why.clone()),
+        Some(Material::Present(certificate)) => SecretContent::Certificate {
+            covers: covers(&certificate.dns_names, hostname),
+            not_after: certificate.not_after,
+        },
     }
 }
 

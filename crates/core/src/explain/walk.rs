@@ -3,7 +3,7 @@
 use super::*;
 
 /// Every way on which a route could serve a name.
-pub(super) fn chains(world: World<'_>, route: &RouteState, hostname: &Hostname) -> Vec<Chain> {
+pub(super) fn chains(world: LintContext<'_>, route: &RouteState, hostname: &Hostname) -> Vec<Chain> {
     let Some(asks) = asks(&route.route, hostname) else { return Vec::new() };
     if let Asks::Unreadable(index) = asks {
         let broken = unreadable(&route.route, index);
@@ -47,7 +47,13 @@ fn loosely(text: &str) -> String {
     text.trim_end_matches('.').to_owned()
 }
 
-fn parent_chains(world: World<'_>, route: &RouteState, index: usize, hostname: &Hostname, asks: Asks) -> Vec<Chain> {
+fn parent_chains(
+    world: LintContext<'_>,
+    route: &RouteState,
+    index: usize,
+    hostname: &Hostname,
+    asks: Asks,
+) -> Vec<Chain> {
     let parent = &route.parents[index];
     let candidates = world.candidates(route, index);
     if candidates.is_empty() {
@@ -62,7 +68,7 @@ fn parent_chains(world: World<'_>, route: &RouteState, index: usize, hostname: &
     candidates.iter().filter(relevant).map(|c| candidate_chain(world, route, index, c, hostname)).collect()
 }
 
-fn out_of_scope(world: World<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
+fn out_of_scope(world: LintContext<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
     let target = &route.route.parents[index].target;
     let key = Key::new(target.namespace_or(&route.route.meta.key.namespace).clone(), target.name.clone());
     match Kind::of(&target.group, &target.kind)? {
@@ -72,7 +78,7 @@ fn out_of_scope(world: World<'_>, route: &RouteState, index: usize) -> Option<Di
 }
 
 fn candidate_chain(
-    world: World<'_>,
+    world: LintContext<'_>,
     route: &RouteState,
     index: usize,
     candidate: &Candidate,
@@ -113,7 +119,7 @@ fn covering(names: &[Intersection], hostname: &Hostname) -> Option<Hostname> {
 }
 
 /// What is wrong above the route: Gateway, ListenerSet, listener.
-fn above(world: World<'_>, id: ListenerId) -> Option<Diagnostic> {
+fn above(world: LintContext<'_>, id: ListenerId) -> Option<Diagnostic> {
     let listener = world.topology.listener(id);
     if let Owner::Set(set) = &listener.owner
         && listener.gateway.is_none()
@@ -128,7 +134,7 @@ fn above(world: World<'_>, id: ListenerId) -> Option<Diagnostic> {
 }
 
 /// Whether a more specific listener takes all requests for the name away from this route.
-fn shadowed(world: World<'_>, route: &RouteState, id: ListenerId, hostname: &Hostname) -> Option<Diagnostic> {
+fn shadowed(world: LintContext<'_>, route: &RouteState, id: ListenerId, hostname: &Hostname) -> Option<Diagnostic> {
     let listener = world.topology.listener(id);
     let same_door = |l: &ListenerState| {
         l.is_serving()
@@ -155,7 +161,7 @@ fn shadowed(world: World<'_>, route: &RouteState, id: ListenerId, hostname: &Hos
     ))
 }
 
-fn gateway_links(world: World<'_>, gateway: Option<&Key>) -> Vec<Link> {
+fn gateway_links(world: LintContext<'_>, gateway: Option<&Key>) -> Vec<Link> {
     let Some(state) = gateway.and_then(|key| world.topology.gateways.get(key)) else { return Vec::new() };
     let class = format!("GatewayClass/{}", state.gateway.class);
     let detail = matches!(state.class, ClassState::NotInInput).then(|| "not in the input".to_owned());

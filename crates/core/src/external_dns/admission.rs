@@ -8,7 +8,7 @@ use crate::snapshot::Snapshot;
 
 /// The route's side of the question.
 #[derive(Clone, Copy)]
-pub(super) struct Applicant<'a> {
+pub(super) struct CandidateRoute<'a> {
     /// Its kind.
     pub(super) kind: RouteKind,
     /// Its namespace.
@@ -31,7 +31,12 @@ pub(super) enum Objection {
 }
 
 /// What a listener of an object in `owner` objects to, if anything.
-pub(super) fn objection(listener: &Listener, owner: &Str, route: Applicant, port: Option<u16>) -> Option<Objection> {
+pub(super) fn objection(
+    listener: &Listener,
+    owner: &Str,
+    route: CandidateRoute,
+    port: Option<u16>,
+) -> Option<Objection> {
     if !carries(&listener.protocol, route.kind) {
         Some(Objection::Protocol)
     } else if port.is_some_and(|port| port != listener.port) {
@@ -90,8 +95,8 @@ mod tests {
     use crate::external_dns::fixtures;
     use crate::model::Meta;
 
-    fn applicant<'a>(kind: RouteKind, namespace: &'a Str, labels: Option<&'a Namespace>) -> Applicant<'a> {
-        Applicant { kind, namespace, labels }
+    fn applicant<'a>(kind: RouteKind, namespace: &'a Str, labels: Option<&'a Namespace>) -> CandidateRoute<'a> {
+        CandidateRoute { kind, namespace, labels }
     }
 
     #[test]

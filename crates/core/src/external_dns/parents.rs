@@ -11,7 +11,7 @@ use crate::attachment::ListenerKey;
 use crate::model::{Gateway, Key, Kind, Listener, ListenerSet, ObjectRef, Str, condition};
 use crate::names::OverlapIndex;
 use crate::publication::annotations::Annotations;
-use crate::publication::settings::{Settings, StatusMode};
+use crate::publication::settings::{PublicationSettings, StatusMode};
 use crate::publication::targets::{AddressFields, gateway_addresses};
 use crate::publication::{Desired, PassedOver, filters};
 use crate::reason::{self, Reason};
@@ -20,12 +20,12 @@ use crate::snapshot::Snapshot;
 /// Every parent that routes may have, by kind and name.
 #[derive(Default)]
 pub(super) struct Parents<'a> {
-    gateways: HashMap<&'a Key, Parent<'a>>,
-    sets: HashMap<&'a Key, Parent<'a>>,
+    gateways: HashMap<&'a Key, RouteParent<'a>>,
+    sets: HashMap<&'a Key, RouteParent<'a>>,
 }
 
 /// A Gateway or ListenerSet with its listeners.
-pub(super) struct Parent<'a> {
+pub(super) struct RouteParent<'a> {
     /// Which object it is.
     pub(super) object: ObjectRef,
     /// The name of the Gateway it is or belongs to.
@@ -35,7 +35,7 @@ pub(super) struct Parent<'a> {
     /// Why no route can use it, if none can.
     pub(super) detached: Option<Detached>,
     /// Its listeners, in order.
-    pub(super) doors: Vec<Door<'a>>,
+    pub(super) listeners: Vec<ParentListener<'a>>,
     /// Which of them has a name; the last one where two have the same.
     pub(super) sections: HashMap<&'a str, usize>,
     /// Their hostnames.
@@ -47,7 +47,7 @@ pub(super) struct Parent<'a> {
 }
 
 /// A listener.
-pub(super) struct Door<'a> {
+pub(super) struct ParentListener<'a> {
     /// Its spec.
     pub(super) spec: &'a Listener,
     /// Its hostname in canonical form, empty if unset; nothing where the field holds no hostname.
@@ -67,7 +67,7 @@ pub(super) struct Detached {
 
 impl<'a> Parents<'a> {
     /// Reads all Gateways, and ListenerSets where the settings ask for them.
-    pub(super) fn of(snapshot: &'a Snapshot, settings: &Settings, desired: &mut Desired) -> Self {
+    pub(super) fn of(snapshot: &'a Snapshot, settings: &PublicationSettings, desired: &mut Desired) -> Self {
         let mut parents = Parents::default();
         for gateway in snapshot.gateways.values() {
             parents.add_gateway(gateway, settings, desired);
@@ -80,19 +80,19 @@ impl<'a> Parents<'a> {
     }
 
     /// A parent.
-    pub(super) fn find(&self, kind: Kind, key: &Key) -> Option<&Parent<'a>> {
+    pub(super) fn find(&self, kind: Kind, key: &Key) -> Option<&RouteParent<'a>> {
         if kind == Kind::Gateway { self.gateways.get(key) } else { self.sets.get(key) }
     }
 
-    fn add_gateway(&mut self, gateway: &'a Arc<Gateway>, settings: &Settings, desired: &mut Desired) {
+    fn add_gateway(&mut self, gateway: &'a Arc<Gateway>, settings: &PublicationSettings, desired: &mut Desired) {
         let object = ObjectRef { kind: Kind::Gateway, key: gateway.meta.key.clone() };
         let annotations = Annotations::of(&gateway.meta, &settings.annotation_prefixes);
         if let Some(because) = filters::gateway(gateway, &annotations, settings) {
             return desired.passed_over.push(PassedOver { object, because });
         }
         annotations.report(&object, &mut desired.diagnostics);
-        let doors = gateway.listeners.iter().map(|spec| Door::new(spec, None)).collect();
-        let mut parent = Parent::new(object, &gateway.meta.key.name, doors);
+        let listeners = gateway.listeners.iter().map(|spec| ParentListener::new(spec, None)).collect();
+        let mut parent = RouteParent::new(object, &gateway.meta.key.name, listeners);
         parent.gateway = Some(gateway);
         parent.targets = annotations.targets();
         let addresses = gateway_addresses(gateway, AddressFields::Status, settings);
@@ -104,7 +104,7 @@ impl<'a> Parents<'a> {
         &mut self,
         set: &'a Arc<ListenerSet>,
         snapshot: &'a Snapshot,
-        settings: &Settings,
+        settings: &PublicationSettings,
         desired: &mut Desired,
     ) {
         let annotations = Annotations::of(&set.meta, &settings.annotation_prefixes);
@@ -117,17 +117,26 @@ impl<'a> Parents<'a> {
     }
 
     /// A ListenerSet with what its Gateway lends it.
-    fn joined(&self, set: &'a ListenerSet, targets: Vec<Str>, snapshot: &Snapshot, trusts_status: bool) -> Parent<'a> {
+    fn joined(
+        &self,
+        set: &'a ListenerSet,
+        targets: Vec<Str>,
+        snapshot: &Snapshot,
+        trusts_status: bool,
+    ) -> RouteParent<'a> {
         let key = gateway_of(set);
         let lender = self.gateways.get(&key);
         let gateway = lender.and_then(|lender| lender.gateway);
         let detached = detached_set(set, &key, gateway, snapshot, trusts_status);
-        let door = |spec: &'a Listener| {
+        let listener = |spec: &'a Listener| {
             let own = detached.is_none() && trusts_status;
-            Door::new(spec, detached.clone().or_else(|| if own { detached_listener(set, spec) } else { None }))
+            ParentListener::new(
+                spec,
+                detached.clone().or_else(|| if own { detached_listener(set, spec) } else { None }),
+            )
         };
-        let doors = set.listeners.iter().map(door).collect();
-        let mut parent = Parent::new(set.object(), &set.parent.name, doors);
+        let listeners = set.listeners.iter().map(listener).collect();
+        let mut parent = RouteParent::new(set.object(), &set.parent.name, listeners);
         parent.gateway = gateway;
         parent.detached = detached;
         if let Some(lender) = lender {
@@ -138,31 +147,31 @@ impl<'a> Parents<'a> {
     }
 }
 
-impl<'a> Parent<'a> {
-    fn new(object: ObjectRef, gateway_name: &'a Str, doors: Vec<Door<'a>>) -> Self {
-        Parent {
+impl<'a> RouteParent<'a> {
+    fn new(object: ObjectRef, gateway_name: &'a Str, listeners: Vec<ParentListener<'a>>) -> Self {
+        RouteParent {
             object,
             gateway_name,
             gateway: None,
             detached: None,
-            sections: doors.iter().enumerate().map(|(i, door)| (&*door.spec.name, i)).collect(),
-            index: OverlapIndex::new(doors.iter().map(|door| door.host.clone())),
-            doors,
+            sections: listeners.iter().enumerate().map(|(i, listener)| (&*listener.spec.name, i)).collect(),
+            index: OverlapIndex::new(listeners.iter().map(|listener| listener.host.clone())),
+            listeners,
             targets: Vec::new(),
             addresses: Vec::new(),
         }
     }
 
     /// The name of one of its listeners.
-    pub(super) fn listener_key(&self, door: usize) -> ListenerKey {
-        ListenerKey { owner: self.object.clone(), section: self.doors[door].spec.name.clone() }
+    pub(super) fn listener_key(&self, listener: usize) -> ListenerKey {
+        ListenerKey { owner: self.object.clone(), section: self.listeners[listener].spec.name.clone() }
     }
 }
 
-impl<'a> Door<'a> {
+impl<'a> ParentListener<'a> {
     fn new(spec: &'a Listener, detached: Option<Detached>) -> Self {
         let text = spec.hostname.as_ref().map_or("", |hostname| hostname.text());
-        Door { spec, host: hosts::canonical(text).map(Str::from), detached }
+        ParentListener { spec, host: hosts::canonical(text).map(Str::from), detached }
     }
 }
 

@@ -3,23 +3,23 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::admission::{self, Applicant};
+use super::admission::{self, CandidateRoute};
 use super::hosts;
-use super::parents::{Door, Parent, Parents};
+use super::parents::{ParentListener, Parents, RouteParent};
 use crate::attachment::ListenerKey;
 use crate::model::{GATEWAY_GROUP, Key, Kind, ParentRef, Reference, Route, RouteKind, SharedList, Str, condition};
 use crate::publication::NameSource;
 use crate::publication::annotations::RouteAnnotations;
 use crate::publication::filters;
-use crate::publication::hostnames::Wanted;
-use crate::publication::settings::{Settings, StatusMode};
+use crate::publication::hostnames::WantedHostname;
+use crate::publication::settings::{PublicationSettings, StatusMode};
 use crate::snapshot::Snapshot;
 
 /// What all routes of one kind are resolved with.
 #[derive(Clone, Copy)]
 pub(super) struct Resolver<'a> {
     pub(super) snapshot: &'a Snapshot,
-    pub(super) settings: &'a Settings,
+    pub(super) settings: &'a PublicationSettings,
     pub(super) parents: &'a Parents<'a>,
     pub(super) kind: RouteKind,
 }
@@ -46,7 +46,7 @@ pub(super) struct Host {
 
 /// A parent that a route says it has.
 #[derive(Clone, Copy)]
-pub(super) struct Claim<'r> {
+pub(super) struct ParentClaim<'r> {
     /// Which.
     pub(super) parent: &'r ParentRef,
     /// Which entry of `status.parents`, or of `spec.parentRefs` where status is not asked, counted from 0.
@@ -57,7 +57,7 @@ pub(super) struct Claim<'r> {
 
 /// Why a claim leads nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Dead {
+pub(super) enum ClaimRefusal {
     /// The spec does not name this parent, or no longer.
     NotInSpec,
     /// Neither Gateway nor ListenerSet.
@@ -78,16 +78,16 @@ pub(super) enum Dead {
 
 /// A claim that leads to listeners.
 #[derive(Clone, Copy)]
-pub(super) struct Entrance<'a> {
+pub(super) struct ClaimedListeners<'a> {
     /// The parent.
-    pub(super) parent: &'a Parent<'a>,
+    pub(super) parent: &'a RouteParent<'a>,
     /// One listener alone, if the claim names one.
     pub(super) section: Option<usize>,
 }
 
 impl<'a> Resolver<'a> {
     /// Resolves a route.
-    pub(super) fn resolve(&self, route: &Route, asked: &RouteAnnotations, wanted: &[Wanted]) -> Resolution {
+    pub(super) fn resolve(&self, route: &Route, asked: &RouteAnnotations, wanted: &[WantedHostname]) -> Resolution {
         let canonical: Vec<Option<Cow<str>>> = wanted.iter().map(|name| hosts::canonical(&name.text)).collect();
         let mut search = Search { hosts: BTreeMap::new(), answered: vec![false; wanted.len()] };
         let applicant = self.applicant(route);
@@ -99,7 +99,7 @@ impl<'a> Resolver<'a> {
             }
             for (place, name) in wanted.iter().enumerate() {
                 let Some(host) = &canonical[place] else { continue };
-                let question = Question { host, wanted: name, place, port: claim.parent.port };
+                let question = HostQuery { host, wanted: name, place, port: claim.parent.port };
                 search.ask(entrance, applicant, &question, &targets);
             }
         }
@@ -110,85 +110,85 @@ impl<'a> Resolver<'a> {
     }
 
     /// The route as listeners see it.
-    pub(super) fn applicant<'r>(&self, route: &'r Route) -> Applicant<'r>
+    pub(super) fn applicant<'r>(&self, route: &'r Route) -> CandidateRoute<'r>
     where
         'a: 'r,
     {
         let namespace = &route.meta.key.namespace;
-        Applicant { kind: self.kind, namespace, labels: self.snapshot.namespaces.get(namespace).map(|n| &**n) }
+        CandidateRoute { kind: self.kind, namespace, labels: self.snapshot.namespaces.get(namespace).map(|n| &**n) }
     }
 
     /// The parents that count for a route.
-    pub(super) fn claims<'r>(&self, route: &'r Route) -> Vec<Claim<'r>> {
+    pub(super) fn claims<'r>(&self, route: &'r Route) -> Vec<ParentClaim<'r>> {
         if self.settings.status == StatusMode::Compute {
             let parents = route.parents.iter().enumerate();
-            return parents.map(|(place, parent)| Claim { parent, place, is_accepted: true }).collect();
+            return parents.map(|(place, parent)| ParentClaim { parent, place, is_accepted: true }).collect();
         }
         let claim = |(place, status): (usize, &'r crate::model::ParentStatus)| {
             let is_accepted = condition(&status.conditions, "Accepted").is_some_and(|c| c.is_true());
-            Claim { parent: &status.parent, place, is_accepted }
+            ParentClaim { parent: &status.parent, place, is_accepted }
         };
         route.status.iter().enumerate().map(claim).collect()
     }
 
     /// Where a claim leads.
-    pub(super) fn entrance(&self, route: &Route, claim: Claim) -> Result<Entrance<'a>, Dead> {
+    pub(super) fn entrance(&self, route: &Route, claim: ParentClaim) -> Result<ClaimedListeners<'a>, ClaimRefusal> {
         let own = &route.meta.key.namespace;
-        let target = Target::of(&claim.parent.target, own);
-        if !route.parents.iter().any(|parent| Target::of(&parent.target, own) == target) {
-            return Err(Dead::NotInSpec);
+        let target = ReferenceTarget::of(&claim.parent.target, own);
+        if !route.parents.iter().any(|parent| ReferenceTarget::of(&parent.target, own) == target) {
+            return Err(ClaimRefusal::NotInSpec);
         }
         let parent = self.parent(&target)?;
         if filters::gateway_name(parent.gateway_name, self.settings).is_some() {
-            return Err(Dead::OtherName);
+            return Err(ClaimRefusal::OtherName);
         }
         if !claim.is_accepted {
-            return Err(Dead::NotAccepted);
+            return Err(ClaimRefusal::NotAccepted);
         }
         if parent.detached.is_some() {
-            return Err(Dead::Detached);
+            return Err(ClaimRefusal::Detached);
         }
         let section = section(parent, claim.parent)?;
-        Ok(Entrance { parent, section })
+        Ok(ClaimedListeners { parent, section })
     }
 
-    fn parent(&self, target: &Target) -> Result<&'a Parent<'a>, Dead> {
-        let kind = target.known_kind().ok_or(Dead::OtherKind)?;
+    fn parent(&self, target: &ReferenceTarget) -> Result<&'a RouteParent<'a>, ClaimRefusal> {
+        let kind = target.known_kind().ok_or(ClaimRefusal::OtherKind)?;
         if kind == Kind::ListenerSet && !self.settings.gateway_listener_sets {
-            return Err(Dead::SetsNotRead);
+            return Err(ClaimRefusal::SetsNotRead);
         }
-        self.parents.find(kind, &target.key()).ok_or(Dead::Absent)
+        self.parents.find(kind, &target.key()).ok_or(ClaimRefusal::Absent)
     }
 }
 
 /// The targets that a route gets from a parent.
-pub(super) fn targets<'a>(asked: &'a RouteAnnotations, parent: &'a Parent) -> Cow<'a, [Str]> {
+pub(super) fn targets<'a>(asked: &'a RouteAnnotations, parent: &'a RouteParent) -> Cow<'a, [Str]> {
     let chosen = asked.strategy.choose(&asked.targets, &parent.targets);
     if chosen.is_empty() { Cow::Borrowed(&parent.addresses) } else { chosen }
 }
 
 /// The listener that a claim names, if it names one.
-fn section(parent: &Parent, claim: &ParentRef) -> Result<Option<usize>, Dead> {
+fn section(parent: &RouteParent, claim: &ParentRef) -> Result<Option<usize>, ClaimRefusal> {
     match claim.section.as_deref().filter(|name| !name.is_empty()) {
-        Some(name) => parent.sections.get(name).copied().map(Some).ok_or(Dead::NoSection),
-        None if parent.doors.is_empty() => Err(Dead::NoSection),
+        Some(name) => parent.sections.get(name).copied().map(Some).ok_or(ClaimRefusal::NoSection),
+        None if parent.listeners.is_empty() => Err(ClaimRefusal::NoSection),
         None => Ok(None),
     }
 }
 
 /// What a reference points to, with empty fields read as unset.
 #[derive(PartialEq, Eq)]
-pub(super) struct Target<'r> {
+pub(super) struct ReferenceTarget<'r> {
     group: &'r str,
     kind: &'r str,
     namespace: &'r Str,
     name: &'r Str,
 }
 
-impl<'r> Target<'r> {
+impl<'r> ReferenceTarget<'r> {
     /// Reads a reference of an object in `own`.
     pub(super) fn of(reference: &'r Reference, own: &'r Str) -> Self {
-        Target {
+        ReferenceTarget {
             group: filled(&reference.group, GATEWAY_GROUP),
             kind: filled(&reference.kind, "Gateway"),
             namespace: reference.namespace.as_ref().filter(|namespace| !namespace.is_empty()).unwrap_or(own),
@@ -217,46 +217,48 @@ fn filled<'r>(text: &'r str, default: &'r str) -> &'r str {
     if text.is_empty() { default } else { text }
 }
 
-impl Entrance<'_> {
+impl ClaimedListeners<'_> {
     /// Every listener behind it whose hostname overlaps.
-    fn overlapping(&self, host: &str, mut visit: impl FnMut(usize, &Door)) {
-        let doors = &self.parent.doors;
+    fn overlapping(&self, host: &str, mut visit: impl FnMut(usize, &ParentListener)) {
+        let listeners = &self.parent.listeners;
         match self.section {
-            Some(door) => visit(door, &doors[door]),
-            None => self.parent.index.overlapping(host, |door| visit(door as usize, &doors[door as usize])),
+            Some(listener) => visit(listener, &listeners[listener]),
+            None => {
+                self.parent.index.overlapping(host, |listener| visit(listener as usize, &listeners[listener as usize]))
+            }
         }
     }
 }
 
 /// One hostname at one parent.
-struct Question<'q> {
+struct HostQuery<'q> {
     host: &'q str,
-    wanted: &'q Wanted,
+    wanted: &'q WantedHostname,
     place: usize,
     port: Option<u16>,
 }
 
 /// What has been found so far for a route.
 struct Search {
-    hosts: BTreeMap<Str, Found>,
+    hosts: BTreeMap<Str, HostTargets>,
     answered: Vec<bool>,
 }
 
-struct Found {
+struct HostTargets {
     targets: Vec<Str>,
     listeners: Vec<ListenerKey>,
     source: NameSource,
 }
 
 impl Search {
-    fn ask(&mut self, entrance: Entrance, applicant: Applicant, question: &Question, targets: &[Str]) {
+    fn ask(&mut self, entrance: ClaimedListeners, applicant: CandidateRoute, question: &HostQuery, targets: &[Str]) {
         let parent = entrance.parent;
-        entrance.overlapping(question.host, |place, door| {
-            if door.detached.is_some() {
+        entrance.overlapping(question.host, |place, listener| {
+            if listener.detached.is_some() {
                 return;
             }
-            let Some(name) = shared_name(door, question) else { return };
-            if admission::objection(door.spec, parent.object.namespace(), applicant, question.port).is_none() {
+            let Some(name) = shared_name(listener, question) else { return };
+            if admission::objection(listener.spec, parent.object.namespace(), applicant, question.port).is_none() {
                 self.answered[question.place] = true;
                 self.add(name, parent.listener_key(place), question.wanted.source(), targets);
             }
@@ -264,15 +266,18 @@ impl Search {
     }
 
     fn add(&mut self, name: Str, listener: ListenerKey, source: NameSource, targets: &[Str]) {
-        let found =
-            self.hosts.entry(name).or_insert_with(|| Found { targets: Vec::new(), listeners: Vec::new(), source });
+        let found = self.hosts.entry(name).or_insert_with(|| HostTargets {
+            targets: Vec::new(),
+            listeners: Vec::new(),
+            source,
+        });
         found.targets.extend_from_slice(targets);
         found.listeners.push(listener);
         found.source = found.source.min(source);
     }
 }
 
-impl Found {
+impl HostTargets {
     fn named(mut self, name: Str) -> Host {
         self.targets.sort();
         self.targets.dedup();
@@ -283,8 +288,8 @@ impl Found {
 }
 
 /// The name that a listener and a wanted hostname have in common; nothing where neither names one.
-fn shared_name(door: &Door, question: &Question) -> Option<Str> {
-    let host = door.host.as_ref()?;
+fn shared_name(listener: &ParentListener, question: &HostQuery) -> Option<Str> {
+    let host = listener.host.as_ref()?;
     let name = hosts::common(host, question.host).filter(|name| !name.is_empty())?;
     Some(if name == &**host {
         host.clone()

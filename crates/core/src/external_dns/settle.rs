@@ -54,13 +54,14 @@ fn settle_row(row: Vec<Record>, settled: &mut Settled) {
 }
 
 fn settle_type(mut records: Vec<Record>, settled: &mut Settled) {
-    records.sort_by(|a, b| compare(&a.targets, &b.targets));
+    records.sort_by(|a, b| compare_targets(&a.targets, &b.targets));
     let mut records = records.into_iter();
     settled.records.extend(records.next());
     settled.lost.extend(records.map(|record| Lost { to: record.kind, record }));
 }
 
-fn compare(a: &[Str], b: &[Str]) -> Ordering {
+/// The order in which external-dns prefers targets of one name and type: fewer first, then lower, addresses as numbers.
+pub(crate) fn compare_targets(a: &[Str], b: &[Str]) -> Ordering {
     let by_target =
         || a.iter().zip(b).map(|(a, b)| compare_target(a, b)).find(|order| order.is_ne()).unwrap_or(Ordering::Equal);
     a.len().cmp(&b.len()).then_with(by_target)

@@ -4,7 +4,7 @@ use super::fixtures::*;
 use super::publish;
 use crate::model::*;
 use crate::publication::domains::DomainFilter;
-use crate::publication::settings::{ALPHA_PREFIX, GA_PREFIX, Settings, StatusMode};
+use crate::publication::settings::{ALPHA_PREFIX, GA_PREFIX, PublicationSettings, StatusMode};
 use crate::publication::{Desired, NameSource};
 use crate::reason;
 use crate::selector::Selector;
@@ -24,7 +24,7 @@ fn reasons(desired: &Desired) -> Vec<String> {
     desired.withheld.iter().map(|w| format!("{} {} {} {}", w.hostname, w.reason, w.object, w.field)).collect()
 }
 
-fn run(gateways: &[Gateway], sets: &[ListenerSet], routes: &[Route], settings: &Settings) -> Desired {
+fn run(gateways: &[Gateway], sets: &[ListenerSet], routes: &[Route], settings: &PublicationSettings) -> Desired {
     publish(&snapshot(gateways, sets, routes), settings)
 }
 
@@ -53,14 +53,18 @@ fn with_addresses(addresses: &[&str]) -> Gateway {
     edge
 }
 
-fn with_sets() -> Settings {
-    Settings { gateway_listener_sets: true, ..Settings::default() }
+fn with_sets() -> PublicationSettings {
+    PublicationSettings { gateway_listener_sets: true, ..PublicationSettings::default() }
 }
 
 #[test]
 fn a_record_says_who_asks_for_it_and_who_serves_it() {
-    let desired =
-        run(&[with_hosts(&[Some("*.example.com")])], &[], &[http("web", &["www.example.com"])], &Settings::default());
+    let desired = run(
+        &[with_hosts(&[Some("*.example.com")])],
+        &[],
+        &[http("web", &["www.example.com"])],
+        &PublicationSettings::default(),
+    );
     let record = &desired.records[0];
     assert_eq!(lines(&desired), ["www.example.com A 192.0.2.1"]);
     assert_eq!(record.routes[0].to_string(), "HTTPRoute/shop/web");
@@ -83,7 +87,7 @@ fn hostnames_are_intersected_with_every_listener() {
         (&[None], &[], &[]),
     ];
     for (hosts, names, expected) in table {
-        let desired = run(&[with_hosts(hosts)], &[], &[http("web", names)], &Settings::default());
+        let desired = run(&[with_hosts(hosts)], &[], &[http("web", names)], &PublicationSettings::default());
         let got: Vec<&str> = desired.records.iter().map(|record| &*record.name).collect();
         assert_eq!(got, expected, "{hosts:?} {names:?}");
     }
@@ -92,7 +96,7 @@ fn hostnames_are_intersected_with_every_listener() {
 #[test]
 fn a_name_from_an_annotation_must_meet_the_listener_alone() {
     let web = annotated(http("web", &["a.test"]), &[("hostname", "b.test, c.other")]);
-    let desired = run(&[with_hosts(&[Some("*.test")])], &[], &[web], &Settings::default());
+    let desired = run(&[with_hosts(&[Some("*.test")])], &[], &[web], &PublicationSettings::default());
     assert_eq!(lines(&desired), ["a.test A 192.0.2.1", "b.test A 192.0.2.1"]);
     assert_eq!(desired.records[1].source, NameSource::Annotation);
     assert_eq!(
@@ -104,14 +108,14 @@ fn a_name_from_an_annotation_must_meet_the_listener_alone() {
 #[test]
 fn a_route_without_hostnames_brings_the_listener_in_beside_its_annotation() {
     let web = annotated(http("web", &[]), &[("hostname", "a.test")]);
-    let desired = run(&[with_hosts(&[Some("*.test")])], &[], &[web], &Settings::default());
+    let desired = run(&[with_hosts(&[Some("*.test")])], &[], &[web], &PublicationSettings::default());
     assert_eq!(lines(&desired), ["*.test A 192.0.2.1", "a.test A 192.0.2.1"]);
 }
 
 #[test]
 fn targets_are_split_by_type() {
     let edge = with_addresses(&["192.0.2.2", "2001:db8::1", "lb.example.net.", "192.0.2.1", "192.0.2.1"]);
-    let desired = run(&[edge], &[], &[http("web", &["a.test"])], &Settings::default());
+    let desired = run(&[edge], &[], &[http("web", &["a.test"])], &PublicationSettings::default());
     assert_eq!(
         lines(&desired),
         ["a.test A 192.0.2.1,192.0.2.2", "a.test AAAA 2001:db8::1", "a.test CNAME lb.example.net"]
@@ -122,7 +126,7 @@ fn targets_are_split_by_type() {
 #[test]
 fn several_names_as_addresses_make_one_cname_and_a_warning() {
     let edge = with_addresses(&["b.example.net", "a.example.net"]);
-    let desired = run(&[edge], &[], &[http("web", &["a.test"])], &Settings::default());
+    let desired = run(&[edge], &[], &[http("web", &["a.test"])], &PublicationSettings::default());
     assert_eq!(lines(&desired), ["a.test CNAME a.example.net,b.example.net"]);
     assert_eq!(desired.diagnostics[0].reason, reason::SEVERAL_CNAME_TARGETS);
 }
@@ -131,8 +135,12 @@ fn several_names_as_addresses_make_one_cname_and_a_warning() {
 fn annotations_of_the_route_shape_its_records() {
     let pairs =
         [("ttl", "1h30m"), ("set-identifier", "blue"), ("alias", "true"), ("aws-weight", "10"), ("record-type", "ptr")];
-    let desired =
-        run(&[gateway("infra", "edge")], &[], &[annotated(http("web", &["a.test"]), &pairs)], &Settings::default());
+    let desired = run(
+        &[gateway("infra", "edge")],
+        &[],
+        &[annotated(http("web", &["a.test"]), &pairs)],
+        &PublicationSettings::default(),
+    );
     assert_eq!(lines(&desired), ["a.test A 192.0.2.1 ttl=5400 set=blue alias=true aws/weight=10 record-type=ptr"]);
 }
 
@@ -140,7 +148,7 @@ fn annotations_of_the_route_shape_its_records() {
 fn the_target_of_a_gateway_replaces_its_addresses() {
     let mut edge = gateway("infra", "edge");
     annotate(&mut edge.meta, &[("target", "lb.example.net., 192.0.2.9"), ("ttl", "60"), ("alias", "true")]);
-    let desired = run(&[edge], &[], &[http("web", &["a.test"])], &Settings::default());
+    let desired = run(&[edge], &[], &[http("web", &["a.test"])], &PublicationSettings::default());
     assert_eq!(lines(&desired), ["a.test A 192.0.2.9", "a.test CNAME lb.example.net"]);
 }
 
@@ -166,7 +174,7 @@ fn strategies_decide_between_route_gateway_and_addresses() {
         if !strategy.is_empty() {
             annotate(&mut web.meta, &[("target-strategy", strategy)]);
         }
-        let desired = run(&[edge], &[], &[web], &Settings::default());
+        let desired = run(&[edge], &[], &[web], &PublicationSettings::default());
         assert_eq!(lines(&desired), [format!("a.test A {expected}")], "{strategy} {own:?} {theirs:?}");
     }
 }
@@ -174,7 +182,7 @@ fn strategies_decide_between_route_gateway_and_addresses() {
 #[test]
 fn targets_of_a_route_need_no_address() {
     let web = annotated(http("web", &["a.test"]), &[("target", "4.4.4.4")]);
-    let desired = run(&[with_addresses(&[])], &[], &[web], &Settings::default());
+    let desired = run(&[with_addresses(&[])], &[], &[web], &PublicationSettings::default());
     assert_eq!(lines(&desired), ["a.test A 4.4.4.4"]);
 }
 
@@ -186,7 +194,7 @@ fn one_source_unites_targets_and_the_oldest_route_decides_the_rest() {
     attach(&mut new, parent("Gateway", "infra", "second"));
     let mut second = gateway("infra", "second");
     second.status.addresses = vec![address("192.0.2.2")];
-    let desired = run(&[gateway("infra", "edge"), second], &[], &[new, old], &Settings::default());
+    let desired = run(&[gateway("infra", "edge"), second], &[], &[new, old], &PublicationSettings::default());
     assert_eq!(lines(&desired), ["a.test A 192.0.2.1,192.0.2.2 alias=true"]);
     let routes: Vec<String> = desired.records[0].routes.iter().map(ObjectRef::to_string).collect();
     assert_eq!(routes, ["HTTPRoute/shop/old", "HTTPRoute/shop/a-new"]);
@@ -202,7 +210,7 @@ fn ttl_and_set_identifier_keep_records_apart_unless_they_are_the_same_set() {
     attach(&mut far, parent("Gateway", "infra", "second"));
     let routes =
         [other("a", "60"), other("b", "70"), far, annotated(http("blue", &["a.test"]), &[("set-identifier", "blue")])];
-    let desired = run(&[gateway("infra", "edge"), second], &[], &routes, &Settings::default());
+    let desired = run(&[gateway("infra", "edge"), second], &[], &routes, &PublicationSettings::default());
     assert_eq!(
         lines(&desired),
         ["a.test A 192.0.2.1 ttl=60", "a.test A 192.0.2.2 ttl=90", "a.test A 192.0.2.1 set=blue"]
@@ -220,7 +228,7 @@ fn sources_are_not_united_but_duplicates_go() {
         &[gateway("infra", "edge"), second],
         &[],
         &[http("web", &["a.test", "b.test"]), same, other],
-        &Settings::default(),
+        &PublicationSettings::default(),
     );
     assert_eq!(lines(&desired), ["a.test A 192.0.2.1", "b.test A 192.0.2.1", "b.test A 192.0.2.1,192.0.2.2"]);
     assert_eq!(desired.records[0].routes.len(), 2);
@@ -231,9 +239,9 @@ fn the_answer_does_not_depend_on_the_order_of_objects() {
     let mut routes =
         vec![http("b", &["a.test"]), annotated(http("a", &["a.test"]), &[("alias", "true")]), http("c", &["*.test"])];
     let edge = with_hosts(&[Some("*.test"), None]);
-    let first = run(std::slice::from_ref(&edge), &[], &routes, &Settings::default());
+    let first = run(std::slice::from_ref(&edge), &[], &routes, &PublicationSettings::default());
     routes.reverse();
-    assert_eq!(run(&[edge], &[], &routes, &Settings::default()), first);
+    assert_eq!(run(&[edge], &[], &routes, &PublicationSettings::default()), first);
 }
 
 #[test]
@@ -242,7 +250,7 @@ fn a_status_for_another_section_of_a_named_parent_counts() {
     crate::model::items(&mut web.parents)[0].section = Some("l0".into());
     web.status[0].parent.section = Some("l1".into());
     let edge = with_hosts(&[Some("*.other"), Some("*.test")]);
-    let desired = run(&[edge], &[], &[web], &Settings::default());
+    let desired = run(&[edge], &[], &[web], &PublicationSettings::default());
     assert_eq!(desired.records[0].listeners[0].to_string(), "Gateway/infra/edge/l1");
 }
 
@@ -251,7 +259,7 @@ fn nobody_asks_how_old_an_acceptance_is() {
     let mut web = http("web", &["a.test"]);
     web.meta.generation = Some(7).into();
     crate::model::items(&mut web.status[0].conditions)[0].observed_generation = Some(1);
-    assert_eq!(run(&[gateway("infra", "edge")], &[], &[web], &Settings::default()).records.len(), 1);
+    assert_eq!(run(&[gateway("infra", "edge")], &[], &[web], &PublicationSettings::default()).records.len(), 1);
 }
 
 #[test]
@@ -263,13 +271,13 @@ fn a_listener_set_brings_its_own_listeners_and_targets() {
     let mut web = http("web", &["a.test"]);
     (web.parents, web.status) = Default::default();
     attach(&mut web, parent("ListenerSet", "shop", "extra"));
-    let ask = |set: &ListenerSet, settings: &Settings| {
+    let ask = |set: &ListenerSet, settings: &PublicationSettings| {
         run(std::slice::from_ref(&edge), std::slice::from_ref(set), std::slice::from_ref(&web), settings)
     };
     assert_eq!(lines(&ask(&set, &with_sets())), ["a.test CNAME edge.example.net"]);
     annotate(&mut set.meta, &[("target", "192.0.2.3")]);
     assert_eq!(lines(&ask(&set, &with_sets())), ["a.test A 192.0.2.3"]);
-    let off = ask(&set, &Settings::default());
+    let off = ask(&set, &PublicationSettings::default());
     assert_eq!(reasons(&off), ["a.test not-selected HTTPRoute/shop/web spec.parentRefs[0]"]);
     assert!(off.records.is_empty());
 }
@@ -311,7 +319,7 @@ fn a_listener_set_must_be_admitted_and_accepted_with_its_listener() {
 
 #[test]
 fn every_hostname_that_gets_nothing_has_its_first_reason() {
-    type Break = fn(&mut Gateway, &mut Route, &mut Settings);
+    type Break = fn(&mut Gateway, &mut Route, &mut PublicationSettings);
     let table: [(Break, &str); 18] = [
         (|_, r, _| r.parents = Default::default(), "a.test route-without-parent HTTPRoute/shop/web spec.parentRefs"),
         (|_, r, _| r.status = RouteStatus::default(), "a.test status-missing HTTPRoute/shop/web spec.parentRefs[0]"),
@@ -370,7 +378,7 @@ fn every_hostname_that_gets_nothing_has_its_first_reason() {
     ];
     for (change, expected) in table {
         let (mut edge, mut web, mut settings) =
-            (gateway("infra", "edge"), http("web", &["a.test"]), Settings::default());
+            (gateway("infra", "edge"), http("web", &["a.test"]), PublicationSettings::default());
         change(&mut edge, &mut web, &mut settings);
         let desired = run(&[edge], &[], &[web], &settings);
         assert_eq!(reasons(&desired), [expected]);
@@ -382,11 +390,11 @@ fn every_hostname_that_gets_nothing_has_its_first_reason() {
 fn the_claim_that_came_furthest_is_the_one_to_explain() {
     let mut web = http("web", &["a.test"]);
     attach(&mut web, parent("Gateway", "infra", "gone"));
-    let desired = run(&[with_hosts(&[None, Some("b.test")])], &[], &[web.clone()], &Settings::default());
+    let desired = run(&[with_hosts(&[None, Some("b.test")])], &[], &[web.clone()], &PublicationSettings::default());
     assert_eq!(desired.records.len(), 1);
     let mut edge = with_hosts(&[Some("b.test"), Some("c.test")]);
     edge.listeners[1].allowed_routes.namespaces = Admission::Same;
-    let desired = run(&[edge], &[], &[web], &Settings::default());
+    let desired = run(&[edge], &[], &[web], &PublicationSettings::default());
     assert_eq!(desired.withheld[0].listener.as_ref().map(|l| l.to_string()).as_deref(), Some("Gateway/infra/edge/l0"));
     assert_eq!(desired.withheld[0].message, "`a.test` and `b.test` of Gateway/infra/edge/l0 have nothing in common");
 }
@@ -394,13 +402,16 @@ fn the_claim_that_came_furthest_is_the_one_to_explain() {
 #[test]
 fn a_hostname_source_that_leaves_nothing_is_told() {
     let web = annotated(http("web", &["a.test"]), &[("gateway-hostname-source", "annotation-only")]);
-    let desired = run(&[gateway("infra", "edge")], &[], &[web], &Settings::default());
+    let desired = run(&[gateway("infra", "edge")], &[], &[web], &PublicationSettings::default());
     assert_eq!(reasons(&desired), ["* no-name HTTPRoute/shop/web metadata.annotations"]);
 }
 
 #[test]
 fn filtered_routes_are_passed_over_and_not_withheld() {
-    let settings = Settings { label_filter: Some(Selector::parse("tier=web").unwrap()), ..Settings::default() };
+    let settings = PublicationSettings {
+        label_filter: Some(Selector::parse("tier=web").unwrap()),
+        ..PublicationSettings::default()
+    };
     let desired = run(&[gateway("infra", "edge")], &[], &[http("web", &["a.test"])], &settings);
     assert!(desired.records.is_empty() && desired.withheld.is_empty());
     assert_eq!(desired.passed_over[0].because, "its labels do not match `--label-filter tier=web`");
@@ -417,7 +428,7 @@ fn the_controller_annotation_takes_objects_away() {
         if on_gateway {
             annotate(&mut edge.meta, &pairs);
         }
-        let desired = run(&[edge], &[], &[web], &Settings::default());
+        let desired = run(&[edge], &[], &[web], &PublicationSettings::default());
         assert!(desired.records.is_empty());
         assert_eq!(desired.passed_over.len(), 1);
     }
@@ -428,17 +439,18 @@ fn selectors_need_the_namespace_among_the_objects() {
     let mut edge = gateway("infra", "edge");
     edge.listeners[0].allowed_routes.namespaces = Admission::Selector(Some(Selector::parse("dns=on").unwrap()));
     let mut world = snapshot(&[edge], &[], &[http("web", &["a.test"])]);
-    let without = publish(&world, &Settings::default());
+    let without = publish(&world, &PublicationSettings::default());
     assert!(without.withheld[0].message.ends_with("the Namespace is not among the objects"));
     let mut shop = Namespace { meta: Meta::named("", "shop") };
     shop.meta.labels.insert("dns".into(), "on".into());
     world.upsert(Object::Namespace(shop));
-    assert_eq!(publish(&world, &Settings::default()).records.len(), 1);
+    assert_eq!(publish(&world, &PublicationSettings::default()).records.len(), 1);
 }
 
 #[test]
 fn domains_outside_the_filter_are_withheld() {
-    let settings = Settings { domains: DomainFilter::new(&["a.test"], &[]), ..Settings::default() };
+    let settings =
+        PublicationSettings { domains: DomainFilter::new(&["a.test"], &[]), ..PublicationSettings::default() };
     let desired = run(&[gateway("infra", "edge")], &[], &[http("web", &["x.a.test", "x.b.test"])], &settings);
     assert_eq!(lines(&desired), ["x.a.test A 192.0.2.1"]);
     assert_eq!(desired.withheld[0].reason, reason::DOMAIN_NOT_SELECTED);
@@ -448,9 +460,9 @@ fn domains_outside_the_filter_are_withheld() {
 fn both_prefixes_are_read_or_the_one_that_is_given() {
     let mut web = http("web", &["a.test"]);
     web.meta.annotations.insert(format!("{ALPHA_PREFIX}ttl").into(), "60".into());
-    let given = Settings { annotation_prefixes: vec![GA_PREFIX.into()], ..Settings::default() };
+    let given = PublicationSettings { annotation_prefixes: vec![GA_PREFIX.into()], ..PublicationSettings::default() };
     let edge = [gateway("infra", "edge")];
-    assert_eq!(run(&edge, &[], &[web.clone()], &Settings::default()).records[0].ttl, Some(60));
+    assert_eq!(run(&edge, &[], &[web.clone()], &PublicationSettings::default()).records[0].ttl, Some(60));
     assert_eq!(run(&edge, &[], &[web], &given).records[0].ttl, None);
 }
 
@@ -458,13 +470,13 @@ fn both_prefixes_are_read_or_the_one_that_is_given() {
 fn without_status_the_specs_can_be_asked_instead() {
     let mut web = http("web", &["a.test"]);
     web.status = RouteStatus::default();
-    let settings = Settings { status: StatusMode::Compute, ..Settings::default() };
+    let settings = PublicationSettings { status: StatusMode::Compute, ..PublicationSettings::default() };
     assert_eq!(run(&[gateway("infra", "edge")], &[], &[web], &settings).records.len(), 1);
 }
 
 #[test]
 fn a_given_address_wins() {
-    let mut settings = Settings::default();
+    let mut settings = PublicationSettings::default();
     settings.gateway_addresses.insert(Key::new("infra", "edge"), vec!["192.0.2.77".into()]);
     let desired = run(&[gateway("infra", "edge")], &[], &[http("web", &["a.test"])], &settings);
     assert_eq!(lines(&desired), ["a.test A 192.0.2.77"]);

@@ -10,7 +10,7 @@ use crate::attachment::routes::{attach_route, attached_listeners};
 use crate::attachment::{ListenerId, RouteState};
 use crate::model::*;
 use crate::names::Hostname;
-use crate::policy::{Book, Policies, Policy};
+use crate::policy::{Policies, PoliciesOfKind, Policy};
 use crate::publication::{
     CertificateNameRequest, CertificateState, GatewayContexts, ListenerInput, PolicyStatusEntry, PublicationInput,
     RouteClaims, RouteNameClaim, Withheld, of_route,
@@ -243,7 +243,7 @@ fn has_same_notes<'c>(before: Option<&'c RouteClaims>, after: Option<&'c RouteCl
 }
 
 /// Marks policies that are evaluated differently, and the listener groups that they target.
-fn mark_policies<P: Policy + Eq>(before: &Book<P>, after: &Book<P>, dirty: &mut Dirty) {
+fn mark_policies<P: Policy + Eq>(before: &PoliciesOfKind<P>, after: &PoliciesOfKind<P>, dirty: &mut Dirty) {
     let keys: BTreeSet<&Key> = before.states.keys().chain(after.states.keys()).collect();
     for key in keys {
         let (old, new) = (before.states.get(key), after.states.get(key));

@@ -11,15 +11,15 @@ use crate::names::Hostname;
 use crate::policy::{Policies, PolicyReport};
 use crate::publication::settings::Profile;
 use crate::publication::{
-    Certificate, CertificateState, Desired, DesiredBuilder, ListenerContexts, NameDecision, Record, RouteClaims,
-    SecretDecision, SelectedOwner, Settings,
+    Certificate, CertificateState, Desired, DesiredBuilder, ListenerContexts, NameDecision, PublicationSettings,
+    Record, RouteClaims, SecretDecision, SelectedOwner,
 };
 use crate::snapshot::Snapshot;
 
 /// The objects of one moment and everything that was decided about them.
 #[derive(Default)]
 pub struct World {
-    pub(super) settings: Arc<Settings>,
+    pub(super) settings: Arc<PublicationSettings>,
     pub(super) snapshot: Snapshot,
     pub(super) topology: Topology,
     pub(super) policies: Policies,
@@ -51,8 +51,8 @@ impl World {
     }
 
     /// Objects and decisions, for those who tell people what is wrong.
-    pub fn lint(&self) -> lint::World<'_> {
-        lint::World { snapshot: &self.snapshot, topology: &self.topology }
+    pub fn lint(&self) -> lint::LintContext<'_> {
+        lint::LintContext { snapshot: &self.snapshot, topology: &self.topology }
     }
 
     /// The records of one name, those that a wildcard answers for left out.

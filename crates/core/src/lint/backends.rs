@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn backends(world: World<'_>, route: &RouteState) -> Vec<Diagnostic> {
+pub(super) fn backends(world: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
     let mut all: Vec<_> = route.backends.iter().filter_map(|problem| unusable(world, route, problem)).collect();
     all.extend(missing_ports(world, route));
     all
@@ -33,7 +33,7 @@ fn filter_target(filters: &[Filter], index: usize) -> Option<&BackendRef> {
     }
 }
 
-fn unusable(world: World<'_>, route: &RouteState, problem: &BackendProblem) -> Option<Diagnostic> {
+fn unusable(world: LintContext<'_>, route: &RouteState, problem: &BackendProblem) -> Option<Diagnostic> {
     let object = route.route.object();
     let backend = backend(route.route.rules.get(problem.rule)?, problem.place)?;
     let target = &backend.target;
@@ -65,7 +65,7 @@ fn unusable(world: World<'_>, route: &RouteState, problem: &BackendProblem) -> O
     })
 }
 
-fn missing_ports(world: World<'_>, route: &RouteState) -> Vec<Diagnostic> {
+fn missing_ports(world: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
     let object = route.route.object();
     let mut all = Vec::new();
     for (r, rule) in route.route.rules.iter().enumerate() {

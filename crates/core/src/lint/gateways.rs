@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn gateway(world: World<'_>, state: &GatewayState) -> Vec<Diagnostic> {
+pub(super) fn gateway(world: LintContext<'_>, state: &GatewayState) -> Vec<Diagnostic> {
     let object = ObjectRef { kind: Kind::Gateway, key: state.gateway.meta.key.clone() };
     let class = &state.gateway.class;
     let class_field = FieldPath::of("spec.gatewayClassName");
@@ -38,11 +38,11 @@ fn gateway_refused(state: &GatewayState, object: &ObjectRef, refused: reason::Re
     Diagnostic::new(refused, object, FieldPath::of("spec.listeners"), message)
 }
 
-pub(super) fn set(world: World<'_>, state: &SetState) -> Vec<Diagnostic> {
+pub(super) fn set(world: LintContext<'_>, state: &SetState) -> Vec<Diagnostic> {
     state.refused.map(|refused| set_refused(world, state, refused)).into_iter().collect()
 }
 
-fn set_refused(world: World<'_>, state: &SetState, refused: reason::Reason) -> Diagnostic {
+fn set_refused(world: LintContext<'_>, state: &SetState, refused: reason::Reason) -> Diagnostic {
     let set = &state.set;
     let object = set.object();
     let own = &set.meta.key.namespace;
@@ -71,7 +71,7 @@ fn set_refused(world: World<'_>, state: &SetState, refused: reason::Reason) -> D
     }
 }
 
-fn not_allowed(world: World<'_>, set: &ObjectRef, parent: &Key) -> Diagnostic {
+fn not_allowed(world: LintContext<'_>, set: &ObjectRef, parent: &Key) -> Diagnostic {
     let namespace = set.namespace();
     let allowed = world.snapshot.gateways.get(parent).map(|g| &g.allowed_listeners);
     let (says, fix) = match allowed {

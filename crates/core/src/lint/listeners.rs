@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn listener(world: World<'_>, id: ListenerId) -> Vec<Diagnostic> {
+pub(super) fn listener(world: LintContext<'_>, id: ListenerId) -> Vec<Diagnostic> {
     let state = world.topology.listener(id);
     let mut all = Vec::new();
     all.extend(state.refused.and_then(|refused| refusal(state, refused)));
@@ -41,7 +41,7 @@ fn refusal(state: &ListenerState, refused: reason::Reason) -> Option<Diagnostic>
     }
 }
 
-fn clash(world: World<'_>, state: &ListenerState, conflict: Conflict) -> Diagnostic {
+fn clash(world: LintContext<'_>, state: &ListenerState, conflict: Conflict) -> Diagnostic {
     let (object, spec) = (state.owner.object(), state.spec());
     let other = world.topology.listener(conflict.with);
     let (port, protocol) = (spec.port, spec.protocol.as_str());
@@ -82,7 +82,7 @@ fn unfit(state: &ListenerState, index: usize, (group, kind): &(Str, Str)) -> Dia
     Diagnostic::new(reason::LISTENER_KIND_UNFIT, &state.owner.object(), field, message)
 }
 
-fn certificate(world: World<'_>, state: &ListenerState, problem: &CertificateProblem) -> Diagnostic {
+fn certificate(world: LintContext<'_>, state: &ListenerState, problem: &CertificateProblem) -> Diagnostic {
     let object = state.owner.object();
     match problem.place {
         CertificateUse::Own(i) => own_certificate(world, state, problem, i),
@@ -100,7 +100,12 @@ fn certificate(world: World<'_>, state: &ListenerState, problem: &CertificatePro
     }
 }
 
-fn own_certificate(world: World<'_>, state: &ListenerState, problem: &CertificateProblem, i: usize) -> Diagnostic {
+fn own_certificate(
+    world: LintContext<'_>,
+    state: &ListenerState,
+    problem: &CertificateProblem,
+    i: usize,
+) -> Diagnostic {
     let (object, spec) = (state.owner.object(), state.spec());
     let target = spec.tls.as_ref().and_then(|tls| tls.certificates.get(i));
     let field = listener_field(state, "tls.certificateRefs").index(i);
@@ -156,7 +161,7 @@ pub(super) fn grant_help(from: &ObjectRef, target: &Reference, namespace: &Str) 
     )
 }
 
-fn overlap(world: World<'_>, state: &ListenerState) -> Option<Diagnostic> {
+fn overlap(world: LintContext<'_>, state: &ListenerState) -> Option<Diagnostic> {
     let other = world.topology.listener(state.overlaps?);
     let message = format!(
         "listener `{}` (`{}`) overlaps another TLS listener on port {}",

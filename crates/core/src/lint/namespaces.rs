@@ -9,7 +9,7 @@ use crate::selector::Selector;
 type Asker = (ObjectRef, FieldPath);
 
 /// One note for every selector that asks for labels which are not known.
-pub(super) fn unknown(world: World<'_>) -> Vec<Diagnostic> {
+pub(super) fn unknown(world: LintContext<'_>) -> Vec<Diagnostic> {
     if world.snapshot.origin == Origin::Cluster {
         return Vec::new();
     }
@@ -37,7 +37,7 @@ pub(super) fn unknown(world: World<'_>) -> Vec<Diagnostic> {
     asked.into_iter().map(|((object, field), namespaces)| told(&object, field, &namespaces)).collect()
 }
 
-fn is_unknown(world: World<'_>, meta: &Meta) -> bool {
+fn is_unknown(world: LintContext<'_>, meta: &Meta) -> bool {
     !world.snapshot.namespaces.contains_key(&meta.key.namespace)
 }
 

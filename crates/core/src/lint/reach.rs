@@ -6,7 +6,7 @@ use super::*;
 use crate::names::Hostname;
 use crate::routing::HostIndex;
 
-pub(super) fn unreachable(world: World<'_>) -> Vec<Diagnostic> {
+pub(super) fn unreachable(world: LintContext<'_>) -> Vec<Diagnostic> {
     let owners = Owners::of(world);
     let mut all = Vec::new();
     for route in world.topology.routes.values() {
@@ -24,7 +24,7 @@ struct Owners {
 }
 
 impl Owners {
-    fn of(world: World<'_>) -> Owners {
+    fn of(world: LintContext<'_>) -> Owners {
         let mut numbers: BTreeMap<(&Key, u16, &Protocol), usize> = BTreeMap::new();
         let mut owners = Owners { doors: Vec::new(), door: BTreeMap::new() };
         for (id, listener) in world.topology.listener_ids() {
@@ -56,7 +56,7 @@ impl Owners {
 }
 
 /// Names that a route has on a listener while another listener takes all requests for them.
-fn shadowed(world: World<'_>, owners: &Owners, route: &RouteState) -> Vec<Diagnostic> {
+fn shadowed(world: LintContext<'_>, owners: &Owners, route: &RouteState) -> Vec<Diagnostic> {
     let mut all = Vec::new();
     for attachment in route.attachments() {
         let listener = world.topology.listener(attachment.listener);
@@ -75,7 +75,7 @@ fn shadowed(world: World<'_>, owners: &Owners, route: &RouteState) -> Vec<Diagno
 }
 
 fn shadow(
-    world: World<'_>,
+    world: LintContext<'_>,
     route: &RouteState,
     listener: &ListenerState,
     owner: ListenerId,
@@ -95,7 +95,7 @@ fn shadow(
 }
 
 /// TCP and UDP routes that share a listener with an older one.
-fn losers(world: World<'_>) -> Vec<Diagnostic> {
+fn losers(world: LintContext<'_>) -> Vec<Diagnostic> {
     let mut by_listener: BTreeMap<ListenerId, Vec<&RouteState>> = BTreeMap::new();
     for (route, id, _) in world.topology.attachments() {
         if matches!(route.route.kind, RouteKind::Tcp | RouteKind::Udp) {

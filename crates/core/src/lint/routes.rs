@@ -4,7 +4,7 @@ use super::*;
 use crate::selector::{Selector, Test};
 
 /// Why a route is not accepted by one of its parents; the candidate that came furthest speaks.
-pub(super) fn parent(world: World<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
+pub(super) fn parent(world: LintContext<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
     let state = &route.parents[index];
     match state.target {
         ParentTarget::Missing => return Some(missing(world, route, index)),
@@ -30,7 +30,7 @@ pub(super) fn parent(world: World<'_>, route: &RouteState, index: usize) -> Opti
 
 /// Why a route does not attach to a listener.
 pub(super) fn refusal(
-    world: World<'_>,
+    world: LintContext<'_>,
     route: &RouteState,
     index: usize,
     id: ListenerId,
@@ -63,7 +63,7 @@ pub(super) fn refusal(
     }
 }
 
-fn missing(world: World<'_>, route: &RouteState, index: usize) -> Diagnostic {
+fn missing(world: LintContext<'_>, route: &RouteState, index: usize) -> Diagnostic {
     let target = &route.route.parents[index].target;
     let namespace = target.namespace_or(&route.route.meta.key.namespace);
     let key = Key::new(namespace.clone(), target.name.clone());
@@ -87,7 +87,7 @@ fn missing(world: World<'_>, route: &RouteState, index: usize) -> Diagnostic {
 }
 
 /// Every Gateway or ListenerSet of one kind.
-fn parents<'a>(world: World<'a>, kind: Kind) -> Box<dyn Iterator<Item = &'a Key> + 'a> {
+fn parents<'a>(world: LintContext<'a>, kind: Kind) -> Box<dyn Iterator<Item = &'a Key> + 'a> {
     match kind {
         Kind::Gateway => Box::new(world.snapshot.gateways.keys()),
         _ => Box::new(world.snapshot.listener_sets.keys().filter(move |o| o.kind == kind).map(|o| &o.key)),
@@ -95,7 +95,7 @@ fn parents<'a>(world: World<'a>, kind: Kind) -> Box<dyn Iterator<Item = &'a Key>
 }
 
 /// The kind of parent that has this very name, where the one that was asked for has not.
-fn other_kind_of_parent(world: World<'_>, asked: Kind, key: &Key) -> Option<Kind> {
+fn other_kind_of_parent(world: LintContext<'_>, asked: Kind, key: &Key) -> Option<Kind> {
     let set = |kind| world.snapshot.listener_sets.contains_key(&ObjectRef { kind, key: key.clone() });
     let there =
         |kind: &Kind| if *kind == Kind::Gateway { world.snapshot.gateways.contains_key(key) } else { set(*kind) };
@@ -110,7 +110,7 @@ fn other_kind(route: &RouteState, index: usize) -> Diagnostic {
     Diagnostic::new(reason::PARENT_KIND_UNKNOWN, &route.route.object(), field, message)
 }
 
-fn section(world: World<'_>, route: &RouteState, index: usize) -> Diagnostic {
+fn section(world: LintContext<'_>, route: &RouteState, index: usize) -> Diagnostic {
     let parent = &route.route.parents[index];
     let (owner, ids) = owner_listeners(world, &route.parents[index]);
     let specs: Vec<_> = ids.iter().map(|id| world.topology.listener(*id).spec()).collect();
@@ -138,7 +138,7 @@ fn section(world: World<'_>, route: &RouteState, index: usize) -> Diagnostic {
     super::gateways::suggested(diagnostic, near)
 }
 
-fn owner_listeners<'a>(world: World<'a>, parent: &ParentState) -> (String, &'a [ListenerId]) {
+fn owner_listeners<'a>(world: LintContext<'a>, parent: &ParentState) -> (String, &'a [ListenerId]) {
     match &parent.target {
         ParentTarget::Gateway(key) => {
             let state = world.topology.gateways.get(key);
@@ -153,7 +153,7 @@ fn owner_listeners<'a>(world: World<'a>, parent: &ParentState) -> (String, &'a [
     }
 }
 
-fn namespace(world: World<'_>, route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagnostic {
+fn namespace(world: LintContext<'_>, route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagnostic {
     let namespace = &route.route.meta.key.namespace;
     let own = &listener.owner.meta().key.namespace;
     let admission = &listener.spec().allowed_routes.namespaces;
@@ -188,7 +188,7 @@ fn namespace(world: World<'_>, route: &RouteState, listener: &ListenerState, fie
 }
 
 /// What a namespace's labels lack.
-fn lacks(world: World<'_>, namespace: &Str, selector: &Selector) -> String {
+fn lacks(world: LintContext<'_>, namespace: &Str, selector: &Selector) -> String {
     if !world.snapshot.namespaces.contains_key(namespace) {
         return format!("{}, so its labels are not known", world.absent());
     }
@@ -201,7 +201,7 @@ fn lacks(world: World<'_>, namespace: &Str, selector: &Selector) -> String {
 }
 
 /// The one command that makes a namespace match, where there is one.
-pub(super) fn label_fix(world: World<'_>, namespace: &Str, selector: &Selector) -> Option<String> {
+pub(super) fn label_fix(world: LintContext<'_>, namespace: &Str, selector: &Selector) -> Option<String> {
     let mut labels = Vec::new();
     for requirement in &selector.requirements {
         let current = world.snapshot.namespace_label(namespace, &requirement.key);
@@ -320,7 +320,7 @@ pub(super) fn repeated_parents(route: &RouteState) -> Vec<Diagnostic> {
 }
 
 /// Hostnames of an attached route that no listener it attaches to covers.
-pub(super) fn ignored_hostnames(world: World<'_>, route: &RouteState) -> Vec<Diagnostic> {
+pub(super) fn ignored_hostnames(world: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
     let attached: Vec<_> = route.attachments().collect();
     if attached.is_empty() || !route.route.kind.has_hostnames() {
         return Vec::new();

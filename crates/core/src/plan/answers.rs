@@ -23,7 +23,7 @@ struct Here {
 
 /// Names and how many record sets they have; or, on top of another tree, how many more or fewer.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tree<'a> {
+pub(super) struct RecordCounts<'a> {
     here: BTreeMap<&'a str, Here>,
     /// Record sets at or below a name.
     existing: BTreeMap<&'a str, i32>,
@@ -34,8 +34,8 @@ pub(super) struct Tree<'a> {
 /// What a zone answers: a tree, and what was added and removed since.
 #[derive(Clone, Debug)]
 pub(super) struct Answers<'b, 'a> {
-    base: &'b Tree<'a>,
-    since: Tree<'a>,
+    base: &'b RecordCounts<'a>,
+    since: RecordCounts<'a>,
 }
 
 impl Here {
@@ -67,10 +67,10 @@ impl Here {
     }
 }
 
-impl<'a> Tree<'a> {
+impl<'a> RecordCounts<'a> {
     /// The tree of these record sets.
     pub(super) fn of<'k>(sets: impl IntoIterator<Item = (&'a str, &'k RecordKind)>) -> Self {
-        let mut tree = Tree::default();
+        let mut tree = RecordCounts::default();
         sets.into_iter().for_each(|(name, kind)| tree.count(name, kind, 1));
         tree
     }
@@ -97,8 +97,8 @@ impl<'a> Tree<'a> {
 
 impl<'b, 'a> Answers<'b, 'a> {
     /// The answers of a zone as it is.
-    pub(super) fn of(base: &'b Tree<'a>) -> Self {
-        Answers { base, since: Tree::default() }
+    pub(super) fn of(base: &'b RecordCounts<'a>) -> Self {
+        Answers { base, since: RecordCounts::default() }
     }
 
     /// Adds a record set.
@@ -122,7 +122,7 @@ impl<'b, 'a> Answers<'b, 'a> {
 
     /// Whether a name exists: it or something below it has record sets.
     pub(super) fn exists(&self, name: &str) -> bool {
-        let count = |tree: &Tree<'_>| tree.existing.get(name).copied().unwrap_or_default();
+        let count = |tree: &RecordCounts<'_>| tree.existing.get(name).copied().unwrap_or_default();
         count(self.base) + count(&self.since) > 0
     }
 
@@ -177,7 +177,7 @@ mod tests {
             ("_ssh._tcp.host2.example", "SRV"),
         ];
         let sets = sets.map(|(name, kind)| (name, RecordKind::from(kind)));
-        let tree = Tree::of(sets.iter().map(|(name, kind)| (*name, kind)));
+        let tree = RecordCounts::of(sets.iter().map(|(name, kind)| (*name, kind)));
         let mut zone = Answers::of(&tree);
         let table = [
             ("host3.example", Some("*.example"), 1),

@@ -8,23 +8,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ring::digest;
 
-use super::diff::{Book, Draft, Edit, Purpose, Table};
+use super::diff::{DiffContext, DiffFindings, Edit, Purpose, StepDraft};
 use super::observed::RecordSet;
 use super::ownership::{self, Marker, Ours};
-use super::settings::{Policy, Registry, Settings, TxtRegistry};
+use super::settings::{PlanSettings, Policy, Registry, TxtRegistry};
 use super::stamp::{Stamp, hex};
-use super::wanted::Wanted;
-use super::zone::Zone;
+use super::wanted::WantedSet;
+use super::zone::ZoneIndex;
 use super::{Content, Held, Verb, canonical};
 use crate::model::Str;
 use crate::publication::RecordType;
 use crate::reason;
 
 /// The values of challenges by zone and name.
-pub(super) type Challenges<'a> = BTreeMap<&'a str, BTreeMap<Str, Wanted<'a>>>;
+pub(super) type Challenges<'a> = BTreeMap<&'a str, BTreeMap<Str, WantedSet<'a>>>;
 
 /// Whether a TXT record set is a marker, or holds values of challenges, so that it is nobody's record.
-pub(super) fn is_special(zone: &Zone<'_>, set: &RecordSet, settings: &Settings) -> bool {
+pub(super) fn is_special(zone: &ZoneIndex<'_>, set: &RecordSet, settings: &PlanSettings) -> bool {
     let Some(registry) = settings.txt() else { return true };
     let is_marker = zone.markers.at(&set.name).any(|marker| marker.set.key() == set.key());
     is_marker || value_marker(zone, &set.name, registry).is_some()
@@ -32,24 +32,24 @@ pub(super) fn is_special(zone: &Zone<'_>, set: &RecordSet, settings: &Settings) 
 
 /// The edits that challenges need.
 pub(super) fn drafts<'a>(
-    zone: &'a Zone<'a>,
-    table: &Table<'a>,
+    zone: &'a ZoneIndex<'a>,
+    context: &DiffContext<'a>,
     wanted: &'a Challenges<'a>,
     retired: &Challenges<'_>,
-    book: &mut Book,
-) -> Vec<Draft<'a>> {
+    findings: &mut DiffFindings,
+) -> Vec<StepDraft<'a>> {
     let none = BTreeMap::new();
     let retired = retired.get(&**zone.name).unwrap_or(&none);
     let wanted = wanted.get(&**zone.name);
     let mut names: BTreeSet<Str> = wanted.into_iter().flat_map(BTreeMap::keys).chain(retired.keys()).cloned().collect();
-    names.extend(known_names(zone, table.settings));
+    names.extend(known_names(zone, context.settings));
     let find = |name: &Str| wanted.and_then(|wanted| wanted.get(name));
-    let drafts = names.iter().filter_map(|name| draft(zone, table, name, find(name), retired.get(name), book));
+    let drafts = names.iter().filter_map(|name| draft(zone, context, name, find(name), retired.get(name), findings));
     drafts.collect()
 }
 
 /// The names whose TXT values are ours by what the zone says.
-fn known_names(zone: &Zone<'_>, settings: &Settings) -> Vec<Str> {
+fn known_names(zone: &ZoneIndex<'_>, settings: &PlanSettings) -> Vec<Str> {
     match &settings.registry {
         Registry::Txt(registry) => {
             let marked = zone.markers.iter().filter(|marker| is_value_marker(marker, registry));
@@ -76,29 +76,29 @@ fn is_value_marker(marker: &Marker<'_>, registry: &TxtRegistry) -> bool {
         && ownership::stamp_of(marker, name, RecordType::Txt, registry) == Some(Stamp::Ours)
 }
 
-fn value_marker<'z>(zone: &'z Zone<'_>, name: &str, registry: &TxtRegistry) -> Option<&'z Marker<'z>> {
+fn value_marker<'z>(zone: &'z ZoneIndex<'_>, name: &str, registry: &TxtRegistry) -> Option<&'z Marker<'z>> {
     let place = registry.layout.marker_of(name, RecordType::Txt.as_str());
     zone.markers.at(&place).find(|marker| is_value_marker(marker, registry))
 }
 
 fn draft<'a>(
-    zone: &'a Zone<'a>,
-    table: &Table<'a>,
+    zone: &'a ZoneIndex<'a>,
+    context: &DiffContext<'a>,
     name: &Str,
-    wanted: Option<&'a Wanted<'a>>,
-    retired: Option<&Wanted<'_>>,
-    book: &mut Book,
-) -> Option<Draft<'a>> {
+    wanted: Option<&'a WantedSet<'a>>,
+    retired: Option<&WantedSet<'_>>,
+    findings: &mut DiffFindings,
+) -> Option<StepDraft<'a>> {
     let found = zone.set(name, RecordType::Txt, None);
-    let marker = table.settings.txt().and_then(|registry| value_marker(zone, name, registry));
-    let (ours, others) = divide(found, marker, retired, table.settings);
+    let marker = context.settings.txt().and_then(|registry| value_marker(zone, name, registry));
+    let (ours, others) = divide(found, marker, retired, context.settings);
     if let Some(held) = wanted.and_then(|wanted| obstacle(zone, name, wanted)) {
-        book.held.push(held);
+        findings.held.push(held);
         return None;
     }
     let values = wanted.map(|wanted| wanted.content.values.clone()).unwrap_or_default();
     let fingerprints: Vec<String> = values.iter().map(|value| fingerprint(value)).collect();
-    let is_marked = table.settings.txt().is_none()
+    let is_marked = context.settings.txt().is_none()
         || marker.map(|marker| marker.labels.values().into_iter().flatten().collect::<Vec<_>>())
             == wanted.map(|_| fingerprints.iter().map(String::as_str).collect());
     let is_same = ours == values.iter().cloned().collect();
@@ -122,13 +122,13 @@ fn draft<'a>(
     };
     let is_removal = edit.new.is_none();
     let (upserts, removals) = if is_removal { (Vec::new(), vec![edit]) } else { (vec![edit], Vec::new()) };
-    Some(Draft { zone, name: name.clone(), upserts, removals, purpose: Purpose::Upkeep, after: BTreeSet::new() })
+    Some(StepDraft { zone, name: name.clone(), upserts, removals, purpose: Purpose::Upkeep, after: BTreeSet::new() })
 }
 
 /// What a TXT record set is to hold: the values of others as they were read, and ours.
 fn joined(
     found: Option<&RecordSet>,
-    wanted: Option<&Wanted<'_>>,
+    wanted: Option<&WantedSet<'_>>,
     values: &[Str],
     others: &BTreeSet<Str>,
     is_same: bool,
@@ -146,8 +146,8 @@ fn joined(
 fn divide(
     found: Option<&RecordSet>,
     marker: Option<&Marker<'_>>,
-    retired: Option<&Wanted<'_>>,
-    settings: &Settings,
+    retired: Option<&WantedSet<'_>>,
+    settings: &PlanSettings,
 ) -> (BTreeSet<Str>, BTreeSet<Str>) {
     let marked: BTreeSet<&str> = marker.and_then(|marker| marker.labels.values()).into_iter().flatten().collect();
     let (mut ours, mut others) = (BTreeSet::new(), BTreeSet::new());
@@ -166,7 +166,7 @@ fn divide(
 }
 
 /// What keeps the value of a challenge from being published.
-fn obstacle(zone: &Zone<'_>, name: &Str, wanted: &Wanted<'_>) -> Option<Held> {
+fn obstacle(zone: &ZoneIndex<'_>, name: &Str, wanted: &WantedSet<'_>) -> Option<Held> {
     let (reason, message) = if zone.has(name, RecordType::Cname) {
         (reason::TYPE_CLASH, format!("`{name}` is a CNAME, so that no TXT record may stand there"))
     } else {
@@ -188,12 +188,12 @@ fn fingerprint(value: &str) -> String {
 
 /// Markers that this instance wrote and whose record is gone, such as a crash leaves behind.
 pub(super) fn orphans<'a>(
-    zone: &'a Zone<'a>,
-    table: &Table<'_>,
-    wanted: &[Wanted<'_>],
+    zone: &'a ZoneIndex<'a>,
+    context: &DiffContext<'_>,
+    wanted: &[WantedSet<'_>],
     challenges: &Challenges<'_>,
-) -> Vec<Draft<'a>> {
-    let Some(registry) = table.settings.txt().filter(|_| table.settings.policy == Policy::Sync) else {
+) -> Vec<StepDraft<'a>> {
+    let Some(registry) = context.settings.txt().filter(|_| context.settings.policy == Policy::Sync) else {
         return Vec::new();
     };
     let keys: BTreeSet<_> = wanted.iter().map(|wanted| (&*wanted.name, wanted.kind)).collect();
@@ -208,7 +208,7 @@ pub(super) fn orphans<'a>(
 
 /// The record that a marker of this instance is about, where there is none.
 fn orphan<'a>(
-    zone: &Zone<'_>,
+    zone: &ZoneIndex<'_>,
     marker: &'a Marker<'a>,
     registry: &TxtRegistry,
 ) -> Option<(Str, RecordType, &'a Marker<'a>)> {
@@ -224,7 +224,7 @@ fn orphan<'a>(
     is_gone.then(|| (name.into(), kind, marker))
 }
 
-fn sweep<'a>(zone: &'a Zone<'a>, name: Str, kind: RecordType, marker: &'a Marker<'a>) -> Draft<'a> {
+fn sweep<'a>(zone: &'a ZoneIndex<'a>, name: Str, kind: RecordType, marker: &'a Marker<'a>) -> StepDraft<'a> {
     let edit = Edit {
         kind,
         set_identifier: marker.set.set_identifier.clone(),
@@ -236,5 +236,5 @@ fn sweep<'a>(zone: &'a Zone<'a>, name: Str, kind: RecordType, marker: &'a Marker
         because: "its record is gone".to_owned(),
     };
     let purpose = Purpose::Upkeep;
-    Draft { zone, name, upserts: Vec::new(), removals: vec![edit], purpose, after: BTreeSet::new() }
+    StepDraft { zone, name, upserts: Vec::new(), removals: vec![edit], purpose, after: BTreeSet::new() }
 }

@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answers::{Answers, Tree};
-use super::diff::Table;
+use super::answers::{Answers, RecordCounts};
+use super::diff::DiffContext;
 use super::observed::{RecordKind, RecordSet};
 use super::ownership::{self, Ownership};
-use super::settings::{Policy, Settings};
-use super::wanted::{Wanted, Wishes};
-use super::zone::Zone;
+use super::settings::{PlanSettings, Policy};
+use super::wanted::{WantedByZone, WantedSet};
+use super::zone::ZoneIndex;
 use super::{Intent, canonical};
 use crate::model::Str;
 use crate::names::is_below;
@@ -21,17 +21,22 @@ use crate::publication::RecordType;
 /// What is wanted in a zone.
 pub(super) struct Cover<'a> {
     /// Record sets that are wanted in any case, sorted.
-    chosen: Vec<Wanted<'a>>,
+    chosen: Vec<WantedSet<'a>>,
     /// Record sets of names that wildcards are to answer for.
-    covered: BTreeMap<Str, Vec<Wanted<'a>>>,
+    covered: BTreeMap<Str, Vec<WantedSet<'a>>>,
 }
 
 impl<'a> Cover<'a> {
     /// Gathers what is wanted in a zone.
-    pub(super) fn gather(zone: &Zone<'_>, wishes: &mut Wishes<'a>, intent: &Intent<'_>, settings: &Settings) -> Self {
-        let chosen = wishes.choose(zone, settings);
-        let mut covered: BTreeMap<Str, Vec<Wanted<'a>>> = BTreeMap::new();
-        for wanted in wishes.choose_covered(zone, settings) {
+    pub(super) fn gather(
+        zone: &ZoneIndex<'_>,
+        all_wanted: &mut WantedByZone<'a>,
+        intent: &Intent<'_>,
+        settings: &PlanSettings,
+    ) -> Self {
+        let chosen = all_wanted.choose(zone, settings);
+        let mut covered: BTreeMap<Str, Vec<WantedSet<'a>>> = BTreeMap::new();
+        for wanted in all_wanted.choose_covered(zone, settings) {
             covered.entry(wanted.name.clone()).or_default().push(wanted);
         }
         covered.extend(unknown(zone, intent, settings));
@@ -40,12 +45,12 @@ impl<'a> Cover<'a> {
     }
 
     /// The record sets that are wanted, with those of names that no wildcard answers for.
-    pub(super) fn complete(mut self, zone: &Zone<'_>, table: &Table<'_>) -> Vec<Wanted<'a>> {
+    pub(super) fn complete(mut self, zone: &ZoneIndex<'_>, context: &DiffContext<'_>) -> Vec<WantedSet<'a>> {
         if self.covered.is_empty() {
             return self.chosen;
         }
-        let blocked = table.blocked_wildcards(zone, &self.chosen);
-        while let Some(missed) = self.missed(zone, table, &blocked) {
+        let blocked = context.blocked_wildcards(zone, &self.chosen);
+        while let Some(missed) = self.missed(zone, context, &blocked) {
             for name in &missed {
                 self.chosen.extend(self.covered.remove(name).unwrap_or_default());
             }
@@ -55,11 +60,16 @@ impl<'a> Cover<'a> {
     }
 
     /// The covered names that no wildcard answers for as it should; nothing where all are answered.
-    fn missed(&self, zone: &Zone<'_>, table: &Table<'_>, blocked: &BTreeSet<Str>) -> Option<BTreeSet<Str>> {
-        let sets = self.sets_to_be(zone, table, blocked);
-        let tree = Tree::of(sets.iter().map(|(name, kind)| (&**name, kind)));
+    fn missed(
+        &self,
+        zone: &ZoneIndex<'_>,
+        context: &DiffContext<'_>,
+        blocked: &BTreeSet<Str>,
+    ) -> Option<BTreeSet<Str>> {
+        let sets = self.sets_to_be(zone, context, blocked);
+        let tree = RecordCounts::of(sets.iter().map(|(name, kind)| (&**name, kind)));
         let answers = Answers::of(&tree);
-        let is_missed = |name: &str, wanted: &[Wanted<'_>]| {
+        let is_missed = |name: &str, wanted: &[WantedSet<'_>]| {
             let is_unknown = wanted.iter().all(|wanted| wanted.routes.is_empty());
             let suits = |owner: &str| !blocked.contains(owner) && suits(owner, &self.chosen, wanted);
             answers.mask(name) == 0 || !(is_unknown || answers.owner(name).is_some_and(suits))
@@ -70,8 +80,13 @@ impl<'a> Cover<'a> {
     }
 
     /// Every record set that is there once the plan is carried out, and some that may be gone by then.
-    fn sets_to_be(&self, zone: &Zone<'_>, table: &Table<'_>, blocked: &BTreeSet<Str>) -> BTreeSet<(Str, RecordKind)> {
-        let settings = table.settings;
+    fn sets_to_be(
+        &self,
+        zone: &ZoneIndex<'_>,
+        context: &DiffContext<'_>,
+        blocked: &BTreeSet<Str>,
+    ) -> BTreeSet<(Str, RecordKind)> {
+        let settings = context.settings;
         let left = zone.content.sets().iter().filter(|set| self.is_left(set, zone, settings));
         let mut sets: BTreeSet<_> = left.map(|set| (set.name.clone(), set.kind.clone())).collect();
         let mut add = |name: &Str, kind: RecordType| {
@@ -81,13 +96,13 @@ impl<'a> Cover<'a> {
         };
         let made = self.chosen.iter().filter(|wanted| !blocked.contains(&wanted.name));
         made.for_each(|wanted| add(&wanted.name, wanted.kind));
-        let challenges = table.intent.challenges.iter().map(|challenge| canonical::name(&challenge.name));
+        let challenges = context.intent.challenges.iter().map(|challenge| canonical::name(&challenge.name));
         challenges.for_each(|name| add(&name, RecordType::Txt));
         sets
     }
 
     /// Whether a record set is no marker of ours, and not ours at a name that is to be covered.
-    fn is_left(&self, set: &RecordSet, zone: &Zone<'_>, settings: &Settings) -> bool {
+    fn is_left(&self, set: &RecordSet, zone: &ZoneIndex<'_>, settings: &PlanSettings) -> bool {
         let is_marker = settings.txt().is_some_and(|registry| {
             let ours = zone.markers.at(&set.name).filter(|marker| {
                 marker.set.key() == set.key() && ownership::is_our_owner(marker.labels.owner(), registry)
@@ -102,7 +117,11 @@ impl<'a> Cover<'a> {
 
 /// Names of which it is not known whether they ought to be gone and that a wildcard of ours answers for, as it answers.
 /// They are given records of their own only where nothing would answer for them any more.
-fn unknown<'a>(zone: &Zone<'_>, intent: &Intent<'_>, settings: &Settings) -> BTreeMap<Str, Vec<Wanted<'a>>> {
+fn unknown<'a>(
+    zone: &ZoneIndex<'_>,
+    intent: &Intent<'_>,
+    settings: &PlanSettings,
+) -> BTreeMap<Str, Vec<WantedSet<'a>>> {
     let mut found = BTreeMap::new();
     if intent.holds.is_empty() {
         return found;
@@ -113,7 +132,7 @@ fn unknown<'a>(zone: &Zone<'_>, intent: &Intent<'_>, settings: &Settings) -> BTr
     for name in held.filter(|name| !answers.exists(name)) {
         let sets = answers.owner(name).map(|owner| zone.at(owner)).unwrap_or_default();
         let is_ours = |set: &&RecordSet| matches!(ownership::of(zone, set, settings, false), Ownership::Ours(_));
-        let wanted: Vec<_> = sets.iter().filter(is_ours).filter_map(|set| Wanted::like(set, name)).collect();
+        let wanted: Vec<_> = sets.iter().filter(is_ours).filter_map(|set| WantedSet::like(set, name)).collect();
         if !wanted.is_empty() {
             found.insert(name.clone(), wanted);
         }
@@ -122,9 +141,9 @@ fn unknown<'a>(zone: &Zone<'_>, intent: &Intent<'_>, settings: &Settings) -> BTr
 }
 
 /// Whether the owner is a wildcard whose record sets are the very ones that are wanted.
-fn suits(owner: &str, chosen: &[Wanted<'_>], wanted: &[Wanted<'_>]) -> bool {
+fn suits(owner: &str, chosen: &[WantedSet<'_>], wanted: &[WantedSet<'_>]) -> bool {
     let from = chosen.partition_point(|set| &*set.name < owner);
     let given = chosen[from..].iter().take_while(|set| &*set.name == owner);
-    let essence = |set: &Wanted<'_>| (set.kind, set.content.clone());
+    let essence = |set: &WantedSet<'_>| (set.kind, set.content.clone());
     owner.starts_with("*.") && given.map(essence).eq(wanted.iter().map(essence))
 }

@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::observed::{Observed, RecordKind, RecordSet};
 use super::ownership::{self, Ours, Ownership};
 use super::safety::Protection;
-use super::settings::{Policy, Registry, Settings};
-use super::wanted::Wanted;
-use super::zone::Zone;
+use super::settings::{PlanSettings, Policy, Registry};
+use super::wanted::WantedSet;
+use super::zone::ZoneIndex;
 use super::{Content, Held, Intent, RecordKey, Verb, canonical};
 use crate::model::Str;
 use crate::publication::RecordType;
@@ -21,20 +21,20 @@ mod markers;
 
 /// What every comparison looks at.
 #[derive(Clone, Copy)]
-pub(super) struct Table<'a> {
+pub(super) struct DiffContext<'a> {
     /// What is to be brought about.
     pub(super) intent: &'a Intent<'a>,
     /// What exists.
     pub(super) observed: &'a Observed,
-    /// Settings.
-    pub(super) settings: &'a Settings,
+    /// PlanSettings.
+    pub(super) settings: &'a PlanSettings,
     /// What must not shrink.
     pub(super) protection: &'a Protection<'a>,
 }
 
 /// What the comparisons find beside edits.
 #[derive(Default)]
-pub(super) struct Book {
+pub(super) struct DiffFindings {
     /// What is not done.
     pub(super) held: Vec<Held>,
     /// Record sets that are wanted and ours.
@@ -48,7 +48,7 @@ pub(super) struct Book {
 }
 
 /// Counts the record sets of a zone that are ours.
-pub(super) fn count(zone: &Zone<'_>, settings: &Settings, book: &mut Book) {
+pub(super) fn count(zone: &ZoneIndex<'_>, settings: &PlanSettings, findings: &mut DiffFindings) {
     let nothing = BTreeSet::new();
     let intent = Intent {
         records: &[],
@@ -61,15 +61,15 @@ pub(super) fn count(zone: &Zone<'_>, settings: &Settings, book: &mut Book) {
     };
     let protection = Protection::new(&intent, &Default::default());
     let observed = Observed::default();
-    let table = Table { intent: &intent, observed: &observed, settings, protection: &protection };
-    let names = zone.nodes().filter(|(_, sets)| table.is_candidate(zone, sets));
-    names.for_each(|(name, _)| Node::new(&table, zone, name, &[], &[]).count(book));
+    let context = DiffContext { intent: &intent, observed: &observed, settings, protection: &protection };
+    let names = zone.nodes().filter(|(_, sets)| context.is_candidate(zone, sets));
+    names.for_each(|(name, _)| NameDiff::new(&context, zone, name, &[], &[]).count(findings));
 }
 
 /// The edits of one name.
-pub(super) struct Draft<'a> {
+pub(super) struct StepDraft<'a> {
     /// The zone.
-    pub(super) zone: &'a Zone<'a>,
+    pub(super) zone: &'a ZoneIndex<'a>,
     /// The name.
     pub(super) name: Str,
     /// What is made or changed.
@@ -107,7 +107,7 @@ pub(super) struct Edit<'a> {
     /// What is to be there.
     pub(super) new: Option<Content>,
     /// What is wanted.
-    pub(super) wanted: Option<&'a Wanted<'a>>,
+    pub(super) wanted: Option<&'a WantedSet<'a>>,
     /// Our values in a TXT record set that may hold others.
     pub(super) values: Option<Vec<String>>,
     /// Why.
@@ -115,107 +115,112 @@ pub(super) struct Edit<'a> {
 }
 
 /// A record set that is there, and whose it is.
-struct Found<'a> {
+struct ExistingSet<'a> {
     set: &'a RecordSet,
     kind: RecordType,
     ownership: Ownership<'a>,
 }
 
 /// The record sets of one name, being compared.
-struct Node<'a, 't> {
-    table: &'t Table<'a>,
-    zone: &'a Zone<'a>,
+struct NameDiff<'a, 't> {
+    context: &'t DiffContext<'a>,
+    zone: &'a ZoneIndex<'a>,
     name: Str,
-    wanted: &'a [Wanted<'a>],
+    wanted: &'a [WantedSet<'a>],
     /// Everything wanted in the zone, sorted by name.
-    all: &'a [Wanted<'a>],
-    found: Vec<Found<'a>>,
+    all: &'a [WantedSet<'a>],
+    found: Vec<ExistingSet<'a>>,
     upserts: Vec<Edit<'a>>,
     /// Why a record set that is wanted is not made or changed.
     blocked: Option<(Reason, String)>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> DiffContext<'a> {
     /// The edits of all names of a zone. `wanted` is sorted by name.
-    pub(super) fn zone(&self, zone: &'a Zone<'a>, wanted: &'a [Wanted<'a>], book: &mut Book) -> Vec<Draft<'a>> {
+    pub(super) fn zone(
+        &self,
+        zone: &'a ZoneIndex<'a>,
+        wanted: &'a [WantedSet<'a>],
+        findings: &mut DiffFindings,
+    ) -> Vec<StepDraft<'a>> {
         let names = zone.nodes().filter(|(_, sets)| self.is_candidate(zone, sets)).map(|(name, _)| name);
         let names: BTreeSet<&str> = names.chain(wanted.iter().map(|wanted| &*wanted.name)).collect();
         let mut drafts = Vec::new();
         for name in names {
             let from = wanted.partition_point(|wanted| &*wanted.name < name);
             let to = wanted.partition_point(|wanted| &*wanted.name <= name);
-            let node = Node::new(self, zone, name, &wanted[from..to], wanted);
-            drafts.extend(node.compare(book));
+            let node = NameDiff::new(self, zone, name, &wanted[from..to], wanted);
+            drafts.extend(node.compare(findings));
         }
         drafts
     }
 
     /// The wildcards that are wanted and cannot be made or changed.
-    pub(super) fn blocked_wildcards(&self, zone: &Zone<'_>, wanted: &[Wanted<'_>]) -> BTreeSet<Str> {
+    pub(super) fn blocked_wildcards(&self, zone: &ZoneIndex<'_>, wanted: &[WantedSet<'_>]) -> BTreeSet<Str> {
         let wildcards = wanted.chunk_by(|a, b| a.name == b.name).filter(|sets| sets[0].name.starts_with("*."));
-        let is_blocked = |sets: &&[Wanted<'_>]| {
-            let mut node = Node::new(self, zone, &sets[0].name, sets, wanted);
+        let is_blocked = |sets: &&[WantedSet<'_>]| {
+            let mut node = NameDiff::new(self, zone, &sets[0].name, sets, wanted);
             let removals = node.removals();
-            sets.iter().for_each(|wanted| node.wish(wanted, &removals, &mut Book::default()));
+            sets.iter().for_each(|wanted| node.compare_wanted(wanted, &removals, &mut DiffFindings::default()));
             node.blocked.is_some()
         };
         wildcards.filter(is_blocked).map(|sets| sets[0].name.clone()).collect()
     }
 
-    fn is_candidate(&self, zone: &Zone<'_>, sets: &[RecordSet]) -> bool {
+    fn is_candidate(&self, zone: &ZoneIndex<'_>, sets: &[RecordSet]) -> bool {
         !matches!(self.settings.registry, Registry::Noop) && sets.iter().any(|set| self.is_managed(zone, set))
     }
 
     /// Whether a record set is of a managed type and no marker or challenge.
-    fn is_managed(&self, zone: &Zone<'_>, set: &RecordSet) -> bool {
+    fn is_managed(&self, zone: &ZoneIndex<'_>, set: &RecordSet) -> bool {
         let Some(kind) = set.made().filter(|kind| self.settings.managed.contains(kind)) else { return false };
         kind != RecordType::Txt || !super::challenges::is_special(zone, set, self.settings)
     }
 }
 
-impl<'a, 't> Node<'a, 't> {
+impl<'a, 't> NameDiff<'a, 't> {
     fn new(
-        table: &'t Table<'a>,
-        zone: &'a Zone<'a>,
+        context: &'t DiffContext<'a>,
+        zone: &'a ZoneIndex<'a>,
         name: &str,
-        wanted: &'a [Wanted<'a>],
-        all: &'a [Wanted<'a>],
+        wanted: &'a [WantedSet<'a>],
+        all: &'a [WantedSet<'a>],
     ) -> Self {
         let mut found = Vec::new();
-        for set in zone.at(name).iter().filter(|set| table.is_managed(zone, set)) {
+        for set in zone.at(name).iter().filter(|set| context.is_managed(zone, set)) {
             let Some(kind) = set.made() else { continue };
             let is_wanted = wanted.iter().any(|w| w.kind == kind && w.set_identifier == set.set_identifier);
-            found.push(Found { set, kind, ownership: ownership::of(zone, set, table.settings, is_wanted) });
+            found.push(ExistingSet { set, kind, ownership: ownership::of(zone, set, context.settings, is_wanted) });
         }
         // Nearly always it is one or none, and there may be very many names.
         let (name, upserts) = (name.into(), Vec::with_capacity(wanted.len()));
-        Node { table, zone, name, wanted, all, found, upserts, blocked: None }
+        NameDiff { context, zone, name, wanted, all, found, upserts, blocked: None }
     }
 
     /// Counts what is ours.
-    fn count(&self, book: &mut Book) {
+    fn count(&self, findings: &mut DiffFindings) {
         for found in &self.found {
             let Ownership::Ours(ours) = &found.ownership else { continue };
-            *book.owned.entry(self.zone.name.clone()).or_default() += 1;
+            *findings.owned.entry(self.zone.name.clone()).or_default() += 1;
             if let Some(kind) = ours.source() {
-                *book.sources.entry(kind.to_owned()).or_default() += 1;
+                *findings.sources.entry(kind.to_owned()).or_default() += 1;
             }
         }
     }
 
-    fn compare(mut self, book: &mut Book) -> Option<Draft<'a>> {
-        self.count(book);
+    fn compare(mut self, findings: &mut DiffFindings) -> Option<StepDraft<'a>> {
+        self.count(findings);
         let removals = self.removals();
         for wanted in self.wanted {
-            self.wish(wanted, &removals, book);
+            self.compare_wanted(wanted, &removals, findings);
         }
         let is_replacement = self.is_replacement(&removals);
         if let Some((reason, message)) = self.blocked.clone().filter(|_| is_replacement) {
             let stopped = std::mem::take(&mut self.upserts);
             let held = stopped.iter().map(|edit| edit.held(self.zone, &self.name, reason, message.clone()));
-            book.held.extend(held);
+            findings.held.extend(held);
         }
-        let mut draft = Draft {
+        let mut draft = StepDraft {
             zone: self.zone,
             name: self.name.clone(),
             removals: if self.blocked.is_some() { Vec::new() } else { removals },
@@ -223,8 +228,8 @@ impl<'a, 't> Node<'a, 't> {
             purpose: if is_replacement { Purpose::Replacement } else { Purpose::Records },
             after: BTreeSet::new(),
         };
-        self.obey_policy(&mut draft, book);
-        self.keep_protected(&mut draft, book);
+        self.obey_policy(&mut draft, findings);
+        self.keep_protected(&mut draft, findings);
         (!draft.upserts.is_empty() || !draft.removals.is_empty()).then_some(draft)
     }
 
@@ -237,7 +242,7 @@ impl<'a, 't> Node<'a, 't> {
 
     /// What is ours and no longer wanted.
     fn removals(&self) -> Vec<Edit<'a>> {
-        let is_wanted = |found: &Found<'_>| {
+        let is_wanted = |found: &ExistingSet<'_>| {
             self.wanted.iter().any(|w| w.kind == found.kind && w.set_identifier == found.set.set_identifier)
         };
         let gone = self.found.iter().filter(|found| !is_wanted(found));
@@ -261,39 +266,39 @@ impl<'a, 't> Node<'a, 't> {
     }
 
     /// One record set that is wanted.
-    fn wish(&mut self, wanted: &'a Wanted<'a>, removals: &[Edit<'a>], book: &mut Book) {
+    fn compare_wanted(&mut self, wanted: &'a WantedSet<'a>, removals: &[Edit<'a>], findings: &mut DiffFindings) {
         let position =
             self.found.iter().position(|f| f.kind == wanted.kind && f.set.set_identifier == wanted.set_identifier);
         let key =
             RecordKey { name: wanted.name.clone(), kind: wanted.kind, set_identifier: wanted.set_identifier.clone() };
         let Some(found) = position.map(|index| &self.found[index]) else {
             if let Some((reason, message)) = self.obstacle(wanted, removals) {
-                self.hold(wanted, Verb::Create, reason, message, book);
+                self.hold(wanted, Verb::Create, reason, message, findings);
             } else {
                 self.create(wanted);
-                book.ours.insert(key);
+                findings.ours.insert(key);
             }
             return;
         };
         let set = found.set;
         match found.ownership.clone() {
             Ownership::Ours(ours) => {
-                book.ours.insert(key);
+                findings.ours.insert(key);
                 self.update(wanted, set, ours);
             }
-            Ownership::Unmanaged if self.is_adopted() => self.adopt(wanted, set, book),
+            Ownership::Unmanaged if self.is_adopted() => self.adopt(wanted, set, findings),
             foreign => {
                 let (reason, message) = foreign_reason(&self.name, wanted.kind, &foreign);
-                self.hold(wanted, Verb::Update, reason, message, book);
+                self.hold(wanted, Verb::Update, reason, message, findings);
             }
         }
     }
 
     fn is_adopted(&self) -> bool {
-        self.table.settings.adopt.contains(&self.name)
+        self.context.settings.adopt.contains(&self.name)
     }
 
-    fn create(&mut self, wanted: &'a Wanted<'a>) {
+    fn create(&mut self, wanted: &'a WantedSet<'a>) {
         let because = match wanted.routes {
             [] => "a wildcard stops answering for it".to_owned(),
             [route] => format!("{route} asks for it"),
@@ -303,28 +308,28 @@ impl<'a, 't> Node<'a, 't> {
     }
 
     /// Takes over a record set that nobody claims, because it was asked for.
-    fn adopt(&mut self, wanted: &'a Wanted<'a>, set: &'a RecordSet, book: &mut Book) {
-        if let Some((reason, message)) = markers::obstacle(self.table, self.zone, self.all, wanted) {
-            return self.hold(wanted, Verb::Update, reason, message, book);
+    fn adopt(&mut self, wanted: &'a WantedSet<'a>, set: &'a RecordSet, findings: &mut DiffFindings) {
+        if let Some((reason, message)) = markers::obstacle(self.context, self.zone, self.all, wanted) {
+            return self.hold(wanted, Verb::Update, reason, message, findings);
         }
-        let new = merged(wanted, set, self.table.settings);
+        let new = merged(wanted, set, self.context.settings);
         self.upserts.push(edit(wanted, Some(set), Ours::default(), new, "it is to be adopted".to_owned()));
     }
 
     /// A record set of ours that is wanted otherwise, or whose marker is not what it should be.
-    fn update(&mut self, wanted: &'a Wanted<'a>, set: &'a RecordSet, ours: Ours<'a>) {
-        let settings = self.table.settings;
+    fn update(&mut self, wanted: &'a WantedSet<'a>, set: &'a RecordSet, ours: Ours<'a>) {
+        let settings = self.context.settings;
         let new = merged(wanted, set, settings);
         let mut because = differences(set, &new, settings);
-        because.extend(markers::due(self.table, self.zone, self.all, wanted, &ours));
+        because.extend(markers::due(self.context, self.zone, self.all, wanted, &ours));
         if !because.is_empty() {
             self.upserts.push(edit(wanted, Some(set), ours, new, because.join("; ")));
         }
     }
 
     /// What keeps a record set from being made.
-    fn obstacle(&self, wanted: &Wanted<'_>, removals: &[Edit<'_>]) -> Option<(Reason, String)> {
-        let blocks = |found: &&Found<'_>| {
+    fn obstacle(&self, wanted: &WantedSet<'_>, removals: &[Edit<'_>]) -> Option<(Reason, String)> {
+        let blocks = |found: &&ExistingSet<'_>| {
             found.set.set_identifier == wanted.set_identifier && !matches!(found.ownership, Ownership::Ours(_))
         };
         if let Some(foreign) = self.found.iter().filter(|_| !self.is_adopted()).find(blocks) {
@@ -341,12 +346,12 @@ impl<'a, 't> Node<'a, 't> {
                 format!("`{}` is a CNAME that is left alone, and nothing may stand beside it", self.name),
             ));
         }
-        markers::obstacle(self.table, self.zone, self.all, wanted)
+        markers::obstacle(self.context, self.zone, self.all, wanted)
     }
 
     /// What keeps a CNAME from standing alone at its name.
     fn cname_obstacle<'s>(&self, standing: impl Iterator<Item = &'s RecordSet>) -> Option<(Reason, String)> {
-        if self.table.settings.capabilities.has_aliases {
+        if self.context.settings.capabilities.has_aliases {
             return None;
         }
         let beside = standing.filter(|set| set.made() != Some(RecordType::Cname)).map(|set| set.kind.to_string());
@@ -362,10 +367,17 @@ impl<'a, 't> Node<'a, 't> {
         (!beside.is_empty()).then(|| (reason::CNAME_NOT_POSSIBLE, message()))
     }
 
-    fn hold(&mut self, wanted: &Wanted<'_>, verb: Verb, reason: Reason, message: String, book: &mut Book) {
+    fn hold(
+        &mut self,
+        wanted: &WantedSet<'_>,
+        verb: Verb,
+        reason: Reason,
+        message: String,
+        findings: &mut DiffFindings,
+    ) {
         self.blocked.get_or_insert((reason, message.clone()));
         let present = self.zone.set(&self.name, wanted.kind, wanted.set_identifier.as_ref());
-        book.held.push(Held {
+        findings.held.push(Held {
             kind: Some(wanted.kind),
             verb: Some(verb),
             old: present.map(|set| set.values.clone()).unwrap_or_default(),
@@ -376,8 +388,8 @@ impl<'a, 't> Node<'a, 't> {
     }
 
     /// Takes out what the policy does not allow. A replacement is an update of its name.
-    fn obey_policy(&self, draft: &mut Draft<'a>, book: &mut Book) {
-        let policy = self.table.settings.policy;
+    fn obey_policy(&self, draft: &mut StepDraft<'a>, findings: &mut DiffFindings) {
+        let policy = self.context.settings.policy;
         let keeps_removals = match policy {
             Policy::Sync => false,
             Policy::UpsertOnly => draft.purpose != Purpose::Replacement,
@@ -388,23 +400,23 @@ impl<'a, 't> Node<'a, 't> {
             let (kept, rest): (Vec<_>, Vec<_>) =
                 draft.upserts.drain(..).partition(|edit| is_replacement || edit.found.is_some());
             draft.upserts = rest;
-            book.held.extend(kept.iter().map(|edit| self.kept_by_policy(edit)));
+            findings.held.extend(kept.iter().map(|edit| self.kept_by_policy(edit)));
         }
         if keeps_removals {
-            book.held.extend(draft.removals.drain(..).map(|edit| self.kept_by_policy(&edit)));
+            findings.held.extend(draft.removals.drain(..).map(|edit| self.kept_by_policy(&edit)));
         }
     }
 
     fn kept_by_policy(&self, edit: &Edit<'_>) -> Held {
-        let policy = self.table.settings.policy.as_str();
+        let policy = self.context.settings.policy.as_str();
         let message =
             format!("{} of `{}` stays as it is: the policy is `{policy}` ({})", edit.kind, self.name, edit.because);
         edit.held(self.zone, &self.name, reason::KEPT_BY_POLICY, message)
     }
 
     /// Lets nothing shrink of which it is not known whether it should: addresses are added, none is taken away.
-    fn keep_protected(&self, draft: &mut Draft<'a>, book: &mut Book) {
-        let Some(cause) = self.table.protection.of(&self.name) else { return };
+    fn keep_protected(&self, draft: &mut StepDraft<'a>, findings: &mut DiffFindings) {
+        let Some(cause) = self.context.protection.of(&self.name) else { return };
         let is_replacement = draft.purpose == Purpose::Replacement;
         let mut kept = Vec::new();
         draft.upserts.retain_mut(|edit| {
@@ -418,7 +430,7 @@ impl<'a, 't> Node<'a, 't> {
             let goes = draft.removals.drain(..);
             kept.extend(goes.map(|edit| edit.held(self.zone, &self.name, cause.reason, cause.message(&self.name))));
         }
-        book.held.extend(kept.into_iter().map(|held| Held {
+        findings.held.extend(kept.into_iter().map(|held| Held {
             cause: cause.cause,
             object: cause.object.clone(),
             ..held
@@ -437,7 +449,7 @@ impl<'a> Edit<'a> {
     }
 
     /// This edit, not done.
-    pub(super) fn held(&self, zone: &Zone<'_>, name: &str, reason: Reason, message: String) -> Held {
+    pub(super) fn held(&self, zone: &ZoneIndex<'_>, name: &str, reason: Reason, message: String) -> Held {
         Held {
             kind: Some(self.kind),
             verb: Some(self.verb()),
@@ -470,7 +482,7 @@ impl<'a> Edit<'a> {
 }
 
 fn edit<'a>(
-    wanted: &'a Wanted<'a>,
+    wanted: &'a WantedSet<'a>,
     found: Option<&'a RecordSet>,
     ours: Ours<'a>,
     new: Content,
@@ -489,7 +501,7 @@ fn is_cleared(set: &RecordSet, removals: &[Edit<'_>]) -> bool {
 }
 
 /// What a record set of ours is to hold: as wanted, and as it is where nothing is asked for or nothing differs.
-fn merged(wanted: &Wanted<'_>, set: &RecordSet, settings: &Settings) -> Content {
+fn merged(wanted: &WantedSet<'_>, set: &RecordSet, settings: &PlanSettings) -> Content {
     let is_same = canonical::values(&set.kind, &set.values) == wanted.content.values.iter().cloned().collect();
     let properties = if settings.capabilities.has_properties { &wanted.content.properties } else { &set.properties };
     Content {
@@ -500,7 +512,7 @@ fn merged(wanted: &Wanted<'_>, set: &RecordSet, settings: &Settings) -> Content 
 }
 
 /// What differs between a record set and what it is to hold, in words.
-fn differences(set: &RecordSet, new: &Content, settings: &Settings) -> Vec<String> {
+fn differences(set: &RecordSet, new: &Content, settings: &PlanSettings) -> Vec<String> {
     let mut told = Vec::new();
     if set.values != new.values {
         told.push(format!("{} becomes {}", set.values.join(", "), new.values.join(", ")));

@@ -6,16 +6,16 @@
 use ring::digest::{Context, SHA256};
 
 use super::observed::{Observed, ZoneState};
-use super::settings::{Registry, Settings};
+use super::settings::{PlanSettings, Registry};
 use super::stamp::hex;
-use super::{Content, Held, Intent, Plan, SetChange, Step};
+use super::{Content, Held, Intent, Plan, PlanStep, SetChange};
 use crate::publication::Record;
 
 /// Bytes of the hash that are shown.
 const SHOWN: usize = 8;
 
 /// The digest of a plan.
-pub(super) fn of(plan: &Plan, intent: &Intent<'_>, observed: &Observed, settings: &Settings) -> String {
+pub(super) fn of(plan: &Plan, intent: &Intent<'_>, observed: &Observed, settings: &PlanSettings) -> String {
     let mut hash = Hash(Context::new(&SHA256));
     hash.settings(settings);
     for (zone, state) in observed.zones() {
@@ -32,7 +32,7 @@ pub(super) fn of(plan: &Plan, intent: &Intent<'_>, observed: &Observed, settings
 }
 
 /// The digest of a change of a name: what was there, and what its record sets become.
-pub(super) fn of_change(step: &Step) -> String {
+pub(super) fn of_change(step: &PlanStep) -> String {
     let mut hash = Hash(Context::new(&SHA256));
     hash.texts([&*step.zone, &step.name]);
     step.changes.iter().for_each(|change| hash.change(change));
@@ -70,13 +70,13 @@ impl Hash {
         texts.for_each(|text| self.text(text.as_ref()));
     }
 
-    fn settings(&mut self, settings: &Settings) {
+    fn settings(&mut self, settings: &PlanSettings) {
         self.text(settings.policy.as_str());
         match &settings.registry {
             Registry::Txt(registry) => {
                 self.texts(["txt", &registry.owner, registry.instance.fingerprint()]);
                 self.text(&format!("{:?} {:?}", registry.layout, registry.migrate_from));
-                self.text(&format!("{} {}", registry.is_sealing, registry.replaces_twin));
+                self.text(&format!("{} {}", registry.is_sealing, registry.replaces_instance));
             }
             Registry::Noop => self.text("noop"),
             Registry::WholeZone => self.text("whole zone"),
@@ -97,7 +97,7 @@ impl Hash {
         self.texts(lines);
     }
 
-    fn step(&mut self, step: &Step) {
+    fn step(&mut self, step: &PlanStep) {
         self.texts([&*step.zone, &step.name, step.verb.as_str()]);
         for changes in [&step.changes, &step.markers] {
             self.number(changes.len());

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::answers::at_and_above;
 use super::observed::{Observed, RecordSet, ZoneChange, ZoneContent, ZoneState};
-use super::settings::Settings;
+use super::settings::PlanSettings;
 use super::{Hold, Intent, Plan, RecordKey, Unseen, canonical, diff, safety, zone};
 use crate::model::Str;
 use crate::publication::{Record, RecordType};
@@ -18,10 +18,10 @@ use crate::publication::{Record, RecordType};
 /// Zones as they were read, kept so that a few names are found among many.
 #[derive(Clone, Debug)]
 pub struct Follower {
-    settings: Settings,
+    settings: PlanSettings,
     zones: BTreeMap<Str, Followed>,
     /// Whether another instance uses our owner id.
-    has_twin: bool,
+    has_owner_conflict: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -70,13 +70,13 @@ pub(super) struct Whole {
 
 impl Follower {
     /// Keeps what was read.
-    pub fn new(observed: Observed, settings: &Settings) -> Self {
+    pub fn new(observed: Observed, settings: &PlanSettings) -> Self {
         let zones = super::readable(&observed, settings);
-        let has_twin = safety::twin(&zones, settings).is_some();
+        let has_owner_conflict = safety::owner_conflict(&zones, settings).is_some();
         let counts = zones.iter().map(|zone| (zone.name.clone(), totals(zone, settings)));
         let mut counts: BTreeMap<Str, Totals> = counts.collect();
         drop(zones);
-        let mut follower = Follower { settings: settings.clone(), zones: BTreeMap::new(), has_twin };
+        let mut follower = Follower { settings: settings.clone(), zones: BTreeMap::new(), has_owner_conflict };
         for (name, state) in observed.into_zones() {
             let counts = counts.remove(&name).unwrap_or_default();
             follower.zones.insert(name, Followed::of(state, counts, settings));
@@ -85,7 +85,7 @@ impl Follower {
     }
 
     /// Goes by other brakes from here on: what was deleted lately, what was written in vain.
-    pub fn go_by(&mut self, settings: &Settings) {
+    pub fn go_by(&mut self, settings: &PlanSettings) {
         self.settings = settings.clone();
     }
 
@@ -120,7 +120,7 @@ impl Follower {
     /// The plan of a few names, with the steps that [`super::decide`] would have for them. Its digest and what it calls
     /// ours are those of the part. Nothing where only the whole zone can tell.
     pub fn plan(&self, part: &Part<'_>) -> Option<Plan> {
-        if self.has_twin || (!part.holds.is_empty() && self.zones.values().any(|zone| zone.wildcards > 0)) {
+        if self.has_owner_conflict || (!part.holds.is_empty() && self.zones.values().any(|zone| zone.wildcards > 0)) {
             return None;
         }
         let names: BTreeSet<Str> = part.names.iter().map(|name| canonical::name(name)).collect();
@@ -163,11 +163,11 @@ impl Follower {
         let old = around.iter().flat_map(|name| {
             before.get(name).map_or_else(|| sets(name).collect(), |old| old.iter().collect::<Vec<_>>())
         });
-        let ((lost, _), (gained, has_twin)) = (
+        let ((lost, _), (gained, has_owner_conflict)) = (
             counted(name, kept.state(old), &self.settings),
             counted(name, kept.state(around.iter().flat_map(sets)), &self.settings),
         );
-        self.has_twin |= has_twin;
+        self.has_owner_conflict |= has_owner_conflict;
         if let Some(kept) = self.zones.get_mut(zone) {
             kept.count(lost, gained);
         }
@@ -222,7 +222,7 @@ impl Follower {
 }
 
 impl Followed {
-    fn of(state: ZoneState, (owned, sources): Totals, settings: &Settings) -> Self {
+    fn of(state: ZoneState, (owned, sources): Totals, settings: &PlanSettings) -> Self {
         let mut followed = Followed {
             epoch: Str::default(),
             unreadable: None,
@@ -259,7 +259,7 @@ impl Followed {
     }
 
     /// Takes in one change; nothing where it is not a change of what is kept.
-    fn advance(&mut self, change: ZoneChange, settings: &Settings) -> Option<()> {
+    fn advance(&mut self, change: ZoneChange, settings: &PlanSettings) -> Option<()> {
         if change.from != self.epoch || self.unreadable.is_some() {
             return None;
         }
@@ -301,7 +301,7 @@ impl Followed {
         self.sources.retain(|_, count| *count > 0);
     }
 
-    fn add(&mut self, set: RecordSet, settings: &Settings) {
+    fn add(&mut self, set: RecordSet, settings: &PlanSettings) {
         if let (Some(RecordType::Txt), Some(registry)) = (set.made(), settings.txt())
             && let Some((target, _)) = registry.layout.target_of(&set.name)
         {
@@ -318,7 +318,7 @@ impl Followed {
     }
 
     /// The names of a name's markers, and those that the markers at it are about. `is_asked` adds where markers would be.
-    fn companions(&self, name: &str, settings: &Settings, is_asked: bool) -> Vec<Str> {
+    fn companions(&self, name: &str, settings: &PlanSettings, is_asked: bool) -> Vec<Str> {
         let Some(registry) = settings.txt() else { return Vec::new() };
         let lookup = registry.layout.lookup_name(name);
         let mut found: Vec<Str> = self.markers.get(&lookup).into_iter().flatten().cloned().collect();
@@ -338,17 +338,17 @@ impl Followed {
 }
 
 /// How many record sets are ours in a zone, and for which kinds of objects they were made.
-fn totals(zone: &zone::Zone<'_>, settings: &Settings) -> Totals {
-    let mut book = diff::Book::default();
-    diff::count(zone, settings, &mut book);
-    (book.owned.remove(zone.name).unwrap_or_default(), book.sources)
+fn totals(zone: &zone::ZoneIndex<'_>, settings: &PlanSettings) -> Totals {
+    let mut findings = diff::DiffFindings::default();
+    diff::count(zone, settings, &mut findings);
+    (findings.owned.remove(zone.name).unwrap_or_default(), findings.sources)
 }
 
 /// The same of a part of a zone; and whether another instance uses our owner id there.
-fn counted(name: &Str, state: ZoneState, settings: &Settings) -> (Totals, bool) {
+fn counted(name: &Str, state: ZoneState, settings: &PlanSettings) -> (Totals, bool) {
     let mut observed = Observed::default();
     observed.insert(name, state);
     let zones = super::readable(&observed, settings);
     let counts = zones.first().map(|zone| totals(zone, settings)).unwrap_or_default();
-    (counts, safety::twin(&zones, settings).is_some())
+    (counts, safety::owner_conflict(&zones, settings).is_some())
 }

@@ -48,13 +48,6 @@ impl Labels {
         has_heritage.then_some(labels)
     }
 
-    /// The labels of a record that is made for the first time.
-    pub fn new(owner: &str) -> Self {
-        let mut labels = Labels::default();
-        labels.set_owner(owner);
-        labels
-    }
-
     fn value(&self, key: &str) -> Option<&str> {
         self.0.binary_search_by(|(known, _)| (**known).cmp(key)).ok().map(|at| &*self.0[at].1)
     }

@@ -6,13 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answers::{Answers, Mask, Tree, at_and_above};
-use super::zone::Zone;
-use super::{SetChange, Step, Verb};
+use super::answers::{Answers, Mask, RecordCounts, at_and_above};
+use super::zone::ZoneIndex;
+use super::{PlanStep, SetChange, Verb};
 use crate::model::Str;
 
 /// Steps in order, with their groups, and with the positions of those they wait for. `after` holds names by zone and step.
-pub(super) fn arrange(mut steps: Vec<(Step, Vec<Str>)>, zones: &[Zone<'_>]) -> Vec<Step> {
+pub(super) fn arrange(mut steps: Vec<(PlanStep, Vec<Str>)>, zones: &[ZoneIndex<'_>]) -> Vec<PlanStep> {
     steps.sort_by_cached_key(|(step, _)| rank(step));
     let places: BTreeMap<(Str, Str), usize> =
         steps.iter().enumerate().map(|(at, (step, _))| ((step.zone.clone(), step.name.clone()), at)).collect();
@@ -21,7 +21,7 @@ pub(super) fn arrange(mut steps: Vec<(Step, Vec<Str>)>, zones: &[Zone<'_>]) -> V
         step.after = positions.copied().collect();
         step.after.sort_unstable();
     }
-    let mut steps: Vec<Step> = steps.into_iter().map(|(step, _)| step).collect();
+    let mut steps: Vec<PlanStep> = steps.into_iter().map(|(step, _)| step).collect();
     let mut next = 0;
     for zone in zones {
         next = group(&mut steps, zone, next);
@@ -30,7 +30,7 @@ pub(super) fn arrange(mut steps: Vec<(Step, Vec<Str>)>, zones: &[Zone<'_>]) -> V
 }
 
 /// The order of steps: phase, zone, then names in the order in which they come or go.
-fn rank(step: &Step) -> (Verb, bool, isize, Str, Str) {
+fn rank(step: &PlanStep) -> (Verb, bool, isize, Str, Str) {
     let is_wildcard = step.name.starts_with("*.");
     let depth = isize::try_from(step.name.split('.').count()).unwrap_or(isize::MAX);
     let (late, depth) = match step.verb {
@@ -42,9 +42,9 @@ fn rank(step: &Step) -> (Verb, bool, isize, Str, Str) {
 }
 
 /// Numbers the groups of a zone's steps from `next` on, and gives back the number after the last.
-fn group(steps: &mut [Step], zone: &Zone<'_>, mut next: usize) -> usize {
+fn group(steps: &mut [PlanStep], zone: &ZoneIndex<'_>, mut next: usize) -> usize {
     let positions: Vec<usize> = (0..steps.len()).filter(|at| steps[*at].zone == *zone.name).collect();
-    let here: Vec<&Step> = positions.iter().map(|at| &steps[*at]).collect();
+    let here: Vec<&PlanStep> = positions.iter().map(|at| &steps[*at]).collect();
     let breaks = breaks(&here, zone);
     for (at, is_broken) in positions.into_iter().zip(breaks) {
         steps[at].group = next;
@@ -56,8 +56,8 @@ fn group(steps: &mut [Step], zone: &Zone<'_>, mut next: usize) -> usize {
 }
 
 /// After which steps a name does not resolve that resolves before the first and after the last.
-fn breaks(steps: &[&Step], zone: &Zone<'_>) -> Vec<bool> {
-    let is_wildcard = |step: &&Step| step.name.starts_with("*.");
+fn breaks(steps: &[&PlanStep], zone: &ZoneIndex<'_>) -> Vec<bool> {
+    let is_wildcard = |step: &&PlanStep| step.name.starts_with("*.");
     if steps.is_empty() || !(zone.has_wildcards() || steps.iter().any(is_wildcard)) {
         return vec![false; steps.len()];
     }
@@ -86,7 +86,11 @@ fn top<'a>(change: &'a SetChange, always: &Answers<'_, '_>) -> &'a str {
 }
 
 /// Every name at or below the tops, by its labels from the last to the first, so that what is below a name follows it.
-fn nodes<'a>(tree: &Tree<'a>, steps: &[&'a Step], tops: &BTreeSet<&str>) -> BTreeMap<Vec<&'a str>, &'a str> {
+fn nodes<'a>(
+    tree: &RecordCounts<'a>,
+    steps: &[&'a PlanStep],
+    tops: &BTreeSet<&str>,
+) -> BTreeMap<Vec<&'a str>, &'a str> {
     let is_touched = |name: &&str| at_and_above(name).any(|name| tops.contains(name));
     let changed = steps.iter().flat_map(|step| step.all_changes()).flat_map(|change| at_and_above(&change.name));
     tree.names().chain(changed).filter(is_touched).map(|name| (reversed(name), name)).collect()
@@ -109,7 +113,7 @@ struct Watch<'w, 'b, 'a> {
 
 impl<'b, 'a> Watch<'_, 'b, 'a> {
     /// Carries a step out, and says whether something does not resolve behind it.
-    fn step(&mut self, step: &'a Step, now: &mut Answers<'b, 'a>) -> bool {
+    fn step(&mut self, step: &'a PlanStep, now: &mut Answers<'b, 'a>) -> bool {
         step.all_changes().for_each(|change| now.carry_out(change));
         let tops: BTreeSet<&str> = step.all_changes().map(|change| top(change, self.always)).collect();
         tops.iter().for_each(|top| self.look(&reversed(top), now));

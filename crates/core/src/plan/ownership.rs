@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::labels::Labels;
 use super::observed::{RecordSet, ZoneContent};
-use super::settings::{Registry, Settings, TxtRegistry};
+use super::settings::{PlanSettings, Registry, TxtRegistry};
 use super::stamp::{Stamp, Stamped};
 use super::text;
-use super::zone::Zone;
+use super::zone::ZoneIndex;
 use crate::model::{Kind, ObjectRef, Str};
 use crate::publication::RecordType;
 
@@ -118,7 +118,12 @@ fn labels_in(value: &str, registry: &TxtRegistry) -> Option<Labels> {
 }
 
 /// Whose a record set of a zone is. Without a registry that depends on whether its name and type are wanted.
-pub(super) fn of<'z>(zone: &'z Zone<'_>, set: &RecordSet, settings: &Settings, is_wanted: bool) -> Ownership<'z> {
+pub(super) fn of<'z>(
+    zone: &'z ZoneIndex<'_>,
+    set: &RecordSet,
+    settings: &PlanSettings,
+    is_wanted: bool,
+) -> Ownership<'z> {
     match &settings.registry {
         Registry::Txt(registry) => by_markers(zone, set, registry),
         Registry::WholeZone => Ownership::Ours(Ours { markers: Vec::new(), is_proven: true }),
@@ -128,7 +133,7 @@ pub(super) fn of<'z>(zone: &'z Zone<'_>, set: &RecordSet, settings: &Settings, i
 }
 
 /// Whose a record set is by the markers that belong to it.
-pub(super) fn by_markers<'z>(zone: &'z Zone<'_>, set: &RecordSet, registry: &TxtRegistry) -> Ownership<'z> {
+pub(super) fn by_markers<'z>(zone: &'z ZoneIndex<'_>, set: &RecordSet, registry: &TxtRegistry) -> Ownership<'z> {
     let Some(kind) = set.made() else { return Ownership::Unmanaged };
     let markers = belonging(zone, set, kind, registry);
     let owners: BTreeSet<&str> = markers.iter().map(|marker| marker.labels.owner()).collect();
@@ -149,7 +154,12 @@ pub(super) fn is_our_owner(owner: &str, registry: &TxtRegistry) -> bool {
 }
 
 /// The markers that belong to a record set: of its type, else of no type, and not stamped for another record.
-fn belonging<'z>(zone: &'z Zone<'_>, set: &RecordSet, kind: RecordType, registry: &TxtRegistry) -> Vec<&'z Marker<'z>> {
+fn belonging<'z>(
+    zone: &'z ZoneIndex<'_>,
+    set: &RecordSet,
+    kind: RecordType,
+    registry: &TxtRegistry,
+) -> Vec<&'z Marker<'z>> {
     let lookup = registry.layout.lookup_name(&set.name);
     let fits = |marker: &&'z Marker<'z>| {
         marker.set.set_identifier == set.set_identifier && is_about(zone, marker, set, kind, registry)
@@ -170,9 +180,15 @@ fn belonging<'z>(zone: &'z Zone<'_>, set: &RecordSet, kind: RecordType, registry
 }
 
 /// Whether a marker is about this record set, and not about one that merely shares its marker's name.
-fn is_about(zone: &Zone<'_>, marker: &Marker<'_>, set: &RecordSet, kind: RecordType, registry: &TxtRegistry) -> bool {
+fn is_about(
+    zone: &ZoneIndex<'_>,
+    marker: &Marker<'_>,
+    set: &RecordSet,
+    kind: RecordType,
+    registry: &TxtRegistry,
+) -> bool {
     match stamp_of(marker, &set.name, kind, registry) {
-        Some(Stamp::Ours | Stamp::Twin(_)) => true,
+        Some(Stamp::Ours | Stamp::OtherInstance(_)) => true,
         Some(Stamp::Elsewhere) => false,
         None => sibling(&set.name, registry).is_none_or(|sibling| !zone.has(&sibling, kind)),
     }
@@ -187,7 +203,7 @@ pub(super) fn sibling(name: &str, registry: &TxtRegistry) -> Option<String> {
 fn is_stamped(marker: &Marker<'_>, name: &str, kind: RecordType, registry: &TxtRegistry) -> bool {
     match stamp_of(marker, name, kind, registry) {
         Some(Stamp::Ours) => true,
-        Some(Stamp::Twin(_)) => registry.replaces_twin && marker.labels.owner() == &*registry.owner,
+        Some(Stamp::OtherInstance(_)) => registry.replaces_instance && marker.labels.owner() == &*registry.owner,
         _ => false,
     }
 }
@@ -206,10 +222,12 @@ pub(super) fn stamp_of<'m>(
 }
 
 /// A marker under our owner id that another instance wrote: its fingerprint, and the name of the marker.
-pub(super) fn twin<'z>(zone: &'z Zone<'_>, registry: &TxtRegistry) -> Option<(&'z str, &'z str)> {
+pub(super) fn owner_conflict<'z>(zone: &'z ZoneIndex<'_>, registry: &TxtRegistry) -> Option<(&'z str, &'z str)> {
     let ours = zone.markers.iter().filter(|marker| marker.labels.owner() == &*registry.owner);
-    ours.filter(|_| !registry.replaces_twin).find_map(|marker| match stamp_of(marker, "", RecordType::A, registry) {
-        Some(Stamp::Twin(fingerprint)) => Some((fingerprint, &*marker.set.name)),
-        _ => None,
+    ours.filter(|_| !registry.replaces_instance).find_map(|marker| {
+        match stamp_of(marker, "", RecordType::A, registry) {
+            Some(Stamp::OtherInstance(fingerprint)) => Some((fingerprint, &*marker.set.name)),
+            _ => None,
+        }
     })
 }

@@ -6,11 +6,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::diff::{Book, Draft, Edit, Purpose, Table};
+use super::diff::{DiffContext, DiffFindings, Edit, Purpose, StepDraft};
 use super::ownership;
-use super::settings::Settings;
-use super::wanted::{Wanted, Wishes};
-use super::zone::Zone;
+use super::settings::PlanSettings;
+use super::wanted::{WantedByZone, WantedSet};
+use super::zone::ZoneIndex;
 use super::{Held, Hold, Intent, RecordKey, Unseen};
 use crate::model::{ObjectRef, Str};
 use crate::names::is_below;
@@ -58,14 +58,14 @@ impl Cause {
 
 impl<'a> Protection<'a> {
     /// What the intent does not know, and what is wanted but cannot be published.
-    pub(super) fn new(intent: &Intent<'a>, wishes: &Wishes<'_>) -> Self {
+    pub(super) fn new(intent: &Intent<'a>, all_wanted: &WantedByZone<'_>) -> Self {
         let mut protection = Protection {
             unseen: intent.unseen,
             holds: intent.holds,
             exact: BTreeMap::new(),
             below: BTreeMap::new(),
             all: intent.holds.iter().filter(|hold| &*hold.hostname == "*").min(),
-            stuck: wishes.stuck.clone(),
+            stuck: all_wanted.stuck.clone(),
         };
         let mut holds: Vec<&Hold> = intent.holds.iter().collect();
         holds.sort();
@@ -113,46 +113,50 @@ impl<'a> Protection<'a> {
 }
 
 /// Says so where another instance uses our owner id: then nothing is provably ours.
-pub(super) fn twin(zones: &[Zone<'_>], settings: &Settings) -> Option<Held> {
+pub(super) fn owner_conflict(zones: &[ZoneIndex<'_>], settings: &PlanSettings) -> Option<Held> {
     let registry = settings.txt()?;
     let (zone, (fingerprint, marker)) =
-        zones.iter().find_map(|zone| ownership::twin(zone, registry).map(|twin| (zone, twin)))?;
+        zones.iter().find_map(|zone| ownership::owner_conflict(zone, registry).map(|found| (zone, found)))?;
     let (owner, ours) = (&registry.owner, registry.instance.fingerprint());
     let message = format!(
         "`{marker}` was written by instance `{fingerprint}` under the owner id `{owner}`, and this is instance `{ours}`; nothing is written"
     );
-    Some(Held::new(Some(zone.name), "", reason::OWNER_TWIN, message))
+    Some(Held::new(Some(zone.name), "", reason::OWNER_CONFLICT, message))
 }
 
 /// Takes out of the drafts what must not be deleted.
 pub(super) fn judge<'a>(
-    mut drafts: Vec<Draft<'a>>,
-    table: &Table<'a>,
-    chosen: &[Vec<Wanted<'_>>],
-    book: &mut Book,
-) -> Vec<Draft<'a>> {
-    hold_where(&mut drafts, book, |draft, edit| not_known(draft, edit, table));
-    if !table.settings.confirm_deletes {
-        hold_where(&mut drafts, book, |draft, edit| unproven(draft, edit, table));
-        let empty = emptied(&drafts, table.intent, book);
-        hold_where(&mut drafts, book, |draft, edit| in_emptied(draft, edit, &empty));
-        hold_where(&mut drafts, book, at_apex);
-        let crowded = crowded(&drafts, table.settings, book);
-        hold_where(&mut drafts, book, |draft, edit| too_many(draft, edit, &crowded));
+    mut drafts: Vec<StepDraft<'a>>,
+    context: &DiffContext<'a>,
+    chosen: &[Vec<WantedSet<'_>>],
+    findings: &mut DiffFindings,
+) -> Vec<StepDraft<'a>> {
+    hold_where(&mut drafts, findings, |draft, edit| not_known(draft, edit, context));
+    if !context.settings.confirm_deletes {
+        hold_where(&mut drafts, findings, |draft, edit| unproven(draft, edit, context));
+        let empty = emptied(&drafts, context.intent, findings);
+        hold_where(&mut drafts, findings, |draft, edit| in_emptied(draft, edit, &empty));
+        hold_where(&mut drafts, findings, at_apex);
+        let crowded = crowded(&drafts, context.settings, findings);
+        hold_where(&mut drafts, findings, |draft, edit| too_many(draft, edit, &crowded));
     }
-    shadows::hold(&mut drafts, table, book);
-    wildcards::guard(&mut drafts, table, chosen, book);
+    shadows::hold(&mut drafts, context, findings);
+    wildcards::guard(&mut drafts, context, chosen, findings);
     drafts.retain(|draft| !draft.upserts.is_empty() || !draft.removals.is_empty());
     drafts
 }
 
 /// Holds the removals of hostnames that a rule gives a reason against.
-fn hold_where(drafts: &mut [Draft<'_>], book: &mut Book, rule: impl Fn(&Draft<'_>, &Edit<'_>) -> Option<Held>) {
+fn hold_where(
+    drafts: &mut [StepDraft<'_>],
+    findings: &mut DiffFindings,
+    rule: impl Fn(&StepDraft<'_>, &Edit<'_>) -> Option<Held>,
+) {
     for draft in drafts.iter_mut().filter(|draft| draft.purpose == Purpose::Records) {
         let removals = std::mem::take(&mut draft.removals);
         for edit in removals {
             match rule(draft, &edit) {
-                Some(held) => book.held.push(held),
+                Some(held) => findings.held.push(held),
                 None => draft.removals.push(edit),
             }
         }
@@ -160,14 +164,14 @@ fn hold_where(drafts: &mut [Draft<'_>], book: &mut Book, rule: impl Fn(&Draft<'_
 }
 
 /// What is not known is kept, whatever is confirmed.
-fn not_known(draft: &Draft<'_>, edit: &Edit<'_>, table: &Table<'_>) -> Option<Held> {
-    if let Some(cause) = table.protection.of(&draft.name) {
+fn not_known(draft: &StepDraft<'_>, edit: &Edit<'_>, context: &DiffContext<'_>) -> Option<Held> {
+    if let Some(cause) = context.protection.of(&draft.name) {
         let held = edit.held(draft.zone, &draft.name, cause.reason, cause.message(&draft.name));
         return Some(Held { cause: cause.cause, object: cause.object.or(held.object), ..held });
     }
-    let home = table.observed.zone_of(&draft.name)?;
-    let is_wanted = || table.intent.records.iter().any(|record| super::canonical::name(&record.name) == draft.name);
-    if home == draft.zone.name || !is_wanted() || is_seen_in(home, &draft.name, table) {
+    let home = context.observed.zone_of(&draft.name)?;
+    let is_wanted = || context.intent.records.iter().any(|record| super::canonical::name(&record.name) == draft.name);
+    if home == draft.zone.name || !is_wanted() || is_seen_in(home, &draft.name, context) {
         return None;
     }
     let message =
@@ -176,8 +180,8 @@ fn not_known(draft: &Draft<'_>, edit: &Edit<'_>, table: &Table<'_>) -> Option<He
 }
 
 /// Whether a zone was read and has address records of a name.
-fn is_seen_in(zone: &Str, name: &str, table: &Table<'_>) -> bool {
-    match table.observed.zone(zone) {
+fn is_seen_in(zone: &Str, name: &str, context: &DiffContext<'_>) -> bool {
+    match context.observed.zone(zone) {
         Some(super::ZoneState::Read(content)) => {
             let from = content.sets().partition_point(|set| &*set.name < name);
             content.sets()[from..].iter().take_while(|set| &*set.name == name).any(|set| set.made().is_some())
@@ -187,9 +191,9 @@ fn is_seen_in(zone: &Str, name: &str, table: &Table<'_>) -> bool {
 }
 
 /// Whether only the owner id says that a record is ours.
-fn unproven(draft: &Draft<'_>, edit: &Edit<'_>, table: &Table<'_>) -> Option<Held> {
+fn unproven(draft: &StepDraft<'_>, edit: &Edit<'_>, context: &DiffContext<'_>) -> Option<Held> {
     let key = RecordKey { name: draft.name.clone(), kind: edit.kind, set_identifier: edit.set_identifier.clone() };
-    if edit.ours.is_proven || table.settings.trust_unstamped || table.intent.remembered.contains(&key) {
+    if edit.ours.is_proven || context.settings.trust_unstamped || context.intent.remembered.contains(&key) {
         return None;
     }
     let message = format!(
@@ -200,23 +204,23 @@ fn unproven(draft: &Draft<'_>, edit: &Edit<'_>, table: &Table<'_>) -> Option<Hel
 }
 
 /// The sources that ask for nothing any more; `None` stands for all of them.
-fn emptied(drafts: &[Draft<'_>], intent: &Intent<'_>, book: &Book) -> BTreeMap<Option<String>, String> {
+fn emptied(drafts: &[StepDraft<'_>], intent: &Intent<'_>, findings: &DiffFindings) -> BTreeMap<Option<String>, String> {
     let mut empty = BTreeMap::new();
-    let is_nothing_wanted = match &book.kinds {
+    let is_nothing_wanted = match &findings.kinds {
         Some(kinds) => kinds.is_empty(),
         None => intent.records.is_empty() && intent.covered.is_empty(),
     };
     if is_nothing_wanted {
-        let count: usize = book.owned.values().sum();
+        let count: usize = findings.owned.values().sum();
         empty.insert(None, format!("nothing asks for records any more, and {count} are ours"));
         return empty;
     }
     let routes = intent.records.iter().chain(intent.covered).flat_map(|record| &record.routes);
     let kinds = || routes.map(|route| route.kind.as_str().to_ascii_lowercase()).collect::<BTreeSet<String>>();
-    let kinds = book.kinds.clone().unwrap_or_else(kinds);
+    let kinds = findings.kinds.clone().unwrap_or_else(kinds);
     let removed = drafts.iter().flat_map(|draft| &draft.removals).filter_map(|edit| edit.ours.source());
     for kind in removed.collect::<BTreeSet<_>>() {
-        let count = book.sources.get(kind).copied().unwrap_or_default();
+        let count = findings.sources.get(kind).copied().unwrap_or_default();
         if count >= FEWEST_OF_KIND && !kinds.contains(kind) {
             empty.insert(
                 Some(kind.to_owned()),
@@ -227,30 +231,30 @@ fn emptied(drafts: &[Draft<'_>], intent: &Intent<'_>, book: &Book) -> BTreeMap<O
     empty
 }
 
-fn in_emptied(draft: &Draft<'_>, edit: &Edit<'_>, empty: &BTreeMap<Option<String>, String>) -> Option<Held> {
+fn in_emptied(draft: &StepDraft<'_>, edit: &Edit<'_>, empty: &BTreeMap<Option<String>, String>) -> Option<Held> {
     let why = empty.get(&None).or_else(|| empty.get(&edit.ours.source().map(str::to_owned)))?;
     let message = format!("`{}` is kept until confirmed: {why}", draft.name);
     Some(edit.held(draft.zone, &draft.name, reason::SOURCE_EMPTY, message))
 }
 
-fn at_apex(draft: &Draft<'_>, edit: &Edit<'_>) -> Option<Held> {
+fn at_apex(draft: &StepDraft<'_>, edit: &Edit<'_>) -> Option<Held> {
     let message =
         || format!("`{}` is the top of its zone; its {} records are kept until confirmed", draft.name, edit.kind);
     (draft.name == *draft.zone.name).then(|| edit.held(draft.zone, &draft.name, reason::APEX_GUARDED, message()))
 }
 
 /// The zones in which too much would go, with the numbers. All zones together count as one more.
-fn crowded(drafts: &[Draft<'_>], settings: &Settings, book: &Book) -> BTreeMap<Str, String> {
+fn crowded(drafts: &[StepDraft<'_>], settings: &PlanSettings, findings: &DiffFindings) -> BTreeMap<Str, String> {
     let mut deletes: BTreeMap<Str, usize> = BTreeMap::new();
     for draft in drafts.iter().filter(|draft| draft.purpose == Purpose::Records) {
         *deletes.entry(draft.zone.name.clone()).or_default() += draft.removals.len();
     }
     let lately = |zone: &Str| settings.recent_deletes.get(zone).copied().unwrap_or_default();
-    let owned = |zone: &Str| book.owned.get(zone).copied().unwrap_or_default();
+    let owned = |zone: &Str| findings.owned.get(zone).copied().unwrap_or_default();
     let is_crowd = |goes: usize, of: usize| goes >= FEWEST && goes * 100 > of * PERCENT;
     let goes: usize = deletes.iter().map(|(zone, count)| count + lately(zone)).sum();
     let of: usize = deletes.keys().map(|zone| owned(zone) + lately(zone)).sum::<usize>()
-        + book.owned.iter().filter(|(zone, _)| !deletes.contains_key(*zone)).map(|(_, count)| count).sum::<usize>();
+        + findings.owned.iter().filter(|(zone, _)| !deletes.contains_key(*zone)).map(|(_, count)| count).sum::<usize>();
     let everywhere = is_crowd(goes, of).then(|| format!("{goes} of our {of} records in all zones would go"));
     let mut crowded = BTreeMap::new();
     for (zone, count) in deletes {
@@ -261,7 +265,7 @@ fn crowded(drafts: &[Draft<'_>], settings: &Settings, book: &Book) -> BTreeMap<S
     crowded
 }
 
-fn too_many(draft: &Draft<'_>, edit: &Edit<'_>, crowded: &BTreeMap<Str, String>) -> Option<Held> {
+fn too_many(draft: &StepDraft<'_>, edit: &Edit<'_>, crowded: &BTreeMap<Str, String>) -> Option<Held> {
     let why = crowded.get(draft.zone.name)?;
     let message = format!("`{}` is kept until confirmed: {why}", draft.name);
     Some(edit.held(draft.zone, &draft.name, reason::TOO_MANY_DELETES, message))

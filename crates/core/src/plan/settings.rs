@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Step;
+use super::PlanStep;
 use super::layout::Layout;
 use super::seal::SealKey;
 use super::stamp::Instance;
@@ -11,7 +11,7 @@ use crate::publication::RecordType;
 
 /// The settings of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct PlanSettings {
     /// What may be written at all.
     pub policy: Policy,
     /// How ownership is known.
@@ -28,8 +28,8 @@ pub struct Settings {
     pub adopt: BTreeSet<Str>,
     /// Record sets deleted a short while ago, by zone: the brake counts them too.
     pub recent_deletes: BTreeMap<Str, usize>,
-    /// Changes that were written in vain, by [`Step::mark`].
-    pub in_vain: BTreeSet<String>,
+    /// Changes that were written in vain, by [`PlanStep::mark`].
+    pub ineffective: BTreeSet<String>,
 }
 
 /// What may be written.
@@ -71,7 +71,7 @@ pub struct TxtRegistry {
     /// The owner id whose records are taken over.
     pub migrate_from: Option<Str>,
     /// Whether records that another instance wrote under our owner id are taken over.
-    pub replaces_twin: bool,
+    pub replaces_instance: bool,
 }
 
 /// What a provider can.
@@ -89,10 +89,10 @@ pub struct Capabilities {
     pub min_ttl: u32,
 }
 
-impl Settings {
+impl PlanSettings {
     /// The usual settings with a registry.
     pub fn new(registry: Registry) -> Self {
-        Settings {
+        PlanSettings {
             policy: Policy::Sync,
             registry,
             managed: [RecordType::A, RecordType::Aaaa, RecordType::Cname].into(),
@@ -101,13 +101,13 @@ impl Settings {
             trust_unstamped: false,
             adopt: BTreeSet::new(),
             recent_deletes: BTreeMap::new(),
-            in_vain: BTreeSet::new(),
+            ineffective: BTreeSet::new(),
         }
     }
 
     /// Whether a change was written in vain before.
-    pub(super) fn was_in_vain(&self, step: &Step) -> bool {
-        !self.in_vain.is_empty() && step.mark().is_some_and(|mark| self.in_vain.contains(&mark))
+    pub(super) fn was_ineffective(&self, step: &PlanStep) -> bool {
+        !self.ineffective.is_empty() && step.mark().is_some_and(|mark| self.ineffective.contains(&mark))
     }
 
     /// The TXT registry, where that is how ownership is known.
@@ -129,7 +129,7 @@ impl TxtRegistry {
             is_sealing: false,
             instance,
             migrate_from: None,
-            replaces_twin: false,
+            replaces_instance: false,
         }
     }
 
@@ -141,11 +141,6 @@ impl TxtRegistry {
 }
 
 impl Policy {
-    /// Reads the value of `--policy`.
-    pub fn parse(text: &str) -> Option<Self> {
-        [Policy::Sync, Policy::UpsertOnly, Policy::CreateOnly].into_iter().find(|policy| policy.as_str() == text)
-    }
-
     /// The value of `--policy`.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -25,7 +25,7 @@ pub(super) enum Stamp<'a> {
     /// This instance wrote it, for another record.
     Elsewhere,
     /// The instance of this fingerprint wrote it.
-    Twin(&'a str),
+    OtherInstance(&'a str),
 }
 
 impl Instance {
@@ -54,7 +54,7 @@ impl Instance {
     pub(super) fn judge<'a>(&self, stamp: &'a str, record: &Stamped<'_>) -> Stamp<'a> {
         let fingerprint = stamp.split('.').next().unwrap_or_default();
         if fingerprint != &*self.fingerprint {
-            Stamp::Twin(fingerprint)
+            Stamp::OtherInstance(fingerprint)
         } else if stamp == self.stamp(record) {
             Stamp::Ours
         } else {
@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(here.judge(&stamp, &record), Stamp::Ours);
         assert_eq!(here.judge(&stamp, &Stamped { name: "ftp.example.com", ..record }), Stamp::Elsewhere);
         assert_eq!(here.judge(&stamp, &Stamped { kind: "AAAA", ..record }), Stamp::Elsewhere);
-        assert_eq!(there.judge(&stamp, &record), Stamp::Twin(here.fingerprint()));
-        assert_eq!(here.judge("", &record), Stamp::Twin(""));
+        assert_eq!(there.judge(&stamp, &record), Stamp::OtherInstance(here.fingerprint()));
+        assert_eq!(here.judge("", &record), Stamp::OtherInstance(""));
     }
 }

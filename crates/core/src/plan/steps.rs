@@ -5,30 +5,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::diff::{Draft, Edit};
+use super::diff::{Edit, StepDraft};
 use super::labels::Labels;
 use super::observed::RecordSet;
 use super::ownership::{self, Marker, Ownership};
-use super::settings::{Settings, TxtRegistry};
+use super::settings::{PlanSettings, TxtRegistry};
 use super::stamp::Stamped;
-use super::{Content, Precondition, SetChange, Step, Verb, text};
+use super::{Content, PlanStep, Precondition, SetChange, Verb, text};
 use crate::model::Str;
 use crate::publication::RecordType;
 
 /// The TXT record sets that a step changes, by name and identifier.
-type Places<'a> = BTreeMap<(Str, Option<Str>), Place<'a>>;
+type MarkerSets<'a> = BTreeMap<(Str, Option<Str>), MarkerSet<'a>>;
 
 /// A TXT record set with markers in it.
-struct Place<'a> {
+struct MarkerSet<'a> {
     old: Option<&'a RecordSet>,
     new: Content,
 }
 
 /// The step of a draft; nothing where it changes nothing. There may be very many, so none has room to spare.
-pub(super) fn build(draft: &Draft<'_>, settings: &Settings) -> Option<Step> {
+pub(super) fn build(draft: &StepDraft<'_>, settings: &PlanSettings) -> Option<PlanStep> {
     let edits = || draft.upserts.iter().chain(&draft.removals);
     let changes = exactly(edits().filter_map(|edit| change(draft, edit)));
-    let mut places = Places::new();
+    let mut places = MarkerSets::new();
     let mut guards = guards(draft);
     if let Some(registry) = settings.txt() {
         for edit in edits() {
@@ -41,7 +41,7 @@ pub(super) fn build(draft: &Draft<'_>, settings: &Settings) -> Option<Step> {
     because.dedup();
     let routes = edits().filter_map(|edit| edit.wanted).flat_map(|wanted| wanted.routes.iter().cloned());
     let routes: BTreeSet<_> = routes.collect();
-    (!changes.is_empty() || !markers.is_empty()).then(|| Step {
+    (!changes.is_empty() || !markers.is_empty()).then(|| PlanStep {
         zone: draft.zone.name.clone(),
         name: draft.name.clone(),
         verb: verb(draft),
@@ -62,7 +62,7 @@ fn exactly<T>(items: impl Iterator<Item = T>) -> Vec<T> {
     all
 }
 
-fn verb(draft: &Draft<'_>) -> Verb {
+fn verb(draft: &StepDraft<'_>) -> Verb {
     let is_new = draft.upserts.iter().all(|edit| edit.found.is_none());
     match (draft.upserts.is_empty(), draft.removals.is_empty()) {
         (true, _) => Verb::Delete,
@@ -71,7 +71,7 @@ fn verb(draft: &Draft<'_>) -> Verb {
     }
 }
 
-fn change(draft: &Draft<'_>, edit: &Edit<'_>) -> Option<SetChange> {
+fn change(draft: &StepDraft<'_>, edit: &Edit<'_>) -> Option<SetChange> {
     let old = edit.found.map(Content::of);
     let change = SetChange {
         name: draft.name.clone(),
@@ -84,7 +84,7 @@ fn change(draft: &Draft<'_>, edit: &Edit<'_>) -> Option<SetChange> {
 }
 
 /// What must hold beside the old sides: a CNAME stands alone, and nothing is made beside one.
-fn guards(draft: &Draft<'_>) -> Vec<Precondition> {
+fn guards(draft: &StepDraft<'_>) -> Vec<Precondition> {
     let mut guards = Vec::new();
     let name = &draft.name;
     for edit in draft.upserts.iter().filter(|edit| edit.found.is_none()) {
@@ -107,24 +107,24 @@ fn equals(set: &RecordSet, kind: RecordType) -> Precondition {
 
 /// Writes or removes the markers of an edit. A marker that stays as it is becomes a precondition.
 fn mark<'a>(
-    draft: &'a Draft<'a>,
+    draft: &'a StepDraft<'a>,
     edit: &'a Edit<'a>,
     registry: &TxtRegistry,
-    places: &mut Places<'a>,
+    places: &mut MarkerSets<'a>,
 ) -> Option<Precondition> {
     if edit.wanted.is_some() {
         return write(draft, edit, registry, places);
     }
     for marker in &edit.ours.markers {
         if marker.target.1.is_some() || !is_needed(draft, marker, registry) {
-            Place::of(places, marker.set).new.values.retain(|value| value != marker.value);
+            MarkerSet::of(places, marker.set).new.values.retain(|value| value != marker.value);
         }
     }
     None
 }
 
 /// Whether an untyped marker is what makes another record set of the name ours.
-fn is_needed(draft: &Draft<'_>, marker: &Marker<'_>, registry: &TxtRegistry) -> bool {
+fn is_needed(draft: &StepDraft<'_>, marker: &Marker<'_>, registry: &TxtRegistry) -> bool {
     let is_edited = |set: &RecordSet| {
         let mut edits = draft.upserts.iter().chain(&draft.removals);
         edits.any(|edit| edit.found.is_some_and(|found| found.key() == set.key()))
@@ -137,10 +137,10 @@ fn is_needed(draft: &Draft<'_>, marker: &Marker<'_>, registry: &TxtRegistry) -> 
 }
 
 fn write<'a>(
-    draft: &'a Draft<'a>,
+    draft: &'a StepDraft<'a>,
     edit: &'a Edit<'a>,
     registry: &TxtRegistry,
-    places: &mut Places<'a>,
+    places: &mut MarkerSets<'a>,
 ) -> Option<Precondition> {
     let name: Str = registry.layout.marker_of(&draft.name, edit.kind.as_str()).into();
     let set = draft.zone.set(&name, RecordType::Txt, edit.set_identifier.as_ref());
@@ -162,8 +162,8 @@ fn write<'a>(
     let value = Str::from(text::quoted(text.as_bytes()));
     let content = edit.new.as_ref()?;
     let place = match set {
-        Some(set) => Place::of(places, set),
-        None => places.entry((name, edit.set_identifier.clone())).or_insert_with(|| Place {
+        Some(set) => MarkerSet::of(places, set),
+        None => places.entry((name, edit.set_identifier.clone())).or_insert_with(|| MarkerSet {
             old: None,
             new: Content { ttl: content.ttl, values: Vec::with_capacity(1), properties: content.properties.clone() },
         }),
@@ -175,7 +175,7 @@ fn write<'a>(
 }
 
 /// What a marker is to say: what it said, by us, for the object that asks now.
-fn labels(draft: &Draft<'_>, edit: &Edit<'_>, registry: &TxtRegistry, read: Option<&Labels>) -> Labels {
+fn labels(draft: &StepDraft<'_>, edit: &Edit<'_>, registry: &TxtRegistry, read: Option<&Labels>) -> Labels {
     let mut labels = read.cloned().unwrap_or_default();
     labels.set_owner(&registry.owner);
     if let Some(resource) = edit.wanted.and_then(|wanted| wanted.resource()) {
@@ -190,10 +190,10 @@ fn labels(draft: &Draft<'_>, edit: &Edit<'_>, registry: &TxtRegistry, read: Opti
     labels
 }
 
-impl<'a> Place<'a> {
-    fn of<'p>(places: &'p mut Places<'a>, set: &'a RecordSet) -> &'p mut Place<'a> {
+impl<'a> MarkerSet<'a> {
+    fn of<'p>(places: &'p mut MarkerSets<'a>, set: &'a RecordSet) -> &'p mut MarkerSet<'a> {
         let key = (set.name.clone(), set.set_identifier.clone());
-        places.entry(key).or_insert_with(|| Place { old: Some(set), new: Content::of(set) })
+        places.entry(key).or_insert_with(|| MarkerSet { old: Some(set), new: Content::of(set) })
     }
 
     fn change(self, (name, set_identifier): (Str, Option<Str>)) -> Option<SetChange> {

@@ -5,19 +5,19 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
 
 use super::observed::{Observed, RecordKind, RecordSet, ZoneState};
-use super::settings::Settings;
-use super::zone::Zone;
+use super::settings::PlanSettings;
+use super::zone::ZoneIndex;
 use super::{Content, Held, Intent, Verb, canonical, ownership};
+use crate::external_dns::compare_targets;
 use crate::model::{ObjectRef, Str};
 use crate::publication::{Record, RecordType};
 use crate::reason::{self, Reason};
 
 /// A record set that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wanted<'a> {
+pub(super) struct WantedSet<'a> {
     /// Canonical name.
     pub(super) name: Str,
     /// Type.
@@ -32,18 +32,18 @@ pub(super) struct Wanted<'a> {
 
 /// Everything wanted, by zone.
 #[derive(Default)]
-pub(super) struct Wishes<'a> {
+pub(super) struct WantedByZone<'a> {
     /// Sorted by name, type and identifier.
-    pub(super) by_zone: BTreeMap<&'a str, Vec<Wanted<'a>>>,
+    pub(super) by_zone: BTreeMap<&'a str, Vec<WantedSet<'a>>>,
     /// What a wildcard is to answer for, by zone.
-    pub(super) covered: BTreeMap<&'a str, Vec<Wanted<'a>>>,
+    pub(super) covered: BTreeMap<&'a str, Vec<WantedSet<'a>>>,
     /// Names that are wanted and that nothing can be published for; what is there is kept.
     pub(super) stuck: BTreeMap<Str, (Reason, String)>,
     /// Why.
     pub(super) held: Vec<Held>,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedSet<'a> {
     /// The object that its marker names: `httproute/shop/web`.
     pub(super) fn resource(&self) -> Option<String> {
         self.routes.first().map(resource_of)
@@ -58,15 +58,15 @@ impl<'a> Wanted<'a> {
         let content =
             Content { values: canonical::values(&set.kind, &set.values).into_iter().collect(), ..Content::of(set) };
         let set_identifier = set.set_identifier.clone();
-        Some(Wanted { name: name.clone(), kind: set.made()?, set_identifier, content, routes: &[] })
+        Some(WantedSet { name: name.clone(), kind: set.made()?, set_identifier, content, routes: &[] })
     }
 
-    fn of(record: &'a Record, settings: &Settings) -> Self {
+    fn of(record: &'a Record, settings: &PlanSettings) -> Self {
         let capabilities = &settings.capabilities;
         let kind = RecordKind::from(record.kind);
         let mut properties = if capabilities.has_properties { record.provider_specific.clone() } else { Vec::new() };
         properties.sort();
-        Wanted {
+        WantedSet {
             name: canonical::name(&record.name),
             kind: record.kind,
             set_identifier: record
@@ -118,32 +118,32 @@ fn resource_of(route: &ObjectRef) -> String {
 }
 
 /// Sorts what is wanted into the zones that are served.
-pub(super) fn sort_out<'a>(intent: &Intent<'a>, observed: &'a Observed, settings: &Settings) -> Wishes<'a> {
-    let mut wishes = Wishes::default();
+pub(super) fn sort_out<'a>(intent: &Intent<'a>, observed: &'a Observed, settings: &PlanSettings) -> WantedByZone<'a> {
+    let mut all_wanted = WantedByZone::default();
     for record in intent.records {
-        let wanted = Wanted::of(record, settings);
-        if let Some(zone) = wishes.admit(&wanted, observed, settings) {
-            wishes.by_zone.entry(zone).or_default().push(wanted);
+        let wanted = WantedSet::of(record, settings);
+        if let Some(zone) = all_wanted.admit(&wanted, observed, settings) {
+            all_wanted.by_zone.entry(zone).or_default().push(wanted);
         }
     }
     for record in intent.covered.iter().filter(|record| settings.managed.contains(&record.kind)) {
-        let wanted = Wanted::of(record, settings);
+        let wanted = WantedSet::of(record, settings);
         if let Some(zone) = observed.zone_of(&wanted.name).filter(|_| wanted.flaw().is_none()) {
-            wishes.covered.entry(zone).or_default().push(wanted);
+            all_wanted.covered.entry(zone).or_default().push(wanted);
         }
     }
-    wishes
+    all_wanted
 }
 
 /// Sorts the values of challenges into zones. They are wanted whatever types are managed.
 pub(super) fn challenges<'a>(
     records: &'a [Record],
     observed: &'a Observed,
-    settings: &Settings,
-) -> BTreeMap<&'a str, BTreeMap<Str, Wanted<'a>>> {
-    let mut zones: BTreeMap<&str, BTreeMap<Str, Wanted<'_>>> = BTreeMap::new();
+    settings: &PlanSettings,
+) -> BTreeMap<&'a str, BTreeMap<Str, WantedSet<'a>>> {
+    let mut zones: BTreeMap<&str, BTreeMap<Str, WantedSet<'_>>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.kind == RecordType::Txt) {
-        let mut wanted = Wanted { set_identifier: None, ..Wanted::of(record, settings) };
+        let mut wanted = WantedSet { set_identifier: None, ..WantedSet::of(record, settings) };
         let Some(zone) = observed.zone_of(&wanted.name) else { continue };
         let names = zones.entry(zone).or_default();
         if let Some(first) = names.get(&wanted.name) {
@@ -156,9 +156,9 @@ pub(super) fn challenges<'a>(
     zones
 }
 
-impl<'a> Wishes<'a> {
+impl<'a> WantedByZone<'a> {
     /// The zone that takes a record, or a held one.
-    fn admit(&mut self, wanted: &Wanted<'a>, observed: &'a Observed, settings: &Settings) -> Option<&'a str> {
+    fn admit(&mut self, wanted: &WantedSet<'a>, observed: &'a Observed, settings: &PlanSettings) -> Option<&'a str> {
         let zone = observed.zone_of(&wanted.name);
         let flaw = if !settings.managed.contains(&wanted.kind) {
             let message =
@@ -177,20 +177,25 @@ impl<'a> Wishes<'a> {
     }
 
     /// Chooses one record set for each name, type and identifier of a zone.
-    pub(super) fn choose(&mut self, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
+    pub(super) fn choose(&mut self, zone: &ZoneIndex<'_>, settings: &PlanSettings) -> Vec<WantedSet<'a>> {
         let all = self.by_zone.remove(&**zone.name).unwrap_or_default();
         self.settle(all, zone, settings)
     }
 
     /// Chooses likewise among what wildcards are to answer for.
-    pub(super) fn choose_covered(&mut self, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
+    pub(super) fn choose_covered(&mut self, zone: &ZoneIndex<'_>, settings: &PlanSettings) -> Vec<WantedSet<'a>> {
         let all = self.covered.remove(&**zone.name).unwrap_or_default();
         self.settle(all, zone, settings)
     }
 
-    fn settle(&mut self, mut all: Vec<Wanted<'a>>, zone: &Zone<'_>, settings: &Settings) -> Vec<Wanted<'a>> {
-        all.sort_by(|a, b| a.key().cmp(&b.key()).then_with(|| least(a, b)));
-        let mut chosen: Vec<Wanted<'a>> = Vec::with_capacity(all.len());
+    fn settle(
+        &mut self,
+        mut all: Vec<WantedSet<'a>>,
+        zone: &ZoneIndex<'_>,
+        settings: &PlanSettings,
+    ) -> Vec<WantedSet<'a>> {
+        all.sort_by(|a, b| a.key().cmp(&b.key()).then_with(|| by_preference(a, b)));
+        let mut chosen: Vec<WantedSet<'a>> = Vec::with_capacity(all.len());
         for candidates in all.chunk_by(|a, b| a.key() == b.key()) {
             chosen.extend(preferred(candidates, zone, settings).cloned());
         }
@@ -200,7 +205,7 @@ impl<'a> Wishes<'a> {
     }
 
     /// Where a name would have a CNAME and other records, the CNAME goes.
-    fn settle_types(&mut self, chosen: &mut Vec<Wanted<'a>>, zone: &Zone<'_>) {
+    fn settle_types(&mut self, chosen: &mut Vec<WantedSet<'a>>, zone: &ZoneIndex<'_>) {
         let others: BTreeSet<Str> =
             chosen.iter().filter(|w| w.kind != RecordType::Cname).map(|w| w.name.clone()).collect();
         chosen.retain(|wanted| {
@@ -215,7 +220,7 @@ impl<'a> Wishes<'a> {
     }
 
     /// Names that the zone hands over to other servers would never be answered from it.
-    fn keep_inside(&mut self, chosen: &mut Vec<Wanted<'a>>, zone: &Zone<'_>) {
+    fn keep_inside(&mut self, chosen: &mut Vec<WantedSet<'a>>, zone: &ZoneIndex<'_>) {
         chosen.retain(|wanted| {
             let Some(cut) = zone.cut_above(&wanted.name) else { return true };
             let message =
@@ -238,7 +243,11 @@ impl<'a> Wishes<'a> {
 }
 
 /// The candidate of the object that the present record was made for, else the least. They come least first.
-fn preferred<'c, 'a>(candidates: &'c [Wanted<'a>], zone: &Zone<'_>, settings: &Settings) -> Option<&'c Wanted<'a>> {
+fn preferred<'c, 'a>(
+    candidates: &'c [WantedSet<'a>],
+    zone: &ZoneIndex<'_>,
+    settings: &PlanSettings,
+) -> Option<&'c WantedSet<'a>> {
     let least = candidates.first()?;
     if candidates.len() == 1 {
         return Some(least);
@@ -252,23 +261,10 @@ fn preferred<'c, 'a>(candidates: &'c [Wanted<'a>], zone: &Zone<'_>, settings: &S
     same.or(Some(least))
 }
 
-/// The order of external-dns: fewer values first, then by value, addresses as numbers.
-fn least(a: &Wanted<'_>, b: &Wanted<'_>) -> Ordering {
-    let (ours, theirs) = (&a.content.values, &b.content.values);
-    let by_value = || ours.iter().zip(theirs).map(|(a, b)| by_address(a, b)).find(|order| order.is_ne());
-    ours.len()
-        .cmp(&theirs.len())
-        .then_with(|| by_value().unwrap_or(Ordering::Equal))
+/// The order in which external-dns prefers records; what it leaves open is decided by TTL, routes and properties.
+fn by_preference(a: &WantedSet<'_>, b: &WantedSet<'_>) -> Ordering {
+    compare_targets(&a.content.values, &b.content.values)
         .then_with(|| (a.content.ttl, a.routes, &a.content).cmp(&(b.content.ttl, b.routes, &b.content)))
-}
-
-fn by_address(a: &str, b: &str) -> Ordering {
-    match (a.parse::<IpAddr>(), b.parse::<IpAddr>()) {
-        (Ok(a), Ok(b)) => a.cmp(&b),
-        (Ok(_), Err(_)) => Ordering::Less,
-        (Err(_), Ok(_)) => Ordering::Greater,
-        _ => a.cmp(b),
-    }
 }
 
 fn listed(zones: &[String]) -> String {

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::answers::Tree;
+use super::answers::RecordCounts;
 use super::observed::{RecordKind, RecordSet, ZoneContent};
 use super::ownership::Markers;
-use super::settings::Settings;
+use super::settings::PlanSettings;
 use crate::model::Str;
 use crate::publication::RecordType;
 
 /// A zone that was read to its end.
-pub(super) struct Zone<'a> {
+pub(super) struct ZoneIndex<'a> {
     /// Its name.
     pub(super) name: &'a Str,
     /// What it holds.
@@ -20,18 +20,18 @@ pub(super) struct Zone<'a> {
     by_name: BTreeMap<&'a str, &'a [RecordSet]>,
 }
 
-impl<'a> Zone<'a> {
+impl<'a> ZoneIndex<'a> {
     /// Looks at a zone.
-    pub(super) fn new(name: &'a Str, content: &'a ZoneContent, settings: &'a Settings) -> Self {
+    pub(super) fn new(name: &'a Str, content: &'a ZoneContent, settings: &'a PlanSettings) -> Self {
         let groups = content.sets().chunk_by(|a, b| a.name == b.name);
         let by_name = groups.filter_map(|sets| sets.first().map(|first| (&*first.name, sets))).collect();
         let markers = settings.txt().map_or_else(Markers::default, |registry| Markers::read(content, registry));
-        Zone { name, content, markers, by_name }
+        ZoneIndex { name, content, markers, by_name }
     }
 
     /// The names of the zone as answers are given by. Made anew each time.
-    pub(super) fn tree(&self) -> Tree<'a> {
-        Tree::of(self.content.sets().iter().map(|set| (&*set.name, &set.kind)))
+    pub(super) fn tree(&self) -> RecordCounts<'a> {
+        RecordCounts::of(self.content.sets().iter().map(|set| (&*set.name, &set.kind)))
     }
 
     /// Whether it has a wildcard.

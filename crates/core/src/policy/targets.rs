@@ -37,7 +37,7 @@ pub(super) fn listeners<P: Policy>(
     topology: &Topology,
     policy: &P,
 ) -> Result<Vec<ListenerId>, Refusal> {
-    let target = Target { snapshot, topology, key: key(policy) };
+    let target = TargetLookup { snapshot, topology, key: key(policy) };
     let (kind, own) = match kind(policy) {
         Some(Kind::Gateway) => (Kind::Gateway, target.gateway()?),
         Some(kind) => (kind, target.set(kind)?),
@@ -50,13 +50,13 @@ pub(super) fn listeners<P: Policy>(
     }
 }
 
-struct Target<'a> {
+struct TargetLookup<'a> {
     snapshot: &'a Snapshot,
     topology: &'a Topology,
     key: Key,
 }
 
-impl Target<'_> {
+impl TargetLookup<'_> {
     /// The Gateway's own listeners.
     fn gateway(&self) -> Result<Vec<ListenerId>, Refusal> {
         let state = self.topology.gateways.get(&self.key).ok_or_else(|| self.absent(Kind::Gateway))?;

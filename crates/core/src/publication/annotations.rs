@@ -20,13 +20,13 @@ pub const OWN_CONTROLLER: &str = "dns-controller";
 /// The annotations of one object that stand under the prefixes, by their names behind the prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations<'a> {
-    entries: Vec<Entry<'a>>,
-    overruled: Vec<(Entry<'a>, Entry<'a>)>,
+    entries: Vec<AnnotationEntry<'a>>,
+    overruled: Vec<(AnnotationEntry<'a>, AnnotationEntry<'a>)>,
 }
 
 /// One annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct AnnotationEntry<'a> {
     /// What stands behind the prefix: `hostname`.
     pub name: &'a str,
     /// The whole key.
@@ -43,7 +43,8 @@ impl<'a> Annotations<'a> {
         if meta.annotations.is_empty() {
             return Annotations::default();
         }
-        let mut found: Vec<Entry<'a>> = meta.annotations.iter().filter_map(|(k, v)| entry(k, v, prefixes)).collect();
+        let mut found: Vec<AnnotationEntry<'a>> =
+            meta.annotations.iter().filter_map(|(k, v)| entry(k, v, prefixes)).collect();
         found.sort_by_key(|entry| (entry.name, entry.prefix));
         let mut annotations = Annotations::default();
         for entry in found {
@@ -53,7 +54,7 @@ impl<'a> Annotations<'a> {
     }
 
     /// One annotation by the name behind the prefix.
-    pub fn entry(&self, name: &str) -> Option<&Entry<'a>> {
+    pub fn entry(&self, name: &str) -> Option<&AnnotationEntry<'a>> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
@@ -63,7 +64,7 @@ impl<'a> Annotations<'a> {
     }
 
     /// All of them, sorted by name.
-    pub fn entries(&self) -> &[Entry<'a>] {
+    pub fn entries(&self) -> &[AnnotationEntry<'a>] {
         &self.entries
     }
 
@@ -86,7 +87,7 @@ impl<'a> Annotations<'a> {
         }
     }
 
-    fn add(&mut self, entry: Entry<'a>) {
+    fn add(&mut self, entry: AnnotationEntry<'a>) {
         match self.entries.last() {
             Some(last) if last.name == entry.name && last.value != entry.value => self.overruled.push((*last, entry)),
             Some(last) if last.name == entry.name => {}
@@ -192,13 +193,14 @@ impl Report<'_, '_> {
     }
 }
 
-fn entry<'a>(key: &'a Str, value: &'a Str, prefixes: &[Str]) -> Option<Entry<'a>> {
-    let found =
-        |(prefix, text): (usize, &Str)| key.strip_prefix(&**text).map(|name| Entry { name, key, value, prefix });
+fn entry<'a>(key: &'a Str, value: &'a Str, prefixes: &[Str]) -> Option<AnnotationEntry<'a>> {
+    let found = |(prefix, text): (usize, &Str)| {
+        key.strip_prefix(&**text).map(|name| AnnotationEntry { name, key, value, prefix })
+    };
     prefixes.iter().enumerate().find_map(found)
 }
 
-fn disagreement(object: &ObjectRef, winner: &Entry, loser: &Entry) -> Diagnostic {
+fn disagreement(object: &ObjectRef, winner: &AnnotationEntry, loser: &AnnotationEntry) -> Diagnostic {
     let message = format!(
         "`{}: {}` is ignored, because `{}: {}` is there too and comes first",
         loser.key, loser.value, winner.key, winner.value
@@ -216,7 +218,7 @@ pub(crate) fn is_odd_target(target: &str) -> bool {
     target.is_empty() || (record_type(target) == RecordType::Cname && !target.chars().all(is_name))
 }
 
-fn odd_target(object: &ObjectRef, entry: &Entry, target: &str) -> Diagnostic {
+fn odd_target(object: &ObjectRef, entry: &AnnotationEntry, target: &str) -> Diagnostic {
     let problem = if target.is_empty() { "has an empty item".to_owned() } else { format!("holds `{target}`") };
     let message = format!("`{}: {}` {problem}, which is neither an address nor a hostname", entry.key, entry.value);
     Diagnostic::new(reason::TARGET_INVALID, object, annotation_field(entry.key), message)

@@ -6,8 +6,8 @@ use crate::model::{Route, ShortVec, Str, WrittenHostname};
 use crate::names::{Hostname, HostnameError};
 use crate::publication::NameSource;
 use crate::publication::annotations::{HostnameSource, RouteAnnotations};
-use crate::publication::hostnames::{Origin, Wanted, annotation_names, spec_names, template_names};
-use crate::publication::settings::Settings;
+use crate::publication::hostnames::{HostnameOrigin, WantedHostname, annotation_names, spec_names, template_names};
+use crate::publication::settings::PublicationSettings;
 use crate::publication::targets::without_dot;
 
 /// A hostname that a route requests for, read.
@@ -15,7 +15,7 @@ pub(super) enum AskedName<'a> {
     /// One of the route's hostnames, counted from 0.
     Own(usize, &'a WrittenHostname),
     /// Any other, and what it stands for: every name where the listener's is to count.
-    Other(Wanted, Result<Hostname, Box<HostnameError>>),
+    Other(WantedHostname, Result<Hostname, Box<HostnameError>>),
 }
 
 /// A name at a listener.
@@ -30,7 +30,7 @@ pub(super) struct NameAtListener<'a> {
 pub(super) fn of_route<'a>(
     route: &'a Route,
     told: &RouteAnnotations,
-    settings: &Settings,
+    settings: &PublicationSettings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ShortVec<AskedName<'a>> {
     // Most routes have hostnames and no annotations.
@@ -50,13 +50,13 @@ pub(super) fn of_route<'a>(
         wanted.extend(template_names(route, settings, diagnostics));
     }
     if wanted.is_empty() && told.hostname_source == HostnameSource::All {
-        wanted.push(Wanted { text: "".into(), origin: Origin::Listener });
+        wanted.push(WantedHostname { text: "".into(), origin: HostnameOrigin::Listener });
     }
     wanted.into_iter().map(|wanted| read(route, wanted)).collect()
 }
 
 /// Whether a route without annotations requests for its own hostnames and no others: it has some, and no template is added.
-pub(super) fn are_all_its_own(route: &Route, settings: &Settings) -> bool {
+pub(super) fn are_all_its_own(route: &Route, settings: &PublicationSettings) -> bool {
     let is_told = settings.combine_fqdn_annotation && settings.fqdn_template.is_some();
     !is_told && route.kind.has_hostnames() && !route.hostnames.is_empty()
 }
@@ -111,7 +111,7 @@ impl AskedName<'_> {
 
     /// Whether it is whatever the listener says.
     pub(super) fn is_the_listeners(&self) -> bool {
-        matches!(self, AskedName::Other(Wanted { origin: Origin::Listener, .. }, _))
+        matches!(self, AskedName::Other(WantedHostname { origin: HostnameOrigin::Listener, .. }, _))
     }
 
     /// The field of the route to edit.
@@ -124,22 +124,26 @@ impl AskedName<'_> {
         self.wanted().shown()
     }
 
-    fn wanted(&self) -> Wanted {
+    fn wanted(&self) -> WantedHostname {
         match self {
-            AskedName::Own(index, written) => Wanted { text: written.text().clone(), origin: Origin::Spec(*index) },
+            AskedName::Own(index, written) => {
+                WantedHostname { text: written.text().clone(), origin: HostnameOrigin::Spec(*index) }
+            }
             AskedName::Other(wanted, _) => wanted.clone(),
         }
     }
 }
 
-fn read(route: &Route, wanted: Wanted) -> AskedName<'_> {
+fn read(route: &Route, wanted: WantedHostname) -> AskedName<'_> {
     let name = match wanted.origin {
-        Origin::Spec(index) => match route.hostnames.get(index) {
+        HostnameOrigin::Spec(index) => match route.hostnames.get(index) {
             Some(written) => return AskedName::Own(index, written),
             None => Hostname::parse(&wanted.text).map_err(Box::new),
         },
-        Origin::Listener => Ok(Hostname::any()),
-        Origin::Annotation(_) | Origin::Template => Hostname::parse(without_dot(&wanted.text)).map_err(Box::new),
+        HostnameOrigin::Listener => Ok(Hostname::any()),
+        HostnameOrigin::Annotation(_) | HostnameOrigin::Template => {
+            Hostname::parse(without_dot(&wanted.text)).map_err(Box::new)
+        }
     };
     AskedName::Other(wanted, name)
 }

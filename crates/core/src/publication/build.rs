@@ -13,7 +13,7 @@ use super::records::{self, NameDecision, RouteNameClaim};
 use super::route_claims::{self, RouteClaims};
 use super::selection::SelectedOwner;
 use super::wildcards::{self, DnsTree};
-use super::{Desired, Settings};
+use super::{Desired, PublicationSettings};
 use crate::attachment::Topology;
 use crate::model::{Key, ObjectRef, Str};
 use crate::names::Hostname;
@@ -24,7 +24,12 @@ type RoutesClaims = BTreeMap<ObjectRef, RouteClaims>;
 type NameDecisions = BTreeMap<Hostname, NameDecision>;
 
 /// Everything that is to exist by the strict profile. `others` are names that exist for other reasons.
-pub(super) fn publish(snapshot: &Snapshot, topology: &Topology, settings: &Settings, others: &[Str]) -> Desired {
+pub(super) fn publish(
+    snapshot: &Snapshot,
+    topology: &Topology,
+    settings: &PublicationSettings,
+    others: &[Str],
+) -> Desired {
     let policies = Policies::build(snapshot, topology);
     let base = PublicationInput { snapshot, topology, settings };
     let contexts = ListenerContexts::build(ListenerInput { base, policies: &policies });
@@ -103,7 +108,7 @@ fn request_names(routes: &RoutesClaims) -> BTreeMap<&Key, CertificateState> {
 fn decide_secrets<'s, 'a>(
     secrets: &'s BTreeMap<&'a Key, CertificateState>,
     routes: &'a RoutesClaims,
-    settings: &Settings,
+    settings: &PublicationSettings,
 ) -> Vec<(&'a Key, &'s CertificateState, SecretDecision)> {
     let decide = |(secret, state): (&&'a Key, &'s CertificateState)| {
         let requests = |route: &ObjectRef| -> Vec<CertificateNameRequest<'a>> {

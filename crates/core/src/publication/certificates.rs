@@ -20,7 +20,7 @@ use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::publication::settings::Publish;
 use crate::publication::wildcards::above;
-use crate::publication::{Certificate, KeptName, is_unknown};
+use crate::publication::{Certificate, KeptName};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
 
@@ -264,7 +264,7 @@ pub(super) fn names_at<'a>(
 impl<'a> RouteAtListener<'a> {
     /// Names that are not known to be gone stay in their certificates.
     fn keep(&self, secrets: &[(Key, usize)], reason: Reason, message: &str, extras: &mut RouteExtras) {
-        if !is_unknown(reason) {
+        if !reason.is_unknown() {
             return self.report_all(HostnameState::Skipped(reason), message, extras);
         }
         for (secret, _) in secrets {

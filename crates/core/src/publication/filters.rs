@@ -4,12 +4,12 @@
 //! decided here.
 
 use super::annotations::{Annotations, OWN_CONTROLLER, look_up};
-use super::settings::{Settings, source_name};
+use super::settings::{PublicationSettings, source_name};
 use crate::model::{Gateway, Labels, ListenerSet, Meta, Route};
 use crate::selector::Selector;
 
 /// Why a route is left out, if it is.
-pub fn route(route: &Route, annotations: &Annotations, settings: &Settings) -> Option<String> {
+pub fn route(route: &Route, annotations: &Annotations, settings: &PublicationSettings) -> Option<String> {
     if !settings.sources.contains(&route.kind) {
         return Some(format!("`--source` does not list {}", source_name(route.kind)));
     }
@@ -22,7 +22,7 @@ pub fn route(route: &Route, annotations: &Annotations, settings: &Settings) -> O
 }
 
 /// Why a Gateway is left out, if it is. `--gateway-name` is asked apart: see [`gateway_name`].
-pub fn gateway(gateway: &Gateway, annotations: &Annotations, settings: &Settings) -> Option<String> {
+pub fn gateway(gateway: &Gateway, annotations: &Annotations, settings: &PublicationSettings) -> Option<String> {
     let namespace = settings.gateway_namespace.as_ref().filter(|wanted| **wanted != gateway.meta.key.namespace);
     let is_other_class = !settings.gateway_classes.is_empty() && !settings.gateway_classes.contains(&gateway.class);
     namespace
@@ -33,13 +33,13 @@ pub fn gateway(gateway: &Gateway, annotations: &Annotations, settings: &Settings
 }
 
 /// Why a Gateway of this name is left out, if it is; a ListenerSet counts under the name of its Gateway.
-pub fn gateway_name(name: &str, settings: &Settings) -> Option<String> {
+pub fn gateway_name(name: &str, settings: &PublicationSettings) -> Option<String> {
     let wanted = settings.gateway_name.as_ref().filter(|wanted| ***wanted != *name)?;
     Some(format!("`--gateway-name {wanted}` asks for another Gateway"))
 }
 
 /// Why a ListenerSet is left out, if it is.
-pub fn listener_set(set: &ListenerSet, annotations: &Annotations, settings: &Settings) -> Option<String> {
+pub fn listener_set(set: &ListenerSet, annotations: &Annotations, settings: &PublicationSettings) -> Option<String> {
     annotation_filter(&set.meta, settings).or_else(|| controller(annotations))
 }
 
@@ -48,7 +48,7 @@ fn labels(flag: &str, selector: Option<&Selector>, labels: &Labels) -> Option<St
     (!selector.matches(labels)).then(|| format!("its labels do not match `{flag} {selector}`"))
 }
 
-fn annotation_filter(meta: &Meta, settings: &Settings) -> Option<String> {
+fn annotation_filter(meta: &Meta, settings: &PublicationSettings) -> Option<String> {
     let selector = settings.annotation_filter.as_ref()?;
     let matches = selector.matches_with(|key| look_up(&meta.annotations, key, &settings.annotation_prefixes));
     (!matches).then(|| format!("its annotations do not match `--annotation-filter {selector}`"))
@@ -69,7 +69,7 @@ mod tests {
         Some(Selector::parse(text).unwrap())
     }
 
-    fn route_refusal(settings: &Settings) -> Option<String> {
+    fn route_refusal(settings: &PublicationSettings) -> Option<String> {
         let mut object = fixtures::route(RouteKind::Http, "shop", "web", &[]);
         object.meta.labels.insert("tier".into(), "web".into());
         object.meta.annotations.insert("external-dns.alpha.kubernetes.io/managed".into(), "true".into());
@@ -78,30 +78,36 @@ mod tests {
 
     #[test]
     fn routes_pass_every_filter_that_is_set() {
-        let open = Settings::default();
+        let open = PublicationSettings::default();
         assert_eq!(route_refusal(&open), None);
-        let table: [(Settings, Option<&str>); 8] = [
+        let table: [(PublicationSettings, Option<&str>); 8] = [
             (
-                Settings { sources: [RouteKind::Tcp].into(), ..open.clone() },
+                PublicationSettings { sources: [RouteKind::Tcp].into(), ..open.clone() },
                 Some("`--source` does not list gateway-httproute"),
             ),
-            (Settings { namespace: Some("shop".into()), ..open.clone() }, None),
+            (PublicationSettings { namespace: Some("shop".into()), ..open.clone() }, None),
             (
-                Settings { namespace: Some("other".into()), ..open.clone() },
+                PublicationSettings { namespace: Some("other".into()), ..open.clone() },
                 Some("`--namespace other` asks for another namespace"),
             ),
-            (Settings { label_filter: selector("tier=web"), ..open.clone() }, None),
+            (PublicationSettings { label_filter: selector("tier=web"), ..open.clone() }, None),
             (
-                Settings { label_filter: selector("tier!=web"), ..open.clone() },
+                PublicationSettings { label_filter: selector("tier!=web"), ..open.clone() },
                 Some("its labels do not match `--label-filter tier!=web`"),
             ),
-            (Settings { annotation_filter: selector("external-dns.kubernetes.io/managed=true"), ..open.clone() }, None),
             (
-                Settings { annotation_filter: selector("own"), ..open.clone() },
+                PublicationSettings {
+                    annotation_filter: selector("external-dns.kubernetes.io/managed=true"),
+                    ..open.clone()
+                },
+                None,
+            ),
+            (
+                PublicationSettings { annotation_filter: selector("own"), ..open.clone() },
                 Some("its annotations do not match `--annotation-filter own`"),
             ),
             (
-                Settings {
+                PublicationSettings {
                     annotation_filter: selector("external-dns.kubernetes.io/managed"),
                     annotation_prefixes: vec!["external-dns.kubernetes.io/".into()],
                     ..open
@@ -116,18 +122,27 @@ mod tests {
 
     #[test]
     fn gateways_are_chosen_by_namespace_class_label_and_controller() {
-        let open = Settings::default();
+        let open = PublicationSettings::default();
         let mut object = fixtures::gateway("infra", "edge");
-        let refusal = |object: &Gateway, settings: &Settings| {
+        let refusal = |object: &Gateway, settings: &PublicationSettings| {
             gateway(object, &Annotations::of(&object.meta, &settings.annotation_prefixes), settings)
         };
         assert_eq!(refusal(&object, &open), None);
         let other: Str = "other".into();
-        assert!(refusal(&object, &Settings { gateway_namespace: Some(other.clone()), ..open.clone() }).is_some());
-        assert!(refusal(&object, &Settings { gateway_classes: vec![other.clone()], ..open.clone() }).is_some());
-        assert!(refusal(&object, &Settings { gateway_label_filter: selector("a=b"), ..open.clone() }).is_some());
-        assert!(gateway_name("edge", &Settings { gateway_name: Some(other), ..open.clone() }).is_some());
-        assert_eq!(gateway_name("edge", &Settings { gateway_name: Some("edge".into()), ..open.clone() }), None);
+        assert!(
+            refusal(&object, &PublicationSettings { gateway_namespace: Some(other.clone()), ..open.clone() }).is_some()
+        );
+        assert!(
+            refusal(&object, &PublicationSettings { gateway_classes: vec![other.clone()], ..open.clone() }).is_some()
+        );
+        assert!(
+            refusal(&object, &PublicationSettings { gateway_label_filter: selector("a=b"), ..open.clone() }).is_some()
+        );
+        assert!(gateway_name("edge", &PublicationSettings { gateway_name: Some(other), ..open.clone() }).is_some());
+        assert_eq!(
+            gateway_name("edge", &PublicationSettings { gateway_name: Some("edge".into()), ..open.clone() }),
+            None
+        );
         object.meta.annotations.insert("external-dns.kubernetes.io/controller".into(), "x".into());
         assert_eq!(
             refusal(&object, &open).as_deref(),
@@ -137,7 +152,8 @@ mod tests {
 
     #[test]
     fn listener_sets_obey_the_annotation_filter() {
-        let settings = Settings { annotation_filter: selector("managed=true"), ..Settings::default() };
+        let settings =
+            PublicationSettings { annotation_filter: selector("managed=true"), ..PublicationSettings::default() };
         let mut set = fixtures::listener_set("team", "extra", "infra", "edge");
         let refusal = |set: &ListenerSet| {
             listener_set(set, &Annotations::of(&set.meta, &settings.annotation_prefixes), &settings)

@@ -4,7 +4,7 @@
 
 use super::NameSource;
 use super::annotations::{HostnameSource, RouteAnnotations, annotation_field};
-use super::settings::Settings;
+use super::settings::PublicationSettings;
 use super::template::Rendered;
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::{Route, Str};
@@ -12,16 +12,16 @@ use crate::reason;
 
 /// A hostname that a route asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedHostname {
     /// As written; empty for "whatever the listener says".
     pub text: Str,
     /// Where it is written.
-    pub origin: Origin,
+    pub origin: HostnameOrigin,
 }
 
 /// Where a hostname is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum HostnameOrigin {
     /// `spec.hostnames`, counted from 0.
     Spec(usize),
     /// The annotation of this key.
@@ -32,23 +32,23 @@ pub enum Origin {
     Listener,
 }
 
-impl Wanted {
+impl WantedHostname {
     /// Where a name that follows from it comes from.
     pub fn source(&self) -> NameSource {
         match self.origin {
-            Origin::Spec(_) | Origin::Listener => NameSource::Intersected,
-            Origin::Annotation(_) => NameSource::Annotation,
-            Origin::Template => NameSource::Template,
+            HostnameOrigin::Spec(_) | HostnameOrigin::Listener => NameSource::Intersected,
+            HostnameOrigin::Annotation(_) => NameSource::Annotation,
+            HostnameOrigin::Template => NameSource::Template,
         }
     }
 
     /// The field of the route to edit.
     pub fn field(&self) -> FieldPath {
         match &self.origin {
-            Origin::Spec(index) => FieldPath::of("spec.hostnames").index(*index),
-            Origin::Annotation(key) => annotation_field(key),
-            Origin::Template => FieldPath::root(),
-            Origin::Listener => FieldPath::of("spec.hostnames"),
+            HostnameOrigin::Spec(index) => FieldPath::of("spec.hostnames").index(*index),
+            HostnameOrigin::Annotation(key) => annotation_field(key),
+            HostnameOrigin::Template => FieldPath::root(),
+            HostnameOrigin::Listener => FieldPath::of("spec.hostnames"),
         }
     }
 
@@ -62,9 +62,9 @@ impl Wanted {
 pub fn of_route(
     route: &Route,
     asked: &RouteAnnotations,
-    settings: &Settings,
+    settings: &PublicationSettings,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Vec<Wanted> {
+) -> Vec<WantedHostname> {
     let annotation = if settings.ignore_hostname_annotation { Vec::new() } else { annotation_names(asked) };
     if asked.hostname_source == HostnameSource::AnnotationOnly {
         return annotation;
@@ -77,25 +77,34 @@ pub fn of_route(
         wanted.extend(template_names(route, settings, diagnostics));
     }
     if asked.hostname_source == HostnameSource::All && route.hostnames.is_empty() {
-        wanted.push(Wanted { text: "".into(), origin: Origin::Listener });
+        wanted.push(WantedHostname { text: "".into(), origin: HostnameOrigin::Listener });
     }
     wanted
 }
 
 /// The route's own hostnames.
-pub fn spec_names(route: &Route) -> Vec<Wanted> {
+pub fn spec_names(route: &Route) -> Vec<WantedHostname> {
     let names = route.hostnames.iter().enumerate();
-    names.map(|(index, name)| Wanted { text: name.text().clone(), origin: Origin::Spec(index) }).collect()
+    names
+        .map(|(index, name)| WantedHostname { text: name.text().clone(), origin: HostnameOrigin::Spec(index) })
+        .collect()
 }
 
 /// The items of the `hostname` annotation, empty ones too.
-pub fn annotation_names(asked: &RouteAnnotations) -> Vec<Wanted> {
+pub fn annotation_names(asked: &RouteAnnotations) -> Vec<WantedHostname> {
     let (Some(names), Some(key)) = (&asked.hostnames, &asked.hostname_key) else { return Vec::new() };
-    names.iter().map(|text| Wanted { text: text.clone(), origin: Origin::Annotation(key.clone()) }).collect()
+    names
+        .iter()
+        .map(|text| WantedHostname { text: text.clone(), origin: HostnameOrigin::Annotation(key.clone()) })
+        .collect()
 }
 
 /// What the template makes of a route; a failure is reported on the route and yields nothing.
-pub fn template_names(route: &Route, settings: &Settings, diagnostics: &mut Vec<Diagnostic>) -> Vec<Wanted> {
+pub fn template_names(
+    route: &Route,
+    settings: &PublicationSettings,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<WantedHostname> {
     let Some(template) = &settings.fqdn_template else { return Vec::new() };
     let mut report = |message: String| {
         let object = route.object();
@@ -106,7 +115,7 @@ pub fn template_names(route: &Route, settings: &Settings, diagnostics: &mut Vec<
             for name in incomplete {
                 report(format!("`--fqdn-template` yields `{name}`: it uses something that this route does not have"));
             }
-            names.into_iter().map(|text| Wanted { text, origin: Origin::Template }).collect()
+            names.into_iter().map(|text| WantedHostname { text, origin: HostnameOrigin::Template }).collect()
         }
         Err(error) => {
             report(format!("`--fqdn-template` fails on this route: {error}"));
@@ -124,26 +133,29 @@ mod tests {
     use crate::publication::settings::GA_PREFIX;
     use crate::publication::template::Template;
 
-    struct Case {
+    struct HostnameCase {
         hostnames: &'static [&'static str],
         annotations: &'static [(&'static str, &'static str)],
-        settings: Settings,
+        settings: PublicationSettings,
         expected: &'static [&'static str],
     }
 
-    fn template() -> Settings {
-        Settings { fqdn_template: Template::parse(&["{{.Name}}.tmpl"]).unwrap(), ..Settings::default() }
+    fn template() -> PublicationSettings {
+        PublicationSettings {
+            fqdn_template: Template::parse(&["{{.Name}}.tmpl"]).unwrap(),
+            ..PublicationSettings::default()
+        }
     }
 
-    fn combining() -> Settings {
-        Settings { combine_fqdn_annotation: true, ..template() }
+    fn combining() -> PublicationSettings {
+        PublicationSettings { combine_fqdn_annotation: true, ..template() }
     }
 
-    fn ignoring() -> Settings {
-        Settings { ignore_hostname_annotation: true, ..Settings::default() }
+    fn ignoring() -> PublicationSettings {
+        PublicationSettings { ignore_hostname_annotation: true, ..PublicationSettings::default() }
     }
 
-    fn names(case: &Case) -> Vec<String> {
+    fn names(case: &HostnameCase) -> Vec<String> {
         let mut route = fixtures::route(RouteKind::Http, "shop", "web", case.hostnames);
         for (name, value) in case.annotations {
             route.meta.annotations.insert(format!("{GA_PREFIX}{name}").into(), (*value).into());
@@ -161,23 +173,28 @@ mod tests {
     fn hostnames_come_in_the_order_of_external_dns() {
         const TOLD: (&str, &str) = ("hostname", "b.test, c.test");
         let cases = [
-            Case { hostnames: &["a.test"], annotations: &[], settings: open(), expected: &["a.test"] },
-            Case { hostnames: &[], annotations: &[], settings: open(), expected: &[""] },
-            Case {
+            HostnameCase { hostnames: &["a.test"], annotations: &[], settings: open(), expected: &["a.test"] },
+            HostnameCase { hostnames: &[], annotations: &[], settings: open(), expected: &[""] },
+            HostnameCase {
                 hostnames: &["a.test"],
                 annotations: &[TOLD],
                 settings: open(),
                 expected: &["a.test", "b.test", "c.test"],
             },
-            Case { hostnames: &[], annotations: &[TOLD], settings: open(), expected: &["b.test", "c.test", ""] },
-            Case {
+            HostnameCase {
+                hostnames: &[],
+                annotations: &[TOLD],
+                settings: open(),
+                expected: &["b.test", "c.test", ""],
+            },
+            HostnameCase {
                 hostnames: &["a.test"],
                 annotations: &[("hostname", "b.test,")],
                 settings: open(),
                 expected: &["a.test", "b.test"],
             },
-            Case { hostnames: &["a.test"], annotations: &[TOLD], settings: ignoring(), expected: &["a.test"] },
-            Case { hostnames: &[], annotations: &[TOLD], settings: ignoring(), expected: &[""] },
+            HostnameCase { hostnames: &["a.test"], annotations: &[TOLD], settings: ignoring(), expected: &["a.test"] },
+            HostnameCase { hostnames: &[], annotations: &[TOLD], settings: ignoring(), expected: &[""] },
         ];
         for case in cases {
             assert_eq!(names(&case), case.expected, "{:?} {:?}", case.hostnames, case.annotations);
@@ -188,17 +205,27 @@ mod tests {
     fn the_template_is_kept_out_by_names_unless_it_is_combined() {
         const TOLD: (&str, &str) = ("hostname", "b.test");
         let cases = [
-            Case { hostnames: &["a.test"], annotations: &[], settings: template(), expected: &["a.test"] },
-            Case { hostnames: &["a.test"], annotations: &[], settings: combining(), expected: &["a.test", "web.tmpl"] },
-            Case { hostnames: &[], annotations: &[], settings: template(), expected: &["web.tmpl", ""] },
-            Case { hostnames: &[], annotations: &[TOLD], settings: template(), expected: &["b.test", ""] },
-            Case {
+            HostnameCase { hostnames: &["a.test"], annotations: &[], settings: template(), expected: &["a.test"] },
+            HostnameCase {
+                hostnames: &["a.test"],
+                annotations: &[],
+                settings: combining(),
+                expected: &["a.test", "web.tmpl"],
+            },
+            HostnameCase { hostnames: &[], annotations: &[], settings: template(), expected: &["web.tmpl", ""] },
+            HostnameCase { hostnames: &[], annotations: &[TOLD], settings: template(), expected: &["b.test", ""] },
+            HostnameCase {
                 hostnames: &[],
                 annotations: &[("hostname", "")],
                 settings: template(),
                 expected: &["web.tmpl", ""],
             },
-            Case { hostnames: &[], annotations: &[TOLD], settings: combining(), expected: &["b.test", "web.tmpl", ""] },
+            HostnameCase {
+                hostnames: &[],
+                annotations: &[TOLD],
+                settings: combining(),
+                expected: &["b.test", "web.tmpl", ""],
+            },
         ];
         for case in cases {
             assert_eq!(names(&case), case.expected, "{:?} {:?}", case.hostnames, case.annotations);
@@ -209,29 +236,39 @@ mod tests {
     fn a_route_may_say_which_hostnames_count() {
         const TOLD: (&str, &str) = ("hostname", "b.test,");
         let cases = [
-            Case {
+            HostnameCase {
                 hostnames: &["a.test"],
                 annotations: &[ONLY_ANNOTATION, TOLD],
                 settings: open(),
                 expected: &["b.test", ""],
             },
-            Case { hostnames: &["a.test"], annotations: &[ONLY_ANNOTATION], settings: open(), expected: &[] },
-            Case { hostnames: &["a.test"], annotations: &[ONLY_ANNOTATION, TOLD], settings: ignoring(), expected: &[] },
-            Case {
+            HostnameCase { hostnames: &["a.test"], annotations: &[ONLY_ANNOTATION], settings: open(), expected: &[] },
+            HostnameCase {
+                hostnames: &["a.test"],
+                annotations: &[ONLY_ANNOTATION, TOLD],
+                settings: ignoring(),
+                expected: &[],
+            },
+            HostnameCase {
                 hostnames: &["a.test"],
                 annotations: &[ONLY_ANNOTATION, TOLD],
                 settings: combining(),
                 expected: &["b.test", ""],
             },
-            Case {
+            HostnameCase {
                 hostnames: &["a.test"],
                 annotations: &[ONLY_DEFINED, TOLD],
                 settings: open(),
                 expected: &["a.test"],
             },
-            Case { hostnames: &[], annotations: &[ONLY_DEFINED, TOLD], settings: open(), expected: &[] },
-            Case { hostnames: &[], annotations: &[ONLY_DEFINED, TOLD], settings: template(), expected: &["web.tmpl"] },
-            Case {
+            HostnameCase { hostnames: &[], annotations: &[ONLY_DEFINED, TOLD], settings: open(), expected: &[] },
+            HostnameCase {
+                hostnames: &[],
+                annotations: &[ONLY_DEFINED, TOLD],
+                settings: template(),
+                expected: &["web.tmpl"],
+            },
+            HostnameCase {
                 hostnames: &["a.test"],
                 annotations: &[ONLY_DEFINED],
                 settings: combining(),
@@ -243,14 +280,16 @@ mod tests {
         }
     }
 
-    fn open() -> Settings {
-        Settings::default()
+    fn open() -> PublicationSettings {
+        PublicationSettings::default()
     }
 
     #[test]
     fn a_failing_template_is_told_on_the_route_alone() {
-        let settings =
-            Settings { fqdn_template: Template::parse(&["{{.Spec.hostnames}}"]).unwrap(), ..Settings::default() };
+        let settings = PublicationSettings {
+            fqdn_template: Template::parse(&["{{.Spec.hostnames}}"]).unwrap(),
+            ..PublicationSettings::default()
+        };
         let route = fixtures::route(RouteKind::Http, "shop", "web", &[]);
         let mut diagnostics = Vec::new();
         let wanted = of_route(&route, &RouteAnnotations::default(), &settings, &mut diagnostics);

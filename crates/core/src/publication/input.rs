@@ -1,6 +1,6 @@
 //! What the stages of publication look at; values only, nothing is decided here.
 
-use super::Settings;
+use super::PublicationSettings;
 use crate::attachment::Topology;
 use crate::policy::Policies;
 use crate::snapshot::Snapshot;
@@ -10,7 +10,7 @@ use crate::snapshot::Snapshot;
 pub(crate) struct PublicationInput<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) topology: &'a Topology,
-    pub(crate) settings: &'a Settings,
+    pub(crate) settings: &'a PublicationSettings,
 }
 
 /// The same with the policies, from which listener contexts are made.

@@ -8,7 +8,7 @@ use super::listener_context::ListenerContexts;
 use super::verdicts;
 use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::lint::World;
+use crate::lint::LintContext;
 use crate::model::*;
 use crate::names::Hostname;
 use crate::publication::Withheld;
@@ -218,8 +218,8 @@ impl Case<'_> {
         Obstacle { reason, message, object: self.route.route.object(), field: FieldPath::of("spec.parentRefs") }
     }
 
-    fn world(&self) -> World<'_> {
-        World { snapshot: self.base.snapshot, topology: self.base.topology }
+    fn world(&self) -> LintContext<'_> {
+        LintContext { snapshot: self.base.snapshot, topology: self.base.topology }
     }
 }
 

@@ -8,7 +8,7 @@ use super::certificates::{SecretDecision, unset_wildcards_note};
 use super::records::NameDecision;
 use super::route_claims::RouteClaims;
 use crate::model::{Key, Kind, ObjectRef, Str};
-use crate::policy::report::{report, unprobed};
+use crate::policy::status::{report, unprobed};
 use crate::policy::{HostnameReport, HostnameState, Policies, PolicyReport};
 
 /// What the status of a policy says about one hostname.

@@ -3,7 +3,7 @@
 use crate::diagnostic::Diagnostic;
 use crate::model::{Gateway, Key, Kind, ListenerSet, ObjectRef, Route, Str};
 use crate::publication::annotations::Annotations;
-use crate::publication::settings::Settings;
+use crate::publication::settings::PublicationSettings;
 use crate::publication::{PassedOver, filters};
 
 /// The label of routes that cert-manager makes for a moment (D14).
@@ -26,7 +26,7 @@ pub(crate) struct SelectedOwner {
 
 impl SelectedOwner {
     /// A Gateway.
-    pub(crate) fn gateway(gateway: &Gateway, settings: &Settings) -> Self {
+    pub(crate) fn gateway(gateway: &Gateway, settings: &PublicationSettings) -> Self {
         let annotations = Annotations::of(&gateway.meta, &settings.annotation_prefixes);
         let refusal = filters::gateway(gateway, &annotations, settings)
             .or_else(|| filters::gateway_name(&gateway.meta.key.name, settings));
@@ -34,7 +34,7 @@ impl SelectedOwner {
     }
 
     /// A ListenerSet.
-    pub(crate) fn set(set: &ListenerSet, settings: &Settings) -> Self {
+    pub(crate) fn set(set: &ListenerSet, settings: &PublicationSettings) -> Self {
         let annotations = Annotations::of(&set.meta, &settings.annotation_prefixes);
         let refusal = filters::listener_set(set, &annotations, settings);
         SelectedOwner::new(set.object(), &annotations, refusal)
@@ -59,7 +59,11 @@ impl SelectedOwner {
 }
 
 /// Why a route is left out, if it is.
-pub(super) fn route_refusal(settings: &Settings, route: &Route, annotations: &Annotations<'_>) -> Option<String> {
+pub(super) fn route_refusal(
+    settings: &PublicationSettings,
+    route: &Route,
+    annotations: &Annotations<'_>,
+) -> Option<String> {
     let solver = is_solver(route).then(|| "it is a challenge of cert-manager and will be gone soon".to_owned());
     solver.or_else(|| filters::route(route, annotations, settings))
 }

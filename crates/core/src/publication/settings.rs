@@ -20,7 +20,7 @@ pub const CERTIFICATE_NAMES: usize = 100;
 
 /// The settings of both profiles.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct PublicationSettings {
     /// `--profile`.
     pub profile: Profile,
     /// `--publish`.
@@ -61,9 +61,9 @@ pub struct Settings {
     pub certificate_names: usize,
 }
 
-impl Default for Settings {
+impl Default for PublicationSettings {
     fn default() -> Self {
-        Settings {
+        PublicationSettings {
             profile: Profile::default(),
             publish: Publish::default(),
             sources: RouteKind::ALL.into(),
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn both_prefixes_are_read_unless_one_is_given() {
-        let settings = Settings::default();
+        let settings = PublicationSettings::default();
         assert_eq!(settings.annotation_prefixes, [GA_PREFIX.into(), ALPHA_PREFIX.into()]);
         assert_eq!(settings.sources.len(), 5);
     }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use super::RecordType;
-use super::settings::Settings;
+use super::settings::PublicationSettings;
 use crate::model::{Address, Gateway, Str};
 
 /// Whose targets count, as a route says.
@@ -91,7 +91,11 @@ pub enum AddressFields {
 }
 
 /// The addresses of a Gateway: those of `--gateway-address`, else those of its own fields.
-pub fn gateway_addresses<'a>(gateway: &'a Gateway, fields: AddressFields, settings: &Settings) -> Cow<'a, [Address]> {
+pub fn gateway_addresses<'a>(
+    gateway: &'a Gateway,
+    fields: AddressFields,
+    settings: &PublicationSettings,
+) -> Cow<'a, [Address]> {
     if let Some(given) = settings.gateway_addresses.get(&gateway.meta.key) {
         return given.iter().map(given_address).collect();
     }
@@ -187,8 +191,8 @@ mod tests {
     #[test]
     fn addresses_come_from_the_flag_then_status_then_spec() {
         let mut gateway = crate::external_dns::fixtures::gateway("infra", "edge");
-        let mut settings = Settings::default();
-        let values = |gateway: &Gateway, fields, settings: &Settings| -> Vec<Str> {
+        let mut settings = PublicationSettings::default();
+        let values = |gateway: &Gateway, fields, settings: &PublicationSettings| -> Vec<Str> {
             gateway_addresses(gateway, fields, settings).iter().map(|a| a.value.clone()).collect()
         };
         gateway.status.addresses.clear();

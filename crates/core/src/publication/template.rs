@@ -30,22 +30,22 @@ const MAX_MESSAGE: usize = 160;
 #[derive(Clone)]
 pub struct Template {
     text: Str,
-    parts: Parts,
+    parts: TemplateParts,
     /// One for each kind of route, because `isSource` depends on it.
     by_kind: Arc<[gtmpl_ng::Template]>,
 }
 
 /// The large parts of a route that a template speaks of; the others need not be shown to it.
 #[derive(Clone, Copy)]
-struct Parts {
+struct TemplateParts {
     rules: bool,
     status: bool,
 }
 
-impl Parts {
+impl TemplateParts {
     fn of(text: &str) -> Self {
         let speaks_of = |word: &str| text.contains(word) || text.contains("Object") || text.contains(".Spec}");
-        Parts { rules: speaks_of("ules"), status: speaks_of("tatus") }
+        TemplateParts { rules: speaks_of("ules"), status: speaks_of("tatus") }
     }
 }
 
@@ -91,12 +91,7 @@ impl Template {
         }
         let engines = RouteKind::ALL.into_iter().map(|kind| engine(&joined, kind)).collect::<Result<Vec<_>, _>>();
         let by_kind = engines.map_err(|message| TemplateError { template: None, message })?.into();
-        Ok(Some(Template { parts: Parts::of(&joined), text: joined.into(), by_kind }))
-    }
-
-    /// The text, all templates joined.
-    pub fn text(&self) -> &str {
-        &self.text
+        Ok(Some(Template { parts: TemplateParts::of(&joined), text: joined.into(), by_kind }))
     }
 
     /// The hostnames of a route. `prefixes` are those under which its annotations are read.

@@ -7,7 +7,7 @@ use super::selection::gateway_object;
 use crate::attachment::status_trust::{Observed, Trust, Verdict, decide};
 use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::lint::World;
+use crate::lint::LintContext;
 use crate::model::*;
 use crate::publication::settings::StatusMode;
 use crate::reason::{self, Reason};
@@ -92,13 +92,13 @@ fn decided(
 
 /// Why a Gateway carries nothing by our own judgement, if so.
 pub(super) fn computed_gateway(base: PublicationInput<'_>, gateway: &GatewayState) -> Option<Obstacle> {
-    let world = World { snapshot: base.snapshot, topology: base.topology };
+    let world = LintContext { snapshot: base.snapshot, topology: base.topology };
     Some(told(world.gateway(gateway), gateway.refused?, &gateway_object(&gateway.gateway.meta.key)))
 }
 
 /// Why a ListenerSet of a Gateway carries nothing by our own judgement, if so.
 pub(super) fn computed_set(base: PublicationInput<'_>, set: &ListenerSet) -> Option<Obstacle> {
-    let world = World { snapshot: base.snapshot, topology: base.topology };
+    let world = LintContext { snapshot: base.snapshot, topology: base.topology };
     let object = set.object();
     let state = base.topology.sets.get(&object)?;
     Some(told(world.set(state), state.refused?, &object))
@@ -107,7 +107,7 @@ pub(super) fn computed_set(base: PublicationInput<'_>, set: &ListenerSet) -> Opt
 /// Why a listener of a Gateway carries nothing by our own judgement, if so; whatever is said of its owners.
 pub(super) fn computed(base: PublicationInput<'_>, listener: &ListenerState) -> Option<Obstacle> {
     let refused = listener.refused.or(listener.conflict.map(|conflict| conflict.reason))?;
-    let world = World { snapshot: base.snapshot, topology: base.topology };
+    let world = LintContext { snapshot: base.snapshot, topology: base.topology };
     Some(told(world.listener(listener.id), refused, &listener.owner.object()))
 }
 

@@ -1,13 +1,23 @@
 //! The rows. Sorted by number; a test holds them to it.
 
-use super::{Reason, Row, Severity};
+use super::{Reason, ReasonRow, Severity};
 use Severity::{Error, Info, Warning};
 
+/// The column that tells an unknown verdict from a refusal: `unknown`, or empty.
+macro_rules! is_unknown {
+    () => {
+        false
+    };
+    (unknown) => {
+        true
+    };
+}
+
 macro_rules! catalog {
-    ($($constant:ident = $name:literal $code:literal $severity:ident ($condition:literal, $reason:literal) $summary:literal $help:literal;)*) => {
+    ($($constant:ident = $name:literal $code:literal $severity:ident $($verdict:ident)? ($condition:literal, $reason:literal) $summary:literal $help:literal;)*) => {
         /// Every row, sorted by number.
-        pub static CATALOG: &[Row] = &[$(Row {
-            name: $name, code: $code, severity: $severity, condition: ($condition, $reason), summary: $summary, help: $help,
+        pub static CATALOG: &[ReasonRow] = &[$(ReasonRow {
+            name: $name, code: $code, severity: $severity, is_unknown: is_unknown!($($verdict)?), condition: ($condition, $reason), summary: $summary, help: $help,
         }),*];
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         enum Index { $($constant),* }
@@ -17,7 +27,7 @@ macro_rules! catalog {
 
 catalog! {
     // GP01: could not see.
-    KIND_NOT_VISIBLE = "kind-not-visible" "GP0101" Warning ("", "")
+    KIND_NOT_VISIBLE = "kind-not-visible" "GP0101" Warning unknown ("", "")
         "A kind of object could not be listed, so nothing that depends on it is decided."
         "Grant the right that the message names, or install the kind; until then what is published is kept.";
     KIND_NOT_WATCHED = "kind-not-watched" "GP0103" Warning ("", "")
@@ -52,7 +62,7 @@ catalog! {
         "Nothing to do, unless the class name is misspelt; add the GatewayClass to the files to have it checked.";
 
     // GP02: not attached.
-    GATEWAY_CLASS_MISSING = "gateway-class-missing" "GP0200" Error ("Accepted", "Pending")
+    GATEWAY_CLASS_MISSING = "gateway-class-missing" "GP0200" Error unknown ("Accepted", "Pending")
         "The GatewayClass of a Gateway does not exist, so nobody runs the Gateway."
         "Create the GatewayClass or correct `spec.gatewayClassName`.";
     GATEWAY_CLASS_NOT_OURS = "gateway-class-not-ours" "GP0201" Info ("", "")
@@ -79,7 +89,7 @@ catalog! {
     REFERENCE_NOT_PERMITTED = "reference-not-permitted" "GP0208" Error ("ResolvedRefs", "RefNotPermitted")
         "An object refers into another namespace, and no ReferenceGrant there permits it."
         "Create a ReferenceGrant in the namespace that is referred to, or use an object of the own namespace.";
-    STATUS_STALE = "status-stale" "GP0209" Warning ("", "")
+    STATUS_STALE = "status-stale" "GP0209" Warning unknown ("", "")
         "A status speaks of an older generation of the object, so it decides nothing."
         "Wait for the Gateway implementation to catch up, or find out why it does not.";
     PARENT_MISSING = "parent-missing" "GP0210" Error ("", "")
@@ -133,13 +143,13 @@ catalog! {
     FILTER_UNSUPPORTED = "filter-unsupported" "GP0226" Warning ("", "")
         "A route or backend has a filter that Gatepost cannot carry out; a filter is never skipped, so its requests are answered 500."
         "Nothing to do if the Gateway implementation knows the filter; otherwise remove it or correct its type.";
-    STATUS_MISSING = "status-missing" "GP0230" Warning ("", "")
+    STATUS_MISSING = "status-missing" "GP0230" Warning unknown ("", "")
         "The Gateway implementation has not said anything about an attachment yet."
         "Wait, or find out whether the implementation runs; nothing is published or deleted until it speaks.";
-    STATUS_REFUSED = "status-refused" "GP0231" Warning ("", "")
+    STATUS_REFUSED = "status-refused" "GP0231" Warning unknown ("", "")
         "The Gateway implementation refuses an attachment."
         "Read the implementation's message; nothing is published or deleted meanwhile.";
-    STATUS_DISAGREES = "status-disagrees" "GP0232" Warning ("", "")
+    STATUS_DISAGREES = "status-disagrees" "GP0232" Warning unknown ("", "")
         "The Gateway implementation and the rules of the Gateway API come to different answers."
         "Compare the two reasons; one of them has a bug or a stale view.";
 
@@ -169,7 +179,7 @@ catalog! {
     POLICY_TARGET_MISSING = "policy-target-missing" "GP0312" Error ("Accepted", "TargetNotFound")
         "A policy is about an object or a listener that is not there, or that is not looked after here."
         "Correct `spec.targetRef`; a policy and its target share a namespace.";
-    POLICY_INVALID = "policy-invalid" "GP0313" Error ("Accepted", "Invalid")
+    POLICY_INVALID = "policy-invalid" "GP0313" Error unknown ("Accepted", "Invalid")
         "A policy has a value that cannot be carried out, so it governs nothing and nothing is deleted because of it."
         "Mend the field that the message names.";
     NO_POLICY = "no-policy" "GP0314" Info ("", "")
@@ -195,7 +205,7 @@ catalog! {
     SEVERAL_CNAME_TARGETS = "several-cname-targets" "GP0405" Warning ("", "")
         "A name would be a CNAME for two other names, which DNS does not allow."
         "Keep one hostname address or target for this name.";
-    GATEWAY_WITHOUT_ADDRESS = "gateway-without-address" "GP0406" Warning ("", "")
+    GATEWAY_WITHOUT_ADDRESS = "gateway-without-address" "GP0406" Warning unknown ("", "")
         "A Gateway has no address, so nothing can be published for its hostnames."
         "Wait for `status.addresses`, set `spec.addresses`, or give `--gateway-address NAMESPACE/NAME=VALUE`.";
     ANNOTATION_INVALID = "annotation-invalid" "GP0412" Warning ("", "")
@@ -231,7 +241,7 @@ catalog! {
     ADDRESS_EXCLUDED = "address-excluded" "GP0422" Warning ("", "")
         "The policy excludes every address that a hostname would have, so it gets no record."
         "Take an address out of `excludeAddresses`, or give the Gateway another one.";
-    OWNER_TWIN = "owner-twin" "GP0423" Error ("", "")
+    OWNER_CONFLICT = "owner-twin" "GP0423" Error ("", "")
         "Another instance writes records under the same owner id, so nothing is written."
         "Give one of the two another `--txt-owner-id`; if the other one is gone, take its records over with `--replace-instance`.";
     MARKER_NOT_POSSIBLE = "marker-not-possible" "GP0424" Error ("", "")
@@ -243,7 +253,7 @@ catalog! {
     TYPE_NOT_MANAGED = "type-not-managed" "GP0426" Info ("", "")
         "The settings leave out a type of record that a name would have."
         "Add the type to `--managed-record-types`, or take it out of `--exclude-record-types`.";
-    TARGET_UNRESOLVED = "target-unresolved" "GP0427" Warning ("", "")
+    TARGET_UNRESOLVED = "target-unresolved" "GP0427" Warning unknown ("", "")
         "The addresses behind a hostname address could not be found out, so what is published for its names is kept."
         "See to it that the resolver of the message answers for the hostname, or name another with `--resolver`.";
     RECORD_PUT_BACK = "record-put-back" "GP0428" Warning ("", "")
@@ -375,6 +385,23 @@ mod tests {
         assert!(codes.is_sorted_by(|a, b| a < b), "{codes:?}");
         let names: std::collections::BTreeSet<_> = CATALOG.iter().map(|r| r.name).collect();
         assert_eq!(names.len(), CATALOG.len());
+    }
+
+    #[test]
+    fn what_is_not_known_is_marked() {
+        let unknown: Vec<_> = Reason::all().filter(|reason| reason.is_unknown()).collect();
+        let expected = [
+            KIND_NOT_VISIBLE,
+            GATEWAY_CLASS_MISSING,
+            STATUS_STALE,
+            STATUS_MISSING,
+            STATUS_REFUSED,
+            STATUS_DISAGREES,
+            POLICY_INVALID,
+            GATEWAY_WITHOUT_ADDRESS,
+            TARGET_UNRESOLVED,
+        ];
+        assert_eq!(unknown, expected);
     }
 
     #[test]

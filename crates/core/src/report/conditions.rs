@@ -19,7 +19,7 @@ pub(super) fn stamped(mut own: Condition, before: &Conditions, meta: &Meta) -> (
     (own, since)
 }
 
-pub(super) fn gateway(world: World<'_>, state: &GatewayState) -> Vec<Condition> {
+pub(super) fn gateway(world: LintContext<'_>, state: &GatewayState) -> Vec<Condition> {
     if let Some(refused) = state.refused {
         let message = said(world.gateway(state), refused);
         return vec![Condition::new("Accepted", false, refused.row().condition.1, message)];
@@ -34,7 +34,7 @@ pub(super) fn gateway(world: World<'_>, state: &GatewayState) -> Vec<Condition> 
     }]
 }
 
-pub(super) fn set(world: World<'_>, state: &SetState) -> Vec<Condition> {
+pub(super) fn set(world: LintContext<'_>, state: &SetState) -> Vec<Condition> {
     let bad = state.listeners.iter().filter(|id| !world.topology.listener(**id).is_accepted()).count();
     let (accepted, reason, message) = match state.refused {
         Some(refused) => {
@@ -50,7 +50,7 @@ pub(super) fn set(world: World<'_>, state: &SetState) -> Vec<Condition> {
     vec![Condition::new("Accepted", accepted, reason, message)]
 }
 
-pub(super) fn listener(world: World<'_>, id: ListenerId) -> Vec<Condition> {
+pub(super) fn listener(world: LintContext<'_>, id: ListenerId) -> Vec<Condition> {
     let state = world.topology.listener(id);
     let diagnostics = world.listener(id);
     let mut conditions = vec![accepted(state, &diagnostics), resolved(state, &diagnostics)];
@@ -94,7 +94,7 @@ fn resolved(state: &ListenerState, diagnostics: &[Diagnostic]) -> Condition {
     }
 }
 
-pub(super) fn route(world: World<'_>, state: &RouteState, index: usize) -> Vec<Condition> {
+pub(super) fn route(world: LintContext<'_>, state: &RouteState, index: usize) -> Vec<Condition> {
     let accepted = match state.parents[index].refused {
         Some(refused) => {
             let message = world.parent(state, index).map(|d| d.message).unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::reason::Reason;
 
 /// What a Gateway does with a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RoutingOutcome {
     /// Sends it to a backend.
     Forward,
     /// Answers with a redirect.
@@ -23,31 +23,31 @@ pub enum Outcome {
     Rejected,
 }
 
-impl Outcome {
+impl RoutingOutcome {
     /// As shown to people and machines.
     pub fn as_str(self) -> &'static str {
         match self {
-            Outcome::Forward => "forward",
-            Outcome::Redirect => "redirect",
-            Outcome::Preflight => "preflight",
-            Outcome::NotFound => "not-found",
-            Outcome::Misdirected => "misdirected",
-            Outcome::BackendError => "backend-error",
-            Outcome::Rejected => "rejected",
+            RoutingOutcome::Forward => "forward",
+            RoutingOutcome::Redirect => "redirect",
+            RoutingOutcome::Preflight => "preflight",
+            RoutingOutcome::NotFound => "not-found",
+            RoutingOutcome::Misdirected => "misdirected",
+            RoutingOutcome::BackendError => "backend-error",
+            RoutingOutcome::Rejected => "rejected",
         }
     }
 
     /// Whether the request is served: forwarded, redirected, or a preflight answered.
     pub fn is_served(self) -> bool {
-        matches!(self, Outcome::Forward | Outcome::Redirect | Outcome::Preflight)
+        matches!(self, RoutingOutcome::Forward | RoutingOutcome::Redirect | RoutingOutcome::Preflight)
     }
 }
 
 /// Who serves a request, and why not the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct RoutingAnswer {
     /// What is done with it.
-    pub outcome: Outcome,
+    pub outcome: RoutingOutcome,
     /// The status the Gateway answers with, where it answers itself over HTTP.
     pub status: Option<u16>,
     /// The listener that takes it.
@@ -70,17 +70,17 @@ pub struct Answer {
     pub because: Vec<String>,
 }
 
-impl Answer {
+impl RoutingAnswer {
     /// An answer of which nothing else is known yet.
-    pub(super) fn new(outcome: Outcome, because: Vec<String>) -> Self {
+    pub(super) fn new(outcome: RoutingOutcome, because: Vec<String>) -> Self {
         let status = match outcome {
-            Outcome::Forward | Outcome::Redirect | Outcome::Rejected => None,
-            Outcome::Preflight => Some(204),
-            Outcome::NotFound => Some(404),
-            Outcome::Misdirected => Some(421),
-            Outcome::BackendError => Some(500),
+            RoutingOutcome::Forward | RoutingOutcome::Redirect | RoutingOutcome::Rejected => None,
+            RoutingOutcome::Preflight => Some(204),
+            RoutingOutcome::NotFound => Some(404),
+            RoutingOutcome::Misdirected => Some(421),
+            RoutingOutcome::BackendError => Some(500),
         };
-        Answer {
+        RoutingAnswer {
             outcome,
             status,
             listener: None,

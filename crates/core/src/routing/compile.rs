@@ -17,7 +17,7 @@ use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
 
 use super::matching::{Score, Test};
-use super::{HostIndex, Idle, Router, Scheme, Served, WRITTEN_PRECEDENCE};
+use super::{HostIndex, IdleListener, Router, Scheme, ServingListener, WRITTEN_PRECEDENCE};
 
 /// A route that is attached to a serving listener, prepared.
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub(super) struct Refused {
 
 /// One item of the matches of one rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct RuleMatch {
     pub(super) route: usize,
     pub(super) rule: usize,
     pub(super) item: usize,
@@ -46,33 +46,33 @@ pub(super) struct Entry {
 
 /// The rules under one hostname, each list in order of precedence.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Group {
-    calls: Vec<Entry>,
-    requests: Vec<Entry>,
-    connections: Vec<Entry>,
+pub(super) struct HostnameRules {
+    calls: Vec<RuleMatch>,
+    requests: Vec<RuleMatch>,
+    connections: Vec<RuleMatch>,
 }
 
 /// The order among rules under one hostname; smaller goes first.
 pub(super) type Rank<'a> = (Reverse<Score>, (i64, &'a Key), usize, usize);
 
-impl Group {
+impl HostnameRules {
     /// The rules that can concern a request, in order. GRPCRoutes see only gRPC calls, and see them first.
-    pub(super) fn entries(&self, is_call: bool) -> impl Iterator<Item = Entry> {
+    pub(super) fn entries(&self, is_call: bool) -> impl Iterator<Item = RuleMatch> {
         let calls = if is_call { &self.calls[..] } else { &[] };
         calls.iter().chain(&self.requests).chain(&self.connections).copied()
     }
 }
 
 impl Router {
-    pub(super) fn attached(&self, entry: Entry) -> &Attached {
+    pub(super) fn attached(&self, entry: RuleMatch) -> &Attached {
         &self.routes[entry.route]
     }
 
-    pub(super) fn test(&self, entry: Entry) -> &Test {
+    pub(super) fn test(&self, entry: RuleMatch) -> &Test {
         &self.routes[entry.route].tests[entry.rule][entry.item]
     }
 
-    pub(super) fn rank(&self, entry: Entry) -> Rank<'_> {
+    pub(super) fn rank(&self, entry: RuleMatch) -> Rank<'_> {
         rank(&self.routes, entry)
     }
 }
@@ -82,39 +82,39 @@ pub(super) fn router(snapshot: &Snapshot, topology: &Topology, gateway: &Key) ->
     let state = topology.gateways.get(gateway)?;
     let mut tables = Tables { snapshot, topology, routes: Vec::new(), files: BTreeMap::new(), refusals: Vec::new() };
     let mut listeners = Vec::new();
-    let mut idle: BTreeMap<u16, Vec<Idle>> = BTreeMap::new();
+    let mut idle: BTreeMap<u16, Vec<IdleListener>> = BTreeMap::new();
     for id in &state.listeners {
         let listener = topology.listener(*id);
         match (idleness(topology, state, listener), scheme(&listener.spec().protocol)) {
             (None, Some(scheme)) => {
-                tables.files.insert(*id, File::default());
+                tables.files.insert(*id, ListenerRules::default());
                 listeners.push(served(*id, listener, scheme));
             }
             (reason, _) => idle.entry(listener.spec().port).or_default().push(idle_listener(listener, reason)),
         }
     }
     topology.routes.values().for_each(|route| tables.add(gateway, route));
-    let outsiders = tables.outsiders();
+    let refused_by_hostname = tables.refused_by_hostname();
     listeners.iter_mut().for_each(|listener| tables.fill(listener));
     let class = snapshot.classes.get(&state.gateway.class);
     Some(Router {
         gateway: gateway.clone(),
         refused: state.refused,
         claims_written: class.is_some_and(|class| class.features.iter().any(|f| &**f == WRITTEN_PRECEDENCE)),
-        doors: doors(&listeners),
+        listeners_by_hostname: listeners_by_hostname(&listeners),
         listeners,
         idle,
         routes: tables.routes,
-        outsiders,
+        refused_by_hostname,
         refusals: tables.refusals,
     })
 }
 
 /// The rules of one listener while they are collected.
 #[derive(Default)]
-struct File {
-    named: BTreeMap<Hostname, Group>,
-    raw: Vec<Entry>,
+struct ListenerRules {
+    named: BTreeMap<Hostname, HostnameRules>,
+    raw: Vec<RuleMatch>,
 }
 
 struct Tables<'a> {
@@ -122,7 +122,7 @@ struct Tables<'a> {
     topology: &'a Topology,
     routes: Vec<Attached>,
     /// By serving listener.
-    files: BTreeMap<ListenerId, File>,
+    files: BTreeMap<ListenerId, ListenerRules>,
     refusals: Vec<Refused>,
 }
 
@@ -149,7 +149,7 @@ impl Tables<'_> {
         let Some(file) = self.files.get_mut(&id) else { return };
         let tests = self.routes[index].tests.iter().enumerate();
         let items = tests.flat_map(|(rule, items)| (0..items.len()).map(move |item| (rule, item)));
-        let entries: Vec<_> = items.map(|(rule, item)| Entry { route: index, rule, item }).collect();
+        let entries: Vec<_> = items.map(|(rule, item)| RuleMatch { route: index, rule, item }).collect();
         if !route.kind.has_hostnames() {
             file.raw.extend(entries);
             return;
@@ -161,10 +161,10 @@ impl Tables<'_> {
     }
 
     /// Moves the rules of a listener to it, sorted.
-    fn fill(&mut self, listener: &mut Served) {
+    fn fill(&mut self, listener: &mut ServingListener) {
         let Some(mut file) = self.files.remove(&listener.id) else { return };
         let routes = &self.routes;
-        let sort = |list: &mut Vec<Entry>| list.sort_by(|a, b| rank(routes, *a).cmp(&rank(routes, *b)));
+        let sort = |list: &mut Vec<RuleMatch>| list.sort_by(|a, b| rank(routes, *a).cmp(&rank(routes, *b)));
         sort(&mut file.raw);
         for group in file.named.values_mut() {
             [&mut group.calls, &mut group.requests, &mut group.connections].into_iter().for_each(sort);
@@ -173,7 +173,7 @@ impl Tables<'_> {
         listener.named = file.named.into_iter().collect();
     }
 
-    fn outsiders(&self) -> HostIndex<Vec<usize>> {
+    fn refused_by_hostname(&self) -> HostIndex<Vec<usize>> {
         let mut names: BTreeMap<Hostname, Vec<usize>> = BTreeMap::new();
         for (i, refused) in self.refusals.iter().enumerate() {
             let route = self.topology.routes.get(&refused.route).map(|state| &state.route);
@@ -192,8 +192,8 @@ impl Attached {
     }
 }
 
-impl Group {
-    fn list(&mut self, kind: RouteKind) -> &mut Vec<Entry> {
+impl HostnameRules {
+    fn list(&mut self, kind: RouteKind) -> &mut Vec<RuleMatch> {
         match kind {
             RouteKind::Grpc => &mut self.calls,
             RouteKind::Http => &mut self.requests,
@@ -202,7 +202,7 @@ impl Group {
     }
 }
 
-fn rank(routes: &[Attached], entry: Entry) -> Rank<'_> {
+fn rank(routes: &[Attached], entry: RuleMatch) -> Rank<'_> {
     let attached = &routes[entry.route];
     let score = attached.tests[entry.rule][entry.item].score();
     (Reverse(score), attached.route.meta.seniority(), entry.rule, entry.item)
@@ -242,9 +242,9 @@ fn idleness(topology: &Topology, gateway: &GatewayState, listener: &ListenerStat
     absent.or(gateway.refused).or(listener.refused).or(conflict).or(set)
 }
 
-fn idle_listener(listener: &ListenerState, reason: Option<Reason>) -> Idle {
+fn idle_listener(listener: &ListenerState, reason: Option<Reason>) -> IdleListener {
     let reason = reason.unwrap_or(reason::PROTOCOL_UNSUPPORTED);
-    Idle { key: listener.key(), hostname: written_hostname(listener), reason }
+    IdleListener { key: listener.key(), hostname: written_hostname(listener), reason }
 }
 
 /// The hostname of a listener as it is written, whatever else is wrong with it.
@@ -253,9 +253,9 @@ fn written_hostname(listener: &ListenerState) -> Hostname {
     written.unwrap_or_else(Hostname::any)
 }
 
-fn served(id: ListenerId, listener: &ListenerState, scheme: Scheme) -> Served {
+fn served(id: ListenerId, listener: &ListenerState, scheme: Scheme) -> ServingListener {
     let spec = listener.spec();
-    Served {
+    ServingListener {
         id,
         key: listener.key(),
         hostname: listener.hostname.clone(),
@@ -279,12 +279,12 @@ fn scheme(protocol: &Protocol) -> Option<Scheme> {
     }
 }
 
-fn doors(listeners: &[Served]) -> BTreeMap<(u16, Scheme), HostIndex<usize>> {
-    let mut doors: BTreeMap<(u16, Scheme), HostIndex<usize>> = BTreeMap::new();
+fn listeners_by_hostname(listeners: &[ServingListener]) -> BTreeMap<(u16, Scheme), HostIndex<usize>> {
+    let mut listeners_by_hostname: BTreeMap<(u16, Scheme), HostIndex<usize>> = BTreeMap::new();
     for (i, listener) in listeners.iter().enumerate() {
-        let door = doors.entry((listener.port, listener.scheme)).or_default();
+        let index = listeners_by_hostname.entry((listener.port, listener.scheme)).or_default();
         // Serving listeners do not conflict, so that no hostname is there twice.
-        door.insert(listener.hostname.clone(), i);
+        index.insert(listener.hostname.clone(), i);
     }
-    doors
+    listeners_by_hostname
 }

@@ -6,7 +6,7 @@
 use crate::model::*;
 
 use super::answer::{ResponseChange, Rewritten};
-use super::request::Asked;
+use super::request::ParsedRequest;
 
 pub(super) mod cors;
 mod headers;
@@ -26,8 +26,8 @@ pub(super) struct Passage {
 }
 
 /// What filters need to know of the request and of where it came in.
-pub(super) struct Place<'a> {
-    pub(super) asked: &'a Asked<'a>,
+pub(super) struct FilterContext<'a> {
+    pub(super) asked: &'a ParsedRequest<'a>,
     /// The path prefix that matched, without slashes at its end; unset where the match was none by prefix.
     pub(super) prefix: Option<&'a str>,
     /// `http` or `https`.
@@ -38,7 +38,7 @@ pub(super) struct Place<'a> {
 
 impl Passage {
     /// A request as the client sent it.
-    pub(super) fn new(asked: &Asked<'_>) -> Self {
+    pub(super) fn new(asked: &ParsedRequest<'_>) -> Self {
         let mut headers = Vec::new();
         for (name, value) in &asked.request.headers {
             headers::add(&mut headers, name, value.trim());
@@ -48,27 +48,27 @@ impl Passage {
     }
 
     /// Leads the request through filters, up to the first that ends its way.
-    pub(super) fn through(mut self, filters: &[Filter], place: &Place<'_>) -> Self {
+    pub(super) fn through(mut self, filters: &[Filter], context: &FilterContext<'_>) -> Self {
         for filter in filters {
             if self.redirect.is_some() || self.broken.is_some() {
                 break;
             }
-            self.apply(filter, place);
+            self.apply(filter, context);
         }
         self
     }
 
-    fn apply(&mut self, filter: &Filter, place: &Place<'_>) {
+    fn apply(&mut self, filter: &Filter, context: &FilterContext<'_>) {
         match filter {
             Filter::RequestHeaders(change) => self.change_request(change),
             Filter::ResponseHeaders(change) => headers::change_response(&mut self.response, change),
             Filter::Redirect(redirect) => {
-                let location = redirect::location(redirect, self.path(), place);
+                let location = redirect::location(redirect, self.path(), context);
                 self.redirect = Some((redirect.status.unwrap_or(302), location));
-                self.note_path(redirect.path.as_ref(), place);
+                self.note_path(redirect.path.as_ref(), context);
             }
-            Filter::Rewrite(rewrite) => self.rewrite(rewrite, place),
-            Filter::Cors(cors) => cors::share(cors, place.asked, self),
+            Filter::Rewrite(rewrite) => self.rewrite(rewrite, context),
+            Filter::Cors(cors) => cors::share(cors, context.asked, self),
             Filter::Mirror(backend) => self.notes.push(format!("a copy goes to Service {}", name_of(backend))),
             Filter::Extension(target) => self.broken = Some(format!("the filter {}/{}", target.kind, target.name)),
             Filter::ExternalAuth(_) => self.broken = Some("the filter ExternalAuth".into()),
@@ -84,20 +84,20 @@ impl Passage {
         }
     }
 
-    fn rewrite(&mut self, rewrite: &Rewrite, place: &Place<'_>) {
+    fn rewrite(&mut self, rewrite: &Rewrite, context: &FilterContext<'_>) {
         if let Some(hostname) = &rewrite.hostname {
             self.request.host = hostname.to_string();
         }
         if let Some(change) = &rewrite.path {
-            let path = redirect::changed(change, self.path(), place.prefix);
-            self.request.path = target(&path, place.asked.query);
-            self.note_path(Some(change), place);
+            let path = redirect::changed(change, self.path(), context.prefix);
+            self.request.path = target(&path, context.asked.query);
+            self.note_path(Some(change), context);
         }
     }
 
-    fn note_path(&mut self, change: Option<&PathChange>, place: &Place<'_>) {
+    fn note_path(&mut self, change: Option<&PathChange>, context: &FilterContext<'_>) {
         match change {
-            Some(PathChange::Prefix(_)) if place.prefix.is_none() => {
+            Some(PathChange::Prefix(_)) if context.prefix.is_none() => {
                 self.notes.push("the path stays: ReplacePrefixMatch goes only with a match by PathPrefix".into());
             }
             Some(PathChange::Other(kind)) => self.notes.push(format!("the path stays: `{kind}` is no known change")),

@@ -9,7 +9,7 @@ use regex::{Regex, RegexBuilder};
 
 use crate::model::*;
 
-use super::request::Asked;
+use super::request::ParsedRequest;
 
 /// How large a compiled expression may grow, in octets.
 const REGEX_LIMIT: usize = 1 << 20;
@@ -94,7 +94,7 @@ impl Test {
     }
 
     /// Whether the request fits, or what keeps it away.
-    pub(super) fn check(&self, asked: &Asked<'_>) -> Result<(), Miss> {
+    pub(super) fn check(&self, asked: &ParsedRequest<'_>) -> Result<(), Miss> {
         match self {
             Test::Everything => Ok(()),
             Test::Http(test) => test.check(asked),
@@ -150,7 +150,7 @@ impl HttpTest {
         HttpTest { path, method, headers, query: values(&item.query, |a, b| a == b) }
     }
 
-    fn check(&self, asked: &Asked<'_>) -> Result<(), Miss> {
+    fn check(&self, asked: &ParsedRequest<'_>) -> Result<(), Miss> {
         if !self.path.fits(asked.path) {
             return Err(Miss::Path(self.path.to_string()));
         }
@@ -189,7 +189,7 @@ impl GrpcTest {
         GrpcTest { service: None, method: None, headers: Vec::new() }
     }
 
-    fn check(&self, asked: &Asked<'_>) -> Result<(), Miss> {
+    fn check(&self, asked: &ParsedRequest<'_>) -> Result<(), Miss> {
         let (service, method) = asked.call().unwrap_or_default();
         let fits = |pattern: &Option<Pattern>, value: &str| pattern.as_ref().is_none_or(|p| p.fits(value));
         if !fits(&self.service, service) || !fits(&self.method, method) {
@@ -254,7 +254,7 @@ fn values(items: &[ValueMatch], same: impl Fn(&str, &str) -> bool) -> Vec<ValueT
     tests
 }
 
-fn check_headers(tests: &[ValueTest], asked: &Asked<'_>) -> Result<(), Miss> {
+fn check_headers(tests: &[ValueTest], asked: &ParsedRequest<'_>) -> Result<(), Miss> {
     let misses = |test: &&ValueTest| !asked.header(&test.name).is_some_and(|value| test.pattern.fits(&value));
     tests.iter().find(misses).map_or(Ok(()), |test| Err(Miss::Header(test.name.clone())))
 }

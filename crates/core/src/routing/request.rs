@@ -55,7 +55,7 @@ impl Scheme {
 
 /// A request to a Gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Request {
+pub struct GatewayRequest {
     /// What the client speaks.
     pub scheme: Scheme,
     /// The `Host` header with its port, if it has one.
@@ -75,8 +75,8 @@ pub struct Request {
 }
 
 /// A request taken apart once, for many comparisons.
-pub(super) struct Asked<'a> {
-    pub(super) request: &'a Request,
+pub(super) struct ParsedRequest<'a> {
+    pub(super) request: &'a GatewayRequest,
     /// As hostnames are compared.
     pub(super) host: String,
     /// As hostnames are compared; empty without one.
@@ -87,15 +87,15 @@ pub(super) struct Asked<'a> {
     pub(super) grpc: bool,
 }
 
-impl<'a> Asked<'a> {
-    pub(super) fn new(request: &'a Request) -> Self {
+impl<'a> ParsedRequest<'a> {
+    pub(super) fn new(request: &'a GatewayRequest) -> Self {
         let (path, query) = match request.path.split_once('?') {
             Some((path, query)) => (path, Some(query)),
             None => (request.path.as_str(), None),
         };
         let host = host_of(&request.host);
         let sni = request.sni.as_deref().map_or_else(|| host.clone(), host_of);
-        Asked {
+        ParsedRequest {
             request,
             host,
             sni: if is_ip(&sni) { String::new() } else { sni },
@@ -133,7 +133,7 @@ impl<'a> Asked<'a> {
     }
 }
 
-fn speaks_grpc(request: &Request) -> bool {
+fn speaks_grpc(request: &GatewayRequest) -> bool {
     let is_grpc = |value: &str| value.trim().to_ascii_lowercase().starts_with("application/grpc");
     request.headers.iter().any(|(name, value)| name.eq_ignore_ascii_case("content-type") && is_grpc(value))
 }
@@ -172,8 +172,8 @@ fn encoded(tail: &[u8]) -> Option<u8> {
 mod tests {
     use super::*;
 
-    fn request(path: &str, headers: &[(&str, &str)]) -> Request {
-        Request {
+    fn request(path: &str, headers: &[(&str, &str)]) -> GatewayRequest {
+        GatewayRequest {
             scheme: Scheme::Http,
             host: "WWW.Example.com:8080".into(),
             sni: None,
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn the_first_value_of_a_parameter_counts_and_is_decoded() {
         let request = request("/a%20b?x=1%2F2&x=3&=&y&%zz=%4", &[]);
-        let asked = Asked::new(&request);
+        let asked = ParsedRequest::new(&request);
         assert_eq!(asked.path, "/a%20b");
         assert_eq!(asked.parameter("x"), Some("1/2"));
         assert_eq!(asked.parameter("y"), Some(""));
@@ -199,7 +199,7 @@ mod tests {
     #[test]
     fn headers_are_joined_and_named_in_any_case() {
         let request = request("", &[("X-A", "1"), ("x-b", "2"), ("x-a", " 3 ")]);
-        let asked = Asked::new(&request);
+        let asked = ParsedRequest::new(&request);
         assert_eq!(asked.header("x-A").as_deref(), Some("1,3"));
         assert_eq!(asked.header("X-B").as_deref(), Some("2"));
         assert_eq!(asked.header("x-c"), None);
@@ -208,9 +208,9 @@ mod tests {
 
     #[test]
     fn a_content_type_makes_a_call() {
-        assert!(Asked::new(&request("/s/m", &[("Content-Type", "application/grpc+proto")])).grpc);
+        assert!(ParsedRequest::new(&request("/s/m", &[("Content-Type", "application/grpc+proto")])).grpc);
         let request = request("/s/m", &[("content-type", "application/json")]);
-        let asked = Asked::new(&request);
+        let asked = ParsedRequest::new(&request);
         assert!(!asked.grpc);
         assert_eq!(asked.call(), Some(("s", "m")));
     }

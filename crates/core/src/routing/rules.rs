@@ -4,10 +4,10 @@
 //! the route kind's own criteria; then age, name, and place. A regular expression in a path ranks by its length among
 //! prefixes, since the specification leaves its rank open; where one takes part, that is said.
 
-use super::answer::{Answer, Outcome};
-use super::compile::Entry;
-use super::course::{Course, MANY, Pick, hostname};
-use super::{Scheme, Served};
+use super::answer::{RoutingAnswer, RoutingOutcome};
+use super::compile::RuleMatch;
+use super::decision::{ChosenRule, MANY, RoutingDecision, hostname};
+use super::{Scheme, ServingListener};
 use crate::model::{ObjectRef, RouteKind};
 use crate::names::Hostname;
 
@@ -17,30 +17,30 @@ const SCANNED: usize = 512;
 /// What became of a route that was not chosen.
 enum Loss {
     /// One of its rules fits as well.
-    Behind(Entry, String),
+    Behind(RuleMatch, String),
     /// None does; says what keeps the first away.
     Missed(String),
 }
 
-impl<'a> Course<'a> {
+impl<'a> RoutingDecision<'a> {
     /// Routes an HTTP request or a gRPC call on a listener.
-    pub(super) fn at_http(mut self, listener: &'a Served) -> Answer {
+    pub(super) fn at_http(mut self, listener: &'a ServingListener) -> RoutingAnswer {
         match self.choose(listener) {
             Some(pick) => self.serve_http(listener, pick),
-            None => self.end_at(Outcome::NotFound, listener),
+            None => self.end_at(RoutingOutcome::NotFound, listener),
         }
     }
 
     /// Routes a connection on a listener.
-    pub(super) fn at_connection(mut self, listener: &'a Served) -> Answer {
+    pub(super) fn at_connection(mut self, listener: &'a ServingListener) -> RoutingAnswer {
         match self.choose(listener) {
             Some(pick) => self.serve_connection(listener, pick),
-            None => self.end_at(Outcome::Rejected, listener),
+            None => self.end_at(RoutingOutcome::Rejected, listener),
         }
     }
 
     /// Chooses a rule, and says why this one.
-    fn choose(&mut self, listener: &'a Served) -> Option<Pick<'a>> {
+    fn choose(&mut self, listener: &'a ServingListener) -> Option<ChosenRule<'a>> {
         let pick = self.pick(listener);
         self.say_losers(listener, pick);
         match pick {
@@ -51,30 +51,30 @@ impl<'a> Course<'a> {
     }
 
     /// The name that routes are compared with.
-    fn name(&self, listener: &Served) -> &'a str {
+    fn name(&self, listener: &ServingListener) -> &'a str {
         if listener.scheme == Scheme::Tls { &self.asked.sni } else { &self.asked.host }
     }
 
     /// The rules that can concern the request, in order of precedence. Routes with hostnames go before those without.
-    fn candidates(&self, listener: &'a Served) -> impl Iterator<Item = Pick<'a>> {
+    fn candidates(&self, listener: &'a ServingListener) -> impl Iterator<Item = ChosenRule<'a>> {
         let is_call = self.asked.grpc;
         let groups = listener.named.lookup(self.name(listener));
-        let named =
-            groups.flat_map(move |(hostname, group)| group.entries(is_call).map(move |entry| Pick { entry, hostname }));
-        named.chain(listener.raw.iter().map(|entry| Pick { entry: *entry, hostname: &listener.hostname }))
+        let named = groups
+            .flat_map(move |(hostname, group)| group.entries(is_call).map(move |entry| ChosenRule { entry, hostname }));
+        named.chain(listener.raw.iter().map(|entry| ChosenRule { entry: *entry, hostname: &listener.hostname }))
     }
 
-    fn fits(&self, entry: Entry) -> bool {
+    fn fits(&self, entry: RuleMatch) -> bool {
         self.router.test(entry).check(self.asked).is_ok()
     }
 
-    fn pick(&self, listener: &'a Served) -> Option<Pick<'a>> {
+    fn pick(&self, listener: &'a ServingListener) -> Option<ChosenRule<'a>> {
         self.candidates(listener).find(|pick| self.fits(pick.entry))
     }
 
     /// The rule that would be chosen if hostnames counted as intersected with the listener's: all that are no more specific
     /// than the listener's own are then equal.
-    fn pick_by_intersection(&self, listener: &'a Served, pick: Pick<'a>) -> Option<Entry> {
+    fn pick_by_intersection(&self, listener: &'a ServingListener, pick: ChosenRule<'a>) -> Option<RuleMatch> {
         if !pick.hostname.contains(&listener.hostname) {
             return None;
         }
@@ -88,11 +88,11 @@ impl<'a> Course<'a> {
         if self.asked.grpc { RouteKind::Grpc } else { RouteKind::Http }
     }
 
-    pub(super) fn route_of(&self, entry: Entry) -> ObjectRef {
+    pub(super) fn route_of(&self, entry: RuleMatch) -> ObjectRef {
         self.router.attached(entry).route.object()
     }
 
-    fn say_winner(&mut self, listener: &'a Served, pick: Pick<'a>) {
+    fn say_winner(&mut self, listener: &'a ServingListener, pick: ChosenRule<'a>) {
         let route = self.route_of(pick.entry);
         let test = self.router.test(pick.entry);
         let name =
@@ -110,9 +110,9 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn say_losers(&mut self, listener: &'a Served, winner: Option<Pick<'a>>) {
+    fn say_losers(&mut self, listener: &'a ServingListener, winner: Option<ChosenRule<'a>>) {
         let losers = self.losers(listener, winner);
-        let has_expression = |entry: &Entry| self.router.test(*entry).has_path_expression();
+        let has_expression = |entry: &RuleMatch| self.router.test(*entry).has_path_expression();
         let behind = losers.iter().any(|(_, loss)| matches!(loss, Loss::Behind(entry, _) if has_expression(entry)));
         let first = losers.iter().any(|(_, loss)| matches!(loss, Loss::Behind(..)))
             && winner.is_some_and(|winner| has_expression(&winner.entry));
@@ -133,7 +133,7 @@ impl<'a> Course<'a> {
     }
 
     /// The routes that were not chosen, in order of precedence, as far as they are looked at.
-    fn losers(&self, listener: &'a Served, winner: Option<Pick<'a>>) -> Vec<(usize, Loss)> {
+    fn losers(&self, listener: &'a ServingListener, winner: Option<ChosenRule<'a>>) -> Vec<(usize, Loss)> {
         let mut losers: Vec<(usize, Loss)> = Vec::new();
         for pick in self.candidates(listener).take(SCANNED) {
             let route = pick.entry.route;
@@ -155,7 +155,7 @@ impl<'a> Course<'a> {
     }
 
     /// Why a rule that fits comes behind the one that was chosen.
-    fn why(&self, loser: Pick<'_>, winner: Pick<'_>) -> String {
+    fn why(&self, loser: ChosenRule<'_>, winner: ChosenRule<'_>) -> String {
         let (ours, theirs) = (self.router.rank(winner.entry), self.router.rank(loser.entry));
         let kinds = [winner, loser].map(|pick| self.router.attached(pick.entry).route.kind);
         if loser.hostname != winner.hostname {
@@ -173,12 +173,12 @@ impl<'a> Course<'a> {
         }
     }
 
-    fn say_nothing_fits(&mut self, listener: &'a Served) {
+    fn say_nothing_fits(&mut self, listener: &'a ServingListener) {
         let name = self.name(listener);
         self.say(format!("no rule of a route on {} fits", listener.key));
         self.say_dot(name);
         self.say_hidden(listener, name);
-        let refused = self.router.outsiders.lookup(name).flat_map(|(_, routes)| routes).filter_map(|index| {
+        let refused = self.router.refused_by_hostname.lookup(name).flat_map(|(_, routes)| routes).filter_map(|index| {
             let refused = &self.router.refusals[*index];
             let concerns = |id: &Option<_>| id.is_none_or(|id| id == listener.id);
             let (_, reason) = refused.verdicts.iter().find(|(id, _)| concerns(id))?;
@@ -189,10 +189,11 @@ impl<'a> Course<'a> {
     }
 
     /// Rules of less specific listeners, which are out of reach for this name.
-    fn say_hidden(&mut self, listener: &'a Served, name: &'a str) {
-        let Some(door) = self.router.doors.get(&(listener.port, listener.scheme)) else { return };
-        let others = door.lookup(name).map(|(_, index)| &self.router.listeners[*index]).filter(|l| l.id != listener.id);
-        let sentence = |other: &'a Served| {
+    fn say_hidden(&mut self, listener: &'a ServingListener, name: &'a str) {
+        let Some(index) = self.router.listeners_by_hostname.get(&(listener.port, listener.scheme)) else { return };
+        let others =
+            index.lookup(name).map(|(_, index)| &self.router.listeners[*index]).filter(|l| l.id != listener.id);
+        let sentence = |other: &'a ServingListener| {
             let pick = self.pick(other)?;
             let route = self.route_of(pick.entry);
             Some(format!("{route} would serve it on {}, but that name belongs to {}", other.key, listener.key))

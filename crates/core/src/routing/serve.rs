@@ -1,9 +1,9 @@
 //! What the chosen rule does with a request: answer it itself, or hand it to backends by weight.
 
-use super::answer::{Answer, Outcome, Share, Unavailable};
-use super::course::{Course, Pick};
-use super::filters::{Passage, Place, cors};
-use super::{Scheme, Served};
+use super::answer::{RoutingAnswer, RoutingOutcome, Share, Unavailable};
+use super::decision::{ChosenRule, RoutingDecision};
+use super::filters::{FilterContext, Passage, cors};
+use super::{Scheme, ServingListener};
 use crate::attachment::BackendUse;
 use crate::model::*;
 use crate::reason::{self, Reason};
@@ -14,10 +14,10 @@ struct Backends<'a> {
     unavailable: Vec<Unavailable>,
 }
 
-impl<'a> Course<'a> {
+impl<'a> RoutingDecision<'a> {
     /// Carries out a rule for an HTTP request.
-    pub(super) fn serve_http(mut self, listener: &'a Served, pick: Pick<'a>) -> Answer {
-        let place = Place {
+    pub(super) fn serve_http(mut self, listener: &'a ServingListener, pick: ChosenRule<'a>) -> RoutingAnswer {
+        let place = FilterContext {
             asked: self.asked,
             prefix: self.router.test(pick.entry).prefix(),
             scheme: if listener.scheme == Scheme::Https { "https" } else { "http" },
@@ -29,58 +29,67 @@ impl<'a> Course<'a> {
         self.say_filter_backends(pick);
         if let Some(filter) = passage.broken {
             self.say_broken(&filter);
-            return self.end_with(Outcome::BackendError, listener, pick);
+            return self.end_with(RoutingOutcome::BackendError, listener, pick);
         }
         let backends = self.backends(pick);
         if let Some(cors) = preflight_filter(rule, &backends).filter(|_| cors::is_preflight(self.asked)) {
             let (response, sentence) = cors::preflight(cors, self.asked);
             self.say(format!("the CORS filter answers the preflight: {sentence}"));
-            return Answer { response, ..self.end_with(Outcome::Preflight, listener, pick) };
+            return RoutingAnswer { response, ..self.end_with(RoutingOutcome::Preflight, listener, pick) };
         }
         if let Some(redirect) = passage.redirect.take() {
             let response = passage.response;
-            return Answer { response, ..self.redirect(redirect, listener, pick) };
+            return RoutingAnswer { response, ..self.redirect(redirect, listener, pick) };
         }
         self.forward(listener, pick, backends, &passage, &place)
     }
 
     /// Carries out a rule for a connection.
-    pub(super) fn serve_connection(mut self, listener: &'a Served, pick: Pick<'a>) -> Answer {
+    pub(super) fn serve_connection(mut self, listener: &'a ServingListener, pick: ChosenRule<'a>) -> RoutingAnswer {
         let backends = self.backends(pick);
         self.say_unavailable(&backends.unavailable, "refused");
-        let outcome = if backends.usable.is_empty() { Outcome::Rejected } else { Outcome::Forward };
+        let outcome = if backends.usable.is_empty() { RoutingOutcome::Rejected } else { RoutingOutcome::Forward };
         if backends.usable.is_empty() {
             self.say("no backend of the rule can be used, so the connection is refused");
         }
         let shares = backends.usable.iter().map(|(backend, key)| share(backend, key)).collect();
         let unavailable = backends.unavailable;
-        Answer { backends: shares, unavailable, ..self.end_with(outcome, listener, pick) }
+        RoutingAnswer { backends: shares, unavailable, ..self.end_with(outcome, listener, pick) }
     }
 
-    fn rule(&self, pick: Pick<'a>) -> &'a Rule {
+    fn rule(&self, pick: ChosenRule<'a>) -> &'a Rule {
         &self.router.attached(pick.entry).route.rules[pick.entry.rule]
     }
 
     /// An answer of a rule.
-    fn end_with(self, outcome: Outcome, listener: &Served, pick: Pick<'a>) -> Answer {
+    fn end_with(self, outcome: RoutingOutcome, listener: &ServingListener, pick: ChosenRule<'a>) -> RoutingAnswer {
         let route = Some(self.route_of(pick.entry));
-        Answer { route, rule: Some(pick.entry.rule), ..self.end_at(outcome, listener) }
+        RoutingAnswer { route, rule: Some(pick.entry.rule), ..self.end_at(outcome, listener) }
     }
 
-    fn redirect(mut self, (status, location): (u16, String), listener: &Served, pick: Pick<'a>) -> Answer {
+    fn redirect(
+        mut self,
+        (status, location): (u16, String),
+        listener: &ServingListener,
+        pick: ChosenRule<'a>,
+    ) -> RoutingAnswer {
         self.say(format!("its filter redirects to {location}"));
-        Answer { status: Some(status), location: Some(location), ..self.end_with(Outcome::Redirect, listener, pick) }
+        RoutingAnswer {
+            status: Some(status),
+            location: Some(location),
+            ..self.end_with(RoutingOutcome::Redirect, listener, pick)
+        }
     }
 
     /// Leads the request through the filters of each backend.
     fn forward(
         mut self,
-        listener: &Served,
-        pick: Pick<'a>,
+        listener: &ServingListener,
+        pick: ChosenRule<'a>,
         backends: Backends<'a>,
         rule: &Passage,
-        place: &Place<'_>,
-    ) -> Answer {
+        place: &FilterContext<'_>,
+    ) -> RoutingAnswer {
         let Backends { usable, mut unavailable } = backends;
         let mut shares: Vec<(Share, Passage)> = Vec::new();
         let mut redirects = Vec::new();
@@ -99,17 +108,20 @@ impl<'a> Course<'a> {
         }
         self.say_unavailable(&unavailable, "answered 500");
         match (shares.is_empty(), redirects.into_iter().next()) {
-            (true, Some(redirect)) => Answer { unavailable, ..self.redirect(redirect, listener, pick) },
+            (true, Some(redirect)) => RoutingAnswer { unavailable, ..self.redirect(redirect, listener, pick) },
             (true, None) => {
                 self.say("no backend of the rule can be used, so it answers 500");
-                Answer { unavailable, ..self.end_with(Outcome::BackendError, listener, pick) }
+                RoutingAnswer { unavailable, ..self.end_with(RoutingOutcome::BackendError, listener, pick) }
             }
-            (false, _) => Answer { unavailable, ..forwarded(shares, self.end_with(Outcome::Forward, listener, pick)) },
+            (false, _) => RoutingAnswer {
+                unavailable,
+                ..forwarded(shares, self.end_with(RoutingOutcome::Forward, listener, pick))
+            },
         }
     }
 
     /// Sorts the backends of a rule; those of weight 0 get nothing and are left out.
-    fn backends(&self, pick: Pick<'a>) -> Backends<'a> {
+    fn backends(&self, pick: ChosenRule<'a>) -> Backends<'a> {
         let attached = self.router.attached(pick.entry);
         let own = &attached.route.meta.key.namespace;
         let mut backends = Backends { usable: Vec::new(), unavailable: Vec::new() };
@@ -139,7 +151,7 @@ impl<'a> Course<'a> {
     }
 
     /// Mirrors whose target cannot be used.
-    fn say_filter_backends(&mut self, pick: Pick<'a>) {
+    fn say_filter_backends(&mut self, pick: ChosenRule<'a>) {
         let problems = &self.router.attached(pick.entry).problems;
         for problem in problems.iter().filter(|p| p.rule == pick.entry.rule) {
             if let BackendUse::Filter(i) = problem.place {
@@ -159,7 +171,7 @@ fn preflight_filter<'a>(rule: &'a Rule, backends: &Backends<'a>) -> Option<&'a C
 }
 
 /// The answer holds what the first backend gets; the others hold what is different for them.
-fn forwarded(shares: Vec<(Share, Passage)>, answer: Answer) -> Answer {
+fn forwarded(shares: Vec<(Share, Passage)>, answer: RoutingAnswer) -> RoutingAnswer {
     let first = shares.first().map(|(_, passage)| (passage.request.clone(), passage.response.clone()));
     let (request, response) = first.map_or((None, Default::default()), |(request, response)| (Some(request), response));
     let differing = |(share, passage): (Share, Passage)| Share {
@@ -168,7 +180,7 @@ fn forwarded(shares: Vec<(Share, Passage)>, answer: Answer) -> Answer {
         ..share
     };
     let backends = shares.into_iter().map(differing).collect();
-    Answer { backends, request, response, ..answer }
+    RoutingAnswer { backends, request, response, ..answer }
 }
 
 fn share(backend: &BackendRef, key: &Key) -> Share {

@@ -21,24 +21,24 @@ impl fmt::Display for SelectorError {
 }
 
 pub(super) fn parse(text: &str) -> Result<Selector, SelectorError> {
-    let mut reader = Reader { text, at: 0 };
+    let mut parser = SelectorParser { text, at: 0 };
     let mut requirements = Vec::new();
-    reader.skip_blanks();
-    while !reader.is_done() {
-        requirements.push(reader.requirement()?);
-        if !reader.take(",") && !reader.is_done() {
-            return Err(reader.expected("`,` or the end"));
+    parser.skip_blanks();
+    while !parser.is_done() {
+        requirements.push(parser.requirement()?);
+        if !parser.take(",") && !parser.is_done() {
+            return Err(parser.expected("`,` or the end"));
         }
     }
     Ok(Selector { requirements })
 }
 
-struct Reader<'a> {
+struct SelectorParser<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl Reader<'_> {
+impl SelectorParser<'_> {
     fn requirement(&mut self) -> Result<Requirement, SelectorError> {
         if self.take("!") {
             return Ok(Requirement { key: self.key()?, test: Test::DoesNotExist });

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use gatepost_core::model::Str;
 
-use gatepost_core::plan::{SetChange, Step};
+use gatepost_core::plan::{PlanStep, SetChange};
 
 use super::isolate::Piece;
 
@@ -15,7 +15,7 @@ pub(crate) struct Unit<'a> {
     /// Where the first of them stands in what was given.
     pub(crate) first: usize,
     /// The steps, which follow one another.
-    pub(crate) steps: &'a [Step],
+    pub(crate) steps: &'a [PlanStep],
 }
 
 impl<'a> Unit<'a> {
@@ -48,7 +48,7 @@ impl Piece for Unit<'_> {
 }
 
 /// Puts steps of one group together, in the order in which they were given.
-pub(crate) fn units(steps: &[Step]) -> Vec<Unit<'_>> {
+pub(crate) fn units(steps: &[PlanStep]) -> Vec<Unit<'_>> {
     let mut first = 0;
     let groups = steps.chunk_by(|a, b| a.group == b.group);
     let unit = |steps| {
@@ -65,8 +65,8 @@ mod tests {
 
     use super::*;
 
-    fn step(group: usize) -> Step {
-        Step {
+    fn step(group: usize) -> PlanStep {
+        PlanStep {
             zone: "example.com".into(),
             name: "www.example.com".into(),
             verb: Verb::Create,
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn steps_of_one_group_are_one_unit() {
-        let steps: Vec<Step> = [3, 4, 4, 4, 5].map(step).into();
+        let steps: Vec<PlanStep> = [3, 4, 4, 4, 5].map(step).into();
         let found: Vec<_> = units(&steps).iter().map(|unit| (unit.first, unit.steps.len())).collect();
         assert_eq!(found, [(0, 1), (1, 3), (4, 1)]);
         let [first, second] = units(&steps)[1].halves();

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{self, Precondition, RecordSet, SetChange, Step, ZoneContent};
+use gatepost_core::plan::{self, PlanStep, Precondition, RecordSet, SetChange, ZoneContent};
 use gatepost_core::publication::RecordType;
 
 use crate::embedded::{Data, Name, Record, Server, Soa, Zone, ZoneSet, ZoneSpec};
@@ -104,7 +104,7 @@ impl Embedded {
         Ok(ZoneContent::new(serial.to_string(), sets))
     }
 
-    fn write_now(&self, zone: &str, steps: &[Step]) -> Result<Vec<Result<()>>> {
+    fn write_now(&self, zone: &str, steps: &[PlanStep]) -> Result<Vec<Result<()>>> {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (name, serial, before) = self.content(zone)?;
         let (sets, results) = carried_out(before.clone(), steps, |_| Ok(()));
@@ -169,7 +169,7 @@ impl Provider for Embedded {
         })
     }
 
-    fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+    fn write<'a>(&'a self, zone: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(async move {
             self.write_now(zone, steps).unwrap_or_else(|error| steps.iter().map(|_| Err(error.clone())).collect())
         })
@@ -195,7 +195,7 @@ fn shown(data: &Data) -> Option<(String, String)> {
 }
 
 /// Carries out what still stands, unit by unit; a unit that `check` does not like is undone.
-fn carried_out(mut sets: Sets, steps: &[Step], check: impl Fn(&Sets) -> Result<()>) -> (Sets, Vec<Result<()>>) {
+fn carried_out(mut sets: Sets, steps: &[PlanStep], check: impl Fn(&Sets) -> Result<()>) -> (Sets, Vec<Result<()>>) {
     let mut results = Vec::new();
     for unit in units(steps) {
         let result = unit.steps.iter().try_for_each(|step| stands(&sets, step)).and_then(|()| {
@@ -208,7 +208,7 @@ fn carried_out(mut sets: Sets, steps: &[Step], check: impl Fn(&Sets) -> Result<(
 }
 
 /// Whether everything a step relies on is still so.
-fn stands(sets: &Sets, step: &Step) -> Result<()> {
+fn stands(sets: &Sets, step: &PlanStep) -> Result<()> {
     let holds = |condition: &Precondition| match condition {
         Precondition::Absent { name, kind, .. } => !sets.contains_key(&key(name, *kind)),
         Precondition::Equals { name, kind, values, .. } => {

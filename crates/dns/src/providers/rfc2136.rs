@@ -17,7 +17,7 @@ use gatepost_core::publication::RecordType;
 
 use crate::provider::data::{self, WireName};
 use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result, Since};
-use gatepost_core::plan::{self, Step, ZoneContent};
+use gatepost_core::plan::{self, PlanStep, ZoneContent};
 
 mod answer;
 mod batch;
@@ -185,7 +185,7 @@ impl Provider for Rfc2136 {
         Box::pin(self.changes(zone, epoch))
     }
 
-    fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+    fn write<'a>(&'a self, zone: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(self.write_steps(zone, steps))
     }
 }

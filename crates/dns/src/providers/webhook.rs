@@ -8,7 +8,7 @@ use std::fmt;
 use std::time::Duration;
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{self, RecordSet, Step, ZoneContent};
+use gatepost_core::plan::{self, PlanStep, RecordSet, ZoneContent};
 use gatepost_core::publication::{Record, RecordType};
 use ring::digest;
 use tokio::sync::OnceCell;
@@ -142,7 +142,7 @@ impl Provider for Webhook {
         Box::pin(self.read_zone(zone))
     }
 
-    fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+    fn write<'a>(&'a self, zone: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(self.write_steps(zone, steps))
     }
 

@@ -174,7 +174,7 @@ pub(crate) async fn twins(kind: BedKind) {
     for wish in [Wish::default(), stage.wish.clone(), full().wish(&stage.bed.zone)] {
         let pass = twin.pass(&wish).await;
         assert!(pass.plan.steps.is_empty(), "{:?}", pass.plan.steps);
-        assert!(pass.plan.held.iter().any(|held| held.reason == reason::OWNER_TWIN), "{:?}", pass.plan.held);
+        assert!(pass.plan.held.iter().any(|held| held.reason == reason::OWNER_CONFLICT), "{:?}", pass.plan.held);
         assert_eq!(stage.bed.dump(), stage.before);
     }
     stage.keeper.settle(&stage.wish).await;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{SetChange, Step, ZoneContent};
+use gatepost_core::plan::{PlanStep, SetChange, ZoneContent};
 use gatepost_core::publication::{Record, RecordType};
 use gatepost_core::reason;
 use gatepost_dns::provider::{Call, Capabilities, Provider, Result, Shared};
@@ -125,7 +125,7 @@ impl Provider for Normalising {
         self.0.read(zone)
     }
 
-    fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+    fn write<'a>(&'a self, zone: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(async move {
             let mut steps = steps.to_vec();
             for step in &mut steps {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use gatepost_core::plan::layout::Layout;
 use gatepost_core::plan::{
-    self, Instance, Intent, Observed, Plan, RecordKey, Registry, Settings, Step, TxtRegistry, ZoneState,
+    self, Instance, Intent, Observed, Plan, PlanSettings, PlanStep, RecordKey, Registry, TxtRegistry, ZoneState,
 };
 use gatepost_core::publication::Record;
 use gatepost_dns::provider::{Result, Shared};
@@ -54,7 +54,7 @@ impl Keeper {
     pub(crate) async fn plan(&mut self, wish: &Wish) -> Plan {
         let mut registry = TxtRegistry::new("me", Instance::new(&self.instance));
         registry.layout = Layout::new("", "", "any").unwrap();
-        let mut settings = Settings::new(Registry::Txt(Box::new(registry)));
+        let mut settings = PlanSettings::new(Registry::Txt(Box::new(registry)));
         settings.capabilities = self.provider.capabilities().plan;
         settings.confirm_deletes = self.confirms;
         let mut observed = Observed::default();
@@ -115,7 +115,7 @@ impl Keeper {
     }
 
     /// Writes steps in waves: none before those it waits for, none whose forerunner failed.
-    pub(crate) async fn write(&self, steps: &[Step]) -> Vec<Result<()>> {
+    pub(crate) async fn write(&self, steps: &[PlanStep]) -> Vec<Result<()>> {
         let mut results: Vec<Option<Result<()>>> = vec![None; steps.len()];
         loop {
             let is_done = |at: &usize| matches!(results[*at], Some(Ok(())));
@@ -129,7 +129,7 @@ impl Keeper {
             if ready.is_empty() {
                 break;
             }
-            let wave: Vec<Step> = ready.iter().map(|at| steps[*at].clone()).collect();
+            let wave: Vec<PlanStep> = ready.iter().map(|at| steps[*at].clone()).collect();
             let done = self.provider.write(&self.zone, &wave).await;
             ready.into_iter().zip(done).for_each(|(at, result)| results[at] = Some(result));
         }

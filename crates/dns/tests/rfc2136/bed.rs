@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use gatepost_core::plan::{Content, Precondition, SetChange, Step, Verb, ZoneContent};
+use gatepost_core::plan::{Content, PlanStep, Precondition, SetChange, Verb, ZoneContent};
 use gatepost_core::publication::RecordType;
 use gatepost_dns::provider::{Provider, Result};
 use gatepost_dns::providers::rfc2136::{Config, KeyConfig, Rfc2136};
@@ -102,7 +102,7 @@ impl<'a> Bed<'a> {
         self.provider().read(&self.zone).await.unwrap()
     }
 
-    pub(crate) async fn write(&self, steps: &[Step]) -> Vec<Result<()>> {
+    pub(crate) async fn write(&self, steps: &[PlanStep]) -> Vec<Result<()>> {
         self.provider().write(&self.zone, steps).await
     }
 
@@ -112,14 +112,14 @@ impl<'a> Bed<'a> {
     }
 
     /// A step that makes an address and its marker.
-    pub(crate) fn create(&self, label: &str, address: &str) -> Step {
+    pub(crate) fn create(&self, label: &str, address: &str) -> PlanStep {
         let address = self.change(label, RecordType::A, None, Some(&[address]));
         let marker = self.change(&format!("a-{label}"), RecordType::Txt, None, Some(&[MARKER]));
         self.step(Verb::Create, vec![address], vec![marker])
     }
 
     /// A step that changes the address and leaves the marker, which must be there.
-    pub(crate) fn update(&self, label: &str, old: &str, new: &str) -> Step {
+    pub(crate) fn update(&self, label: &str, old: &str, new: &str) -> PlanStep {
         let address = self.change(label, RecordType::A, Some(&[old]), Some(&[new]));
         let guard = Precondition::Equals {
             name: self.name(&format!("a-{label}")).into(),
@@ -127,10 +127,10 @@ impl<'a> Bed<'a> {
             set_identifier: None,
             values: vec![MARKER.into()],
         };
-        Step { guards: vec![guard], ..self.step(Verb::Update, vec![address], Vec::new()) }
+        PlanStep { guards: vec![guard], ..self.step(Verb::Update, vec![address], Vec::new()) }
     }
 
-    pub(crate) fn delete(&self, label: &str, old: &str) -> Step {
+    pub(crate) fn delete(&self, label: &str, old: &str) -> PlanStep {
         let address = self.change(label, RecordType::A, Some(&[old]), None);
         let marker = self.change(&format!("a-{label}"), RecordType::Txt, Some(&[MARKER]), None);
         self.step(Verb::Delete, vec![address], vec![marker])
@@ -157,9 +157,9 @@ impl<'a> Bed<'a> {
         }
     }
 
-    pub(crate) fn step(&self, verb: Verb, changes: Vec<SetChange>, markers: Vec<SetChange>) -> Step {
+    pub(crate) fn step(&self, verb: Verb, changes: Vec<SetChange>, markers: Vec<SetChange>) -> PlanStep {
         static COUNT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
-        Step {
+        PlanStep {
             zone: self.zone.as_str().into(),
             name: changes.iter().chain(&markers).next().unwrap().name.clone(),
             verb,

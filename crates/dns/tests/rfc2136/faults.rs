@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use gatepost_core::plan::Step;
+use gatepost_core::plan::PlanStep;
 use gatepost_dns::provider::{Problem, Provider};
 
 use crate::bed::{Bed, MARKER, Scenario, all_ok, values};
@@ -62,14 +62,14 @@ async fn killed(bed: Bed<'_>) {
     let foreign: BTreeSet<String> = bed.server.dump(&bed.zone).unwrap().into_iter().collect();
     // `GATEPOST_ROUNDS=100` for a thorough run.
     let rounds = std::env::var("GATEPOST_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
-    let steps: Vec<Step> = (0..100 * rounds).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
+    let steps: Vec<PlanStep> = (0..100 * rounds).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
     for round in 0..rounds {
         let provider = bed.through(&[bed.server.address.to_string()]);
         let kill = async {
             tokio::time::sleep(Duration::from_millis(3 + round as u64 * 11 % 60)).await;
             bed.server.signal("KILL");
         };
-        let part: Vec<Step> = steps.iter().skip(round * 100).take(100).cloned().collect();
+        let part: Vec<PlanStep> = steps.iter().skip(round * 100).take(100).cloned().collect();
         let write = async {
             for chunk in part.chunks(5) {
                 provider.write(&bed.zone, chunk).await;

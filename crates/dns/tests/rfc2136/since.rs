@@ -1,7 +1,7 @@
 //! What changed since a zone was read: the same as reading it again, or an error.
 
 use gatepost_core::plan::follow::Follower;
-use gatepost_core::plan::{Observed, Registry, Settings, ZoneContent, ZoneState};
+use gatepost_core::plan::{Observed, PlanSettings, Registry, ZoneContent, ZoneState};
 use gatepost_dns::provider::{Provider, Since};
 use gatepost_testkit::servers::Kind;
 
@@ -23,7 +23,7 @@ fn observed(zone: &str, content: ZoneContent) -> Observed {
 }
 
 /// Takes in what became of a zone; says whether it came as changes.
-async fn advance(bed: &Bed<'_>, follower: &mut Follower, settings: &Settings) -> bool {
+async fn advance(bed: &Bed<'_>, follower: &mut Follower, settings: &PlanSettings) -> bool {
     let provider = bed.provider();
     let epoch = follower.epochs().next().unwrap().1.unwrap().clone();
     match provider.since(&bed.zone, &epoch).await.unwrap() {
@@ -40,7 +40,7 @@ async fn advance(bed: &Bed<'_>, follower: &mut Follower, settings: &Settings) ->
 }
 
 async fn follows(bed: Bed<'_>) {
-    let settings = Settings::new(Registry::WholeZone);
+    let settings = PlanSettings::new(Registry::WholeZone);
     let mut follower = Follower::new(observed(&bed.zone, bed.read().await), &settings);
     let zone = &bed.zone;
     let rounds: [&[&str]; 5] = [

@@ -1,6 +1,6 @@
 //! Writing: with preconditions, together or not at all, and nothing beside.
 
-use gatepost_core::plan::{Precondition, Step, Verb};
+use gatepost_core::plan::{PlanStep, Precondition, Verb};
 use gatepost_core::publication::RecordType;
 use gatepost_dns::provider::{Problem, Provider};
 use gatepost_dns::providers::rfc2136::{Config, Rfc2136};
@@ -90,7 +90,7 @@ async fn group(bed: Bed<'_>) {
 
 /// A group that no message holds is written all the same.
 async fn large_group(bed: Bed<'_>) {
-    let mut steps: Vec<Step> = (0..400).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
+    let mut steps: Vec<PlanStep> = (0..400).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
     steps.iter_mut().for_each(|step| step.group = 7);
     all_ok(&bed.write(&steps).await);
     assert_eq!(bed.read().await.sets().len(), 10 + 800);
@@ -102,7 +102,7 @@ async fn kinds(bed: Bed<'_>) {
     let addresses = |old, new| bed.change("www", RecordType::A, old, new);
     let unused = Precondition::Unused { name: bed.name("www").into() };
     let make = bed.step(Verb::Create, vec![cname(None, Some(target))], Vec::new());
-    let make = Step { guards: vec![unused], ..make };
+    let make = PlanStep { guards: vec![unused], ..make };
     all_ok(&bed.write(std::slice::from_ref(&make)).await);
     let again = bed.write(&[make]).await.remove(0).unwrap_err();
     assert!(matches!(again.problem, Problem::Stale(_)), "{again}");
@@ -135,7 +135,7 @@ async fn odd(bed: Bed<'_>) {
     );
     assert_eq!(bed.values("texts", "TXT").await, ["\"\"", long.as_str()]);
     assert_eq!(bed.values("six", "AAAA").await, ["2001:db8::1", "2001:db8::2"]);
-    let outside = Step { name: "www.example.org".into(), ..bed.create("www", "192.0.2.1") };
+    let outside = PlanStep { name: "www.example.org".into(), ..bed.create("www", "192.0.2.1") };
     let mut outside = outside;
     outside.changes[0].name = "www.example.org".into();
     let broken =
@@ -147,16 +147,16 @@ async fn odd(bed: Bed<'_>) {
 }
 
 async fn thousands(bed: Bed<'_>) {
-    let steps: Vec<Step> = (0..1200).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
+    let steps: Vec<PlanStep> = (0..1200).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
     all_ok(&bed.write(&steps).await);
     assert_eq!(bed.read().await.sets().len(), 10 + 2400);
-    let steps: Vec<Step> = (0..1200).map(|n| bed.delete(&format!("host-{n}"), "192.0.2.1")).collect();
+    let steps: Vec<PlanStep> = (0..1200).map(|n| bed.delete(&format!("host-{n}"), "192.0.2.1")).collect();
     all_ok(&bed.write(&steps).await);
     assert_eq!(bed.read().await.sets().len(), 10);
 }
 
 async fn one_stale(bed: Bed<'_>) {
-    let mut steps: Vec<Step> = (0..60).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
+    let mut steps: Vec<PlanStep> = (0..60).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
     steps.insert(41, bed.create("hand", "192.0.2.1"));
     let results = bed.write(&steps).await;
     let failed: Vec<usize> = (0..61).filter(|at| results[*at].is_err()).collect();
@@ -165,7 +165,7 @@ async fn one_stale(bed: Bed<'_>) {
 }
 
 async fn one_refused(bed: Bed<'_>) {
-    let mut steps: Vec<Step> = (0..199).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
+    let mut steps: Vec<PlanStep> = (0..199).map(|n| bed.create(&format!("host-{n}"), "192.0.2.1")).collect();
     steps.insert(77, bed.create("refused", "192.0.2.1"));
     let results = bed.write(&steps).await;
     let failed: Vec<usize> = (0..200).filter(|at| results[*at].is_err()).collect();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{self, Precondition, RecordSet, SetChange, Step, ZoneContent};
+use gatepost_core::plan::{self, PlanStep, Precondition, RecordSet, SetChange, ZoneContent};
 use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result, Shared};
 
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ impl Memory {
         self.sets.lock().unwrap()
     }
 
-    fn carry_out(&self, step: &Step) -> Result<()> {
+    fn carry_out(&self, step: &PlanStep) -> Result<()> {
         if self.refused.as_deref() == Some(&*step.name) {
             let (code, meaning) = ("REFUSED".to_owned(), "not this one".to_owned());
             return Err(Error::new(Problem::Refused { code, meaning }).record(&step.name));
@@ -99,7 +99,7 @@ impl Provider for Memory {
         Box::pin(async move { if self.unreadable { Err(failure()) } else { Ok(self.content()) } })
     }
 
-    fn write<'a>(&'a self, _: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+    fn write<'a>(&'a self, _: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(async move { steps.iter().map(|step| self.carry_out(step)).collect() })
     }
 }

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::model::{Key, Kind};
 use gatepost_core::names::Hostname;
-use gatepost_core::routing::{HostIndex, Request, Router, Scheme};
+use gatepost_core::routing::{GatewayRequest, HostIndex, Router, Scheme};
 use gatepost_core::snapshot::Snapshot;
 use gatepost_worlds::{Size, World, values};
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ fn requests(snapshot: &Snapshot, asked: &[String]) -> Outcome<f64> {
     let topology = Topology::build(snapshot, &Scope::default());
     let gateway = Key::new("infra", "edge-0");
     let router = Router::compile(snapshot, &topology, &gateway).ok_or("the world has its Gateway")?;
-    let requests: Vec<Request> = asked.iter().map(|host| request(host)).collect();
+    let requests: Vec<GatewayRequest> = asked.iter().map(|host| request(host)).collect();
     let answer = router.route(&requests[0]);
     if !answer.outcome.is_served() {
         return Err(format!("{} {gateway} does not serve {}", Kind::Gateway, asked[0]).into());
@@ -89,8 +89,8 @@ fn requests(snapshot: &Snapshot, asked: &[String]) -> Outcome<f64> {
     Ok(cost::least(REQUESTS, run) / requests.len() as f64)
 }
 
-pub(super) fn request(host: &str) -> Request {
-    Request {
+pub(super) fn request(host: &str) -> GatewayRequest {
+    GatewayRequest {
         scheme: Scheme::Http,
         host: host.to_owned(),
         sni: None,

@@ -3,18 +3,22 @@
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::incremental::Engine;
 use gatepost_core::publication::settings::Profile;
-use gatepost_core::publication::{self, Desired, Settings};
+use gatepost_core::publication::{self, Desired, PublicationSettings};
 use gatepost_core::snapshot::{Change, Object, Origin, Snapshot};
 
 /// Everything that ought to exist, certificates included.
 pub(super) fn strict(snapshot: &Snapshot) -> Desired {
     let topology = Topology::build(snapshot, &Scope::default());
-    publication::build(snapshot, &topology, &Settings::default())
+    publication::build(snapshot, &topology, &PublicationSettings::default())
 }
 
 /// What external-dns would publish.
 pub(super) fn external_dns(snapshot: &Snapshot) -> Desired {
-    let settings = Settings { profile: Profile::ExternalDns, gateway_listener_sets: true, ..Settings::default() };
+    let settings = PublicationSettings {
+        profile: Profile::ExternalDns,
+        gateway_listener_sets: true,
+        ..PublicationSettings::default()
+    };
     publication::build(snapshot, &Topology::default(), &settings)
 }
 
@@ -24,7 +28,7 @@ pub(super) struct Kept(Engine);
 impl Kept {
     /// Takes all objects in at once.
     pub(super) fn new(objects: impl IntoIterator<Item = Object>) -> Kept {
-        let mut engine = Engine::new(Settings::default(), Scope::default(), Origin::Files);
+        let mut engine = Engine::new(PublicationSettings::default(), Scope::default(), Origin::Files);
         engine.apply(objects.into_iter().map(Change::Upsert));
         Kept(engine)
     }

@@ -3,7 +3,7 @@
 //! Values are compared as they were written and read. What is in doubt counts as changed, and is then left to the next plan.
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{Precondition, RecordSet, SetChange, Step, ZoneContent};
+use gatepost_core::plan::{PlanStep, Precondition, RecordSet, SetChange, ZoneContent};
 use gatepost_core::publication::RecordType;
 
 /// How a zone stands to a step.
@@ -18,7 +18,7 @@ pub(super) enum State {
 }
 
 /// How a zone stands to a step.
-pub(super) fn state(step: &Step, content: &ZoneContent) -> State {
+pub(super) fn state(step: &PlanStep, content: &ZoneContent) -> State {
     if step.all_changes().all(|change| is_done(change, content)) {
         State::Done
     } else if step.preconditions().iter().all(|condition| holds(condition, content)) {

@@ -44,7 +44,7 @@ impl Provider for Scripted {
         Box::pin(async move { Ok(content) })
     }
 
-    fn write<'a>(&'a self, _: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+    fn write<'a>(&'a self, _: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(async move {
             self.writes.lock().unwrap().push(steps.len());
             let mishap = self.script.lock().unwrap().pop_front();
@@ -58,7 +58,7 @@ impl Scripted {
         Scripted { script: Mutex::new(script.into_iter().collect()), ..Scripted::default() }
     }
 
-    fn one(&self, step: &Step, mishap: Option<&Mishap>) -> Result<()> {
+    fn one(&self, step: &PlanStep, mishap: Option<&Mishap>) -> Result<()> {
         match mishap {
             Some(Mishap::Refuses(problem)) => return Err(Error::new(problem.clone())),
             Some(Mishap::RefusesName(name, problem)) if &*step.name == *name => {
@@ -87,11 +87,11 @@ fn refusal() -> Problem {
 }
 
 /// Creates a name, after the steps at these positions.
-fn create(name: &str, group: usize, after: &[usize]) -> Step {
+fn create(name: &str, group: usize, after: &[usize]) -> PlanStep {
     let content = Content { values: vec!["192.0.2.1".into()], ..Content::default() };
     let change =
         SetChange { name: name.into(), kind: RecordType::A, set_identifier: None, old: None, new: Some(content) };
-    Step {
+    PlanStep {
         zone: "example.com".into(),
         name: name.into(),
         verb: Verb::Create,
@@ -105,7 +105,7 @@ fn create(name: &str, group: usize, after: &[usize]) -> Step {
     }
 }
 
-fn plan(steps: Vec<Step>) -> Plan {
+fn plan(steps: Vec<PlanStep>) -> Plan {
     Plan { steps, ..Plan::default() }
 }
 
@@ -181,8 +181,8 @@ fn batches_end_at_zones_and_waits_but_never_inside_a_group() {
     let steps = vec![create("a", 0, &[]), create("b", 1, &[]), create("c", 2, &[1]), create("d", 2, &[])];
     assert_eq!(batch_end(&steps, 0), 2);
     assert_eq!(batch_end(&steps, 2), 4);
-    let many: Vec<Step> = (0..BATCH + 5).map(|i| create("x", i, &[])).collect();
+    let many: Vec<PlanStep> = (0..BATCH + 5).map(|i| create("x", i, &[])).collect();
     assert_eq!(batch_end(&many, 0), BATCH);
-    let one_group: Vec<Step> = (0..BATCH + 5).map(|_| create("x", 7, &[])).collect();
+    let one_group: Vec<PlanStep> = (0..BATCH + 5).map(|_| create("x", 7, &[])).collect();
     assert_eq!(batch_end(&one_group, 0), BATCH + 5);
 }

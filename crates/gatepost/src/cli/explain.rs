@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gatepost_core::explain::{Explanation, Publication};
-use gatepost_core::lint::World;
+use gatepost_core::lint::LintContext;
 use gatepost_core::model::Key;
 use gatepost_core::names::Hostname;
 use gatepost_core::publication;
@@ -53,7 +53,7 @@ impl Explain {
         let objects = Objects::read_for(&self.input, self.publishing.namespace())?;
         super::warn_unreadable(&objects);
         let topology = objects.topology(&self.publishing.scope());
-        let world = World { snapshot: objects.snapshot(), topology: &topology };
+        let world = LintContext { snapshot: objects.snapshot(), topology: &topology };
         let mut explained = Explanation::of(world, &hostname);
         let desired = publication::build(objects.snapshot(), &topology, &settings);
         let mut published = Publication::of(world, &desired, &explained);

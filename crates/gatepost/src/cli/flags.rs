@@ -10,7 +10,7 @@ use gatepost_core::attachment::Scope;
 use gatepost_core::model::{Key, Kind, RouteKind, Str};
 use gatepost_core::names::PreciseHostname;
 use gatepost_core::publication::domains::DomainFilter;
-use gatepost_core::publication::settings::{self, Profile, Publish, Settings, StatusMode};
+use gatepost_core::publication::settings::{self, Profile, PublicationSettings, Publish, StatusMode};
 use gatepost_core::publication::template::Template;
 use gatepost_core::selector::Selector;
 use gatepost_dns::resolve::{self, Resolver};
@@ -115,14 +115,14 @@ enum StatusFlag {
 
 impl Publishing {
     /// The settings they amount to.
-    pub(super) fn settings(&self) -> Result<Settings, Failure> {
+    pub(super) fn settings(&self) -> Result<PublicationSettings, Failure> {
         if let (ProfileFlag::ExternalDns, PublishFlag::Governed) = (self.profile, self.publish) {
             let message = "--publish governed: profile external-dns knows no policies, and would publish every name";
             return Err(Failure::usage(message));
         }
         let template = Template::parse(&self.fqdn_template)
             .map_err(|error| Failure::usage(format!("--fqdn-template: {error}")))?;
-        let mut settings = Settings {
+        let mut settings = PublicationSettings {
             profile: match self.profile {
                 ProfileFlag::Strict => Profile::Strict,
                 ProfileFlag::ExternalDns => Profile::ExternalDns,
@@ -148,7 +148,7 @@ impl Publishing {
                 StatusFlag::Trust => StatusMode::Trust,
                 StatusFlag::Compute => StatusMode::Compute,
             },
-            ..Settings::default()
+            ..PublicationSettings::default()
         };
         if !self.source.is_empty() {
             settings.sources = self.source.iter().copied().collect();

@@ -115,7 +115,7 @@ impl Plan {
     fn look(
         &self,
         objects: &Objects,
-        settings: &publication::Settings,
+        settings: &publication::PublicationSettings,
         mut session: Option<Session>,
     ) -> Result<Shown, Failure> {
         let certificates = block_on(self.issuing.look())?;
@@ -154,7 +154,7 @@ impl Plan {
         Ok(Shown { desired, change, plan, unread, orders })
     }
 
-    fn desired(&self, objects: &Objects, settings: &publication::Settings) -> Desired {
+    fn desired(&self, objects: &Objects, settings: &publication::PublicationSettings) -> Desired {
         let topology = Topology::build(objects.snapshot(), &self.publishing.scope());
         publication::build(objects.snapshot(), &topology, settings)
     }

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use gatepost_core::attachment::Topology;
 use gatepost_core::model::Key;
-use gatepost_core::routing::{Answer, Outcome, Request, Router, Scheme};
+use gatepost_core::routing::{GatewayRequest, Router, RoutingAnswer, RoutingOutcome, Scheme};
 
 use super::{Ending, Failure, Format, Input};
 use crate::render::{Colour, inert_line};
@@ -66,7 +66,7 @@ impl Route {
         Ok(if answer.outcome.is_served() { Ending::Done } else { Ending::No })
     }
 
-    fn asked(&self) -> Result<Request, Failure> {
+    fn asked(&self) -> Result<GatewayRequest, Failure> {
         let (scheme, rest) = self.url.split_once("://").ok_or_else(|| self.bad_url("it has no scheme"))?;
         let (scheme, grpc) = match scheme {
             "grpc" => ("http", true),
@@ -82,7 +82,7 @@ impl Route {
         let headers = self.headers.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
         let port = self.port.or_else(|| url_port(host)).or_else(|| scheme.default_port());
         let port = port.ok_or_else(|| Failure::usage("give the listener's port with --port"))?;
-        Ok(Request {
+        Ok(GatewayRequest {
             scheme,
             host: host.to_owned(),
             sni: self.sni.clone(),
@@ -138,7 +138,7 @@ fn url_port(host: &str) -> Option<u16> {
     port.parse().ok()
 }
 
-fn write_text(out: &mut dyn Write, answer: &Answer, colour: Colour) -> std::io::Result<()> {
+fn write_text(out: &mut dyn Write, answer: &RoutingAnswer, colour: Colour) -> std::io::Result<()> {
     let good = answer.outcome.is_served();
     let mark = if good { colour.paint("32", "✓") } else { colour.paint("31", "✗") };
     let status = answer.status.map(|s| format!(" {s}")).unwrap_or_default();
@@ -160,7 +160,7 @@ fn write_text(out: &mut dyn Write, answer: &Answer, colour: Colour) -> std::io::
         let text = format!("{} unusable ({}), {} of {total}", share.backend, share.reason, share.weight);
         field(out, "backend", Some(text))?;
     }
-    if answer.outcome == Outcome::Forward {
+    if answer.outcome == RoutingOutcome::Forward {
         field(out, "request", answer.request.as_ref().map(|r| format!("{}{}", r.host, r.path)))?;
     }
     field(out, "location", answer.location.clone())?;

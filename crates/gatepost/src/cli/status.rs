@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use clap::Args;
-use gatepost_core::lint::World;
+use gatepost_core::lint::LintContext;
 use gatepost_core::report::{self, Report};
 
 use super::{Ending, Failure, Format, Input};
@@ -34,7 +34,7 @@ impl Status {
         let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
         super::warn_unreadable(&objects);
         let topology = objects.topology(&Default::default());
-        let mut report = Report::build(World { snapshot: objects.snapshot(), topology: &topology });
+        let mut report = Report::build(LintContext { snapshot: objects.snapshot(), topology: &topology });
         if let Some(namespace) = &self.namespace {
             report.items.retain(|item| **item.object.namespace() == **namespace);
             report.diagnostics.retain(|d| d.object.as_ref().is_some_and(|object| **object.namespace() == **namespace));
@@ -54,19 +54,19 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     for item in &report.items {
         writeln!(out, "{}", item.object)?;
         match &item.status {
-            report::Status::Class(conditions) => write_conditions(out, conditions)?,
-            report::Status::Gateway { conditions, listeners, attached_sets, .. } => {
+            report::ObjectStatus::Class(conditions) => write_conditions(out, conditions)?,
+            report::ObjectStatus::Gateway { conditions, listeners, attached_sets, .. } => {
                 write_conditions(out, conditions)?;
                 if *attached_sets > 0 {
                     writeln!(out, "  attachedListenerSets: {attached_sets}")?;
                 }
                 listeners.iter().try_for_each(|listener| write_listener(out, listener))?;
             }
-            report::Status::Set { conditions, listeners } => {
+            report::ObjectStatus::Set { conditions, listeners } => {
                 write_conditions(out, conditions)?;
                 listeners.iter().try_for_each(|listener| write_listener(out, listener))?;
             }
-            report::Status::Route(parents) => {
+            report::ObjectStatus::Route(parents) => {
                 for parent in parents {
                     let target = &parent.parent.target;
                     let section = parent.parent.section.as_ref().map(|s| format!("/{s}")).unwrap_or_default();

@@ -141,7 +141,7 @@ impl Verify {
         let line = Line {
             publishing: self.publishing.settings()?,
             scope: self.publishing.scope(),
-            planning: gatepost_core::plan::Settings::new(gatepost_core::plan::Registry::Noop),
+            planning: gatepost_core::plan::PlanSettings::new(gatepost_core::plan::Registry::Noop),
             confirmed: None,
             mode: crate::apply::Mode::Observe,
             resolver: None,

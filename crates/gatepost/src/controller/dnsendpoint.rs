@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{self, Content, RecordSet, SetChange, Step, ZoneContent};
+use gatepost_core::plan::{self, Content, PlanStep, RecordSet, SetChange, ZoneContent};
 use gatepost_core::publication::RecordType;
 use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result};
 use gatepost_kube::objects::{Stored, collection};
@@ -83,7 +83,7 @@ impl DnsEndpoints {
     }
 
     /// Writes steps one by one. Objects are read once for all of them, and again where a name comes twice.
-    async fn steps(&self, steps: &[Step]) -> Vec<Result<()>> {
+    async fn steps(&self, steps: &[PlanStep]) -> Vec<Result<()>> {
         let (mut results, mut known) = (Vec::new(), None);
         let mut touched: BTreeSet<Str> = BTreeSet::new();
         for step in steps {
@@ -105,7 +105,7 @@ impl DnsEndpoints {
         results
     }
 
-    async fn step(&self, step: &Step, names: &[Str], objects: &BTreeMap<Str, Stored>) -> Result<()> {
+    async fn step(&self, step: &PlanStep, names: &[Str], objects: &BTreeMap<Str, Stored>) -> Result<()> {
         let words = self.permit.words_now();
         for name in names {
             let stored = objects.get(name);
@@ -155,13 +155,13 @@ impl Provider for DnsEndpoints {
         Box::pin(self.content(zone))
     }
 
-    fn write<'a>(&'a self, _zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+    fn write<'a>(&'a self, _zone: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(self.steps(steps))
     }
 }
 
 /// The names that a step changes.
-fn names(step: &Step) -> Vec<Str> {
+fn names(step: &PlanStep) -> Vec<Str> {
     let mut names: Vec<Str> = step.changes.iter().chain(&step.markers).map(|change| change.name.clone()).collect();
     names.sort();
     names.dedup();

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{Content, Precondition, SetChange, Step, Verb, ZoneChange, ZoneContent};
+use gatepost_core::plan::{Content, PlanStep, Precondition, SetChange, Verb, ZoneChange, ZoneContent};
 use gatepost_core::publication::{Record, RecordType};
 use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result, Shared, Since};
 use gatepost_kube::lease::Standing;
@@ -98,7 +98,7 @@ impl Guarded {
         Guarded { inner, permit, label, raised: Mutex::default() }
     }
 
-    async fn fenced(&self, zone: &str, steps: &[Step]) -> Vec<Result<()>> {
+    async fn fenced(&self, zone: &str, steps: &[PlanStep]) -> Vec<Result<()>> {
         if let Some(why) = self.permit.refusal() {
             return refused(steps, zone, &why);
         }
@@ -164,7 +164,7 @@ impl Guarded {
         let old = found.map(Content::of);
         let verb = if old.is_some() { Verb::Update } else { Verb::Create };
         let change = SetChange { name: name.clone(), kind: RecordType::Txt, set_identifier: None, old, new: Some(new) };
-        let step = Step {
+        let step = PlanStep {
             zone: zone.into(),
             name: name.clone(),
             verb,
@@ -207,7 +207,7 @@ impl Provider for Guarded {
         Box::pin(self.changed(zone, epoch))
     }
 
-    fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+    fn write<'a>(&'a self, zone: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(self.fenced(zone, steps))
     }
 
@@ -244,7 +244,7 @@ impl Provider for Nowhere {
         Box::pin(async { Ok(ZoneContent::default()) })
     }
 
-    fn write<'a>(&'a self, zone: &'a str, steps: &'a [Step]) -> Call<'a, Vec<Result<()>>> {
+    fn write<'a>(&'a self, zone: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
         Box::pin(async move { refused(steps, zone, "no provider is set") })
     }
 }
@@ -254,7 +254,7 @@ fn touches(change: &ZoneChange, name: &str) -> bool {
     change.gone.iter().chain(&change.come).any(|set| &*set.name == name)
 }
 
-fn refused(steps: &[Step], zone: &str, why: &str) -> Vec<Result<()>> {
+fn refused(steps: &[PlanStep], zone: &str, why: &str) -> Vec<Result<()>> {
     steps.iter().map(|_| Err(not_permitted(why.to_owned()).zone(zone))).collect()
 }
 

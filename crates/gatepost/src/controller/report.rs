@@ -157,7 +157,7 @@ fn matters(reason: Reason) -> bool {
     reason.row().severity <= Severity::Warning
 }
 
-fn published(step: &gatepost_core::plan::Step) -> Note {
+fn published(step: &gatepost_core::plan::PlanStep) -> Note {
     let values = |change: &gatepost_core::plan::SetChange| {
         let values = change.new.as_ref().map(|new| new.values.join(", ")).unwrap_or_default();
         format!("{} {values}", change.kind)
@@ -190,7 +190,7 @@ fn status(report: &PolicyReport, pass: &Pass, generation: Option<i64>) -> Value 
     let mut conditions = report.conditions.clone();
     if hostnames != report.hostnames {
         for condition in conditions.iter_mut().filter(|condition| &*condition.kind == "Enforced") {
-            *condition = policy::report::enforced(&hostnames, "");
+            *condition = policy::status::enforced(&hostnames, "");
         }
     }
     let count = |word: &str| hostnames.iter().filter(|hostname| hostname.state.as_str() == word).count();

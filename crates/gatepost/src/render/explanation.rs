@@ -1,7 +1,7 @@
 //! `explain` as text: one screen, the first broken link first.
 
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Held, Link, Publication};
+use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Link, Publication, SecretContent};
 
 use super::{Colour, inert_line};
 
@@ -53,10 +53,12 @@ fn withheld(withheld: &gatepost_core::publication::Withheld) -> String {
 
 fn certificate(walk: &CertificateWalk) -> String {
     let held = match &walk.held {
-        Held::Missing => "the Secret is not there yet".to_owned(),
-        Held::Unusable(why) => format!("the Secret cannot be used: {why}"),
-        Held::Certificate { covers: true, not_after } => format!("the Secret covers it until {}", date(*not_after)),
-        Held::Certificate { covers: false, .. } => "the Secret does not cover it".to_owned(),
+        SecretContent::Missing => "the Secret is not there yet".to_owned(),
+        SecretContent::Unusable(why) => format!("the Secret cannot be used: {why}"),
+        SecretContent::Certificate { covers: true, not_after } => {
+            format!("the Secret covers it until {}", date(*not_after))
+        }
+        SecretContent::Certificate { covers: false, .. } => "the Secret does not cover it".to_owned(),
     };
     let wanted = if walk.wanted { "wanted" } else { "not wanted by any policy" };
     format!("{} for {}: {wanted}; {held}", walk.secret, walk.listener)
@@ -134,7 +136,7 @@ fn said(diagnostic: &Diagnostic, colour: Colour) -> Vec<String> {
     lines
 }
 
-fn at(place: Option<&gatepost_core::diagnostic::Place>) -> String {
+fn at(place: Option<&gatepost_core::diagnostic::SourcePosition>) -> String {
     place.map(|p| format!(" ({}:{}:{})", p.source, p.line, p.column)).unwrap_or_default()
 }
 

@@ -1,6 +1,6 @@
 //! SARIF 2.1.0, for code scanning.
 
-use gatepost_core::diagnostic::{Diagnostic, Place};
+use gatepost_core::diagnostic::{Diagnostic, SourcePosition};
 use gatepost_core::reason::{Reason, Severity};
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ fn result(diagnostic: &Diagnostic) -> Value {
     result
 }
 
-fn location(place: &Place) -> Value {
+fn location(place: &SourcePosition) -> Value {
     json!({"physicalLocation": {
         "artifactLocation": {"uri": &*place.source},
         "region": {"startLine": place.line, "startColumn": place.column},

@@ -1,7 +1,7 @@
 //! A diagnostic as rustc would show it: what, where, the line it stands in, what to do.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
-use gatepost_core::diagnostic::{Diagnostic, Place};
+use gatepost_core::diagnostic::{Diagnostic, SourcePosition};
 use gatepost_core::reason::Severity;
 
 use super::{Colour, inert};
@@ -31,7 +31,7 @@ pub fn render(diagnostic: &Diagnostic, sources: &dyn Sources, colour: Colour) ->
     let row = diagnostic.reason.row();
     let title = inert(&headline(diagnostic));
     let mut snippets = Vec::new();
-    let shown = |place: &Option<Place>| place.as_ref().and_then(|place| Line::of(place, sources));
+    let shown = |place: &Option<SourcePosition>| place.as_ref().and_then(|place| Line::of(place, sources));
     snippets.extend(shown(&diagnostic.place).map(|line| (line, None)));
     for related in &diagnostic.related {
         let note = inert(&format!("{} {}: {}", related.object, related.field, related.note));
@@ -73,7 +73,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(place: &Place, sources: &dyn Sources) -> Option<Line> {
+    fn of(place: &SourcePosition, sources: &dyn Sources) -> Option<Line> {
         let line = sources.line(&place.source, place.line).filter(|line| line.len() <= LONGEST_LINE)?;
         let column = place.column.saturating_sub(1) as usize;
         let at = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use gatepost_core::plan::{Held, Plan, SetChange, Step, Verb};
+use gatepost_core::plan::{Held, Plan, PlanStep, SetChange, Verb};
 use gatepost_core::reason::Reason;
 use gatepost_dns::provider::Error;
 
@@ -59,7 +59,7 @@ fn held_count(plan: &Plan) -> String {
 }
 
 /// What becomes of each record set of a step; one change where only a marker is written.
-fn verbs(step: &Step) -> Vec<Verb> {
+fn verbs(step: &PlanStep) -> Vec<Verb> {
     match &step.changes[..] {
         [] => vec![Verb::Update],
         changes => changes.iter().map(SetChange::verb).collect(),
@@ -89,7 +89,7 @@ pub fn held_line(held: &Held) -> (String, String) {
 fn write_step(
     out: &mut dyn Write,
     i: usize,
-    step: &Step,
+    step: &PlanStep,
     outcome: Option<&Outcome>,
     colour: Colour,
 ) -> std::io::Result<()> {
@@ -121,7 +121,7 @@ fn glyph(verb: Verb) -> (&'static str, &'static str) {
     }
 }
 
-fn ending(i: usize, step: &Step, outcome: Option<&Outcome>, colour: Colour) -> String {
+fn ending(i: usize, step: &PlanStep, outcome: Option<&Outcome>, colour: Colour) -> String {
     let because = || colour.paint("2", &inert_line(&format!("because {}", step.because)));
     let Some(outcome) = outcome else { return because() };
     match outcome.failed.get(&i) {

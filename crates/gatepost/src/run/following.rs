@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::follow::{Follower, Part};
-use gatepost_core::plan::{Observed, Plan, RecordKey, Settings, Sight, ZoneChange, ZoneContent};
+use gatepost_core::plan::{Observed, Plan, PlanSettings, RecordKey, Sight, ZoneChange, ZoneContent};
 use gatepost_dns::provider::{Provider, Since};
 
 use super::{Beside, Decision, Pass, observe};
@@ -101,7 +101,7 @@ impl Following {
         world: &World,
         sight: &Sight,
         remembered: &BTreeSet<RecordKey>,
-        settings: &Settings,
+        settings: &PlanSettings,
     ) -> Option<Plan> {
         let zones = self.zones.as_mut().filter(|_| !self.is_whole)?;
         zones.go_by(settings);
@@ -123,7 +123,7 @@ impl Following {
     }
 
     /// Keeps what was given away, which was not read since.
-    pub(super) fn take_back(&mut self, decision: &mut Decision, settings: &Settings) {
+    pub(super) fn take_back(&mut self, decision: &mut Decision, settings: &PlanSettings) {
         let read_at = self.read_at;
         self.keep(decision, settings);
         self.read_at = read_at;
@@ -131,7 +131,7 @@ impl Following {
 
     /// Keeps what was read; nothing where some of it was not. Where very much is to be written it takes less room to read the
     /// zone again than to be told of all that.
-    pub(super) fn keep(&mut self, decision: &mut Decision, settings: &Settings) {
+    pub(super) fn keep(&mut self, decision: &mut Decision, settings: &PlanSettings) {
         let observed = std::mem::take(&mut decision.observed);
         let is_much = decision.plan.steps.len() > MOST;
         let is_of_use = decision.unread.is_empty() && !is_much && !self.every.is_zero();

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{Plan, RecordKey, RecordKind, SetChange, Step, in_vain};
+use gatepost_core::plan::{Plan, PlanStep, RecordKey, RecordKind, SetChange, ineffective};
 use gatepost_core::publication::RecordType;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ pub struct Memory {
 /// How often the same change of a name was written, and when last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Rewrites {
-    /// Which change, as [`Step::mark`] has it.
+    /// Which change, as [`PlanStep::mark`] has it.
     mark: String,
     at: u64,
     count: usize,
@@ -89,12 +89,12 @@ impl Memory {
     }
 
     /// Changes that were written lately, as often as is sensible, and had no lasting effect if they come up again.
-    pub fn in_vain(&self) -> BTreeSet<String> {
-        self.in_vain_since(now().saturating_sub(RECENT))
+    pub fn ineffective(&self) -> BTreeSet<String> {
+        self.ineffective_since(now().saturating_sub(RECENT))
     }
 
-    fn in_vain_since(&self, since: u64) -> BTreeSet<String> {
-        let tried = self.rewrites.values().filter(|written| written.at >= since && written.count >= in_vain::TRIES);
+    fn ineffective_since(&self, since: u64) -> BTreeSet<String> {
+        let tried = self.rewrites.values().filter(|written| written.at >= since && written.count >= ineffective::TRIES);
         tried.map(|written| written.mark.clone()).collect()
     }
 
@@ -139,7 +139,7 @@ impl Memory {
         }
     }
 
-    fn learn_rewrite(&mut self, step: &Step, now: u64) {
+    fn learn_rewrite(&mut self, step: &PlanStep, now: u64) {
         let name = (step.zone.to_string(), step.name.to_string());
         let before = self.rewrites.remove(&name);
         let Some(mark) = step.mark() else { return };
@@ -231,7 +231,7 @@ pub(super) mod tests {
     pub(in crate::state) fn deletion(name: &str) -> Plan {
         let old = Some(Content { values: vec!["192.0.2.1".into()], ..Content::default() });
         let change = SetChange { name: name.into(), kind: RecordType::A, set_identifier: None, old, new: None };
-        let step = Step {
+        let step = PlanStep {
             zone: "example.com".into(),
             name: name.into(),
             verb: Verb::Delete,
@@ -283,19 +283,23 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_same_change_twice_is_in_vain_for_an_hour() {
+    fn the_same_change_twice_is_ineffective_for_an_hour() {
         let mut memory = Memory::default();
         memory.learn(&rewrite(300, 60), &written(), 10_000);
-        assert!(memory.in_vain_since(0).is_empty());
+        assert!(memory.ineffective_since(0).is_empty());
         memory.learn(&rewrite(300, 60), &written(), 10_001);
-        assert_eq!(memory.in_vain_since(0), rewrite(300, 60).steps[0].mark().into_iter().collect());
-        assert!(memory.in_vain_since(10_002).is_empty());
+        assert_eq!(memory.ineffective_since(0), rewrite(300, 60).steps[0].mark().into_iter().collect());
+        assert!(memory.ineffective_since(10_002).is_empty());
         memory.learn(&Plan::default(), &Outcome::default(), 10_002);
-        assert_eq!(memory.in_vain_since(0).len(), 1, "a plan that does not speak of the name says nothing about it");
+        assert_eq!(
+            memory.ineffective_since(0).len(),
+            1,
+            "a plan that does not speak of the name says nothing about it"
+        );
     }
 
     #[test]
-    fn a_change_that_came_about_or_was_followed_by_another_is_not_in_vain() {
+    fn a_change_that_came_about_or_was_followed_by_another_is_not_ineffective() {
         let at_rest = Plan { ours: [key("a.example.com")].into(), ..Plan::default() };
         for between in [at_rest, rewrite(60, 300)] {
             let mut memory = Memory::default();
@@ -303,7 +307,7 @@ pub(super) mod tests {
                 memory.learn(&rewrite(300, 60), &written(), now);
                 memory.learn(&between, &written(), now + 1);
             }
-            assert!(memory.in_vain_since(0).is_empty(), "{between:?}");
+            assert!(memory.ineffective_since(0).is_empty(), "{between:?}");
         }
     }
 }

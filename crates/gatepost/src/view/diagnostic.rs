@@ -1,6 +1,6 @@
 //! Diagnostics as JSON.
 
-use gatepost_core::diagnostic::{Diagnostic, Place};
+use gatepost_core::diagnostic::{Diagnostic, SourcePosition};
 use serde::Serialize;
 
 /// One diagnostic.
@@ -84,6 +84,6 @@ impl DiagnosticView {
     }
 }
 
-fn place(place: &Place) -> PlaceView {
+fn place(place: &SourcePosition) -> PlaceView {
     PlaceView { file: place.source.to_string(), line: place.line, column: place.column }
 }

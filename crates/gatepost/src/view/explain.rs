@@ -1,6 +1,6 @@
 //! `explain -o json`: chains and reasons.
 
-use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Held, Link, Publication, Role};
+use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Link, Publication, Role, SecretContent};
 use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::State;
 use serde::Serialize;
@@ -120,9 +120,9 @@ impl ReasonView {
 
 fn certificate(walk: &CertificateWalk) -> CertificateView {
     let (held, covers, not_after) = match &walk.held {
-        Held::Missing => ("missing", None, None),
-        Held::Unusable(_) => ("unusable", None, None),
-        Held::Certificate { covers, not_after } => ("certificate", Some(*covers), Some(*not_after)),
+        SecretContent::Missing => ("missing", None, None),
+        SecretContent::Unusable(_) => ("unusable", None, None),
+        SecretContent::Certificate { covers, not_after } => ("certificate", Some(*covers), Some(*not_after)),
     };
     CertificateView {
         listener: walk.listener.to_string(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gatepost_core::routing::{Answer, ResponseChange, Rewritten, Share};
+use gatepost_core::routing::{ResponseChange, Rewritten, RoutingAnswer, Share};
 use serde::Serialize;
 
 /// The whole answer.
@@ -69,7 +69,7 @@ struct ResponseView {
 
 impl RouteView {
     /// The view of an answer.
-    pub fn of(answer: &Answer) -> Self {
+    pub fn of(answer: &RoutingAnswer) -> Self {
         let unavailable = answer.unavailable.iter().map(|u| UnavailableView {
             backend: u.backend.to_string(),
             port: u.port,

@@ -119,10 +119,10 @@ fn api_version(kind: Kind) -> String {
     format!("{}/{version}", kind.group())
 }
 
-fn status(status: &report::Status) -> Status {
+fn status(status: &report::ObjectStatus) -> Status {
     match status {
-        report::Status::Class(own) => Status { conditions: conditions(own), ..Status::default() },
-        report::Status::Gateway { conditions: own, addresses, listeners: each, attached_sets } => Status {
+        report::ObjectStatus::Class(own) => Status { conditions: conditions(own), ..Status::default() },
+        report::ObjectStatus::Gateway { conditions: own, addresses, listeners: each, attached_sets } => Status {
             addresses: addresses
                 .iter()
                 .map(|a| Address { kind: a.kind.to_string(), value: a.value.to_string() })
@@ -132,10 +132,10 @@ fn status(status: &report::Status) -> Status {
             listeners: each.iter().map(listener).collect(),
             parents: None,
         },
-        report::Status::Set { conditions: own, listeners: each } => {
+        report::ObjectStatus::Set { conditions: own, listeners: each } => {
             Status { conditions: conditions(own), listeners: each.iter().map(listener).collect(), ..Status::default() }
         }
-        report::Status::Route(parents) => {
+        report::ObjectStatus::Route(parents) => {
             Status { parents: Some(parents.iter().map(parent).collect()), ..Status::default() }
         }
     }

@@ -3,7 +3,7 @@
 //! One row per record set, because that is what other programs look for; rows of one step share its number, and the first of
 //! them has the markers of ownership that are written with it.
 
-use gatepost_core::plan::{Content, Held, SetChange, Step};
+use gatepost_core::plan::{Content, Held, PlanStep, SetChange};
 use serde::Serialize;
 
 use crate::apply::Outcome;
@@ -77,7 +77,7 @@ pub fn outcome_of(i: usize, outcome: &Outcome) -> &'static str {
 }
 
 /// The rows of a step: what is to be told, and what became of it where it was tried.
-pub(super) fn rows(i: usize, step: &Step, outcome: Option<&Outcome>) -> Vec<StepView> {
+pub(super) fn rows(i: usize, step: &PlanStep, outcome: Option<&Outcome>) -> Vec<StepView> {
     let row = |change: Option<&SetChange>| StepView {
         verb: change.map_or(step.verb, SetChange::verb).as_str(),
         name: step.name.to_string(),

@@ -7,8 +7,8 @@ use crate::attachment::*;
 use crate::diagnostic::Diagnostic;
 use crate::lint;
 use crate::model::*;
-use crate::publication::{self, Desired, Record, Settings};
-use crate::routing::{Request, Router};
+use crate::publication::{self, Desired, PublicationSettings, Record};
+use crate::routing::{GatewayRequest, Router};
 use crate::snapshot::Snapshot;
 
 /// A listener by name, and which of its name: ids are an engine's own business.
@@ -91,14 +91,14 @@ pub(super) enum Look {
 pub(super) fn from_scratch(
     snapshot: &Snapshot,
     scope: &Scope,
-    settings: &Settings,
+    settings: &PublicationSettings,
     existing: &[Str],
     look: Look,
 ) -> Seen {
     let topology = Topology::build(snapshot, scope);
     Seen {
         desired: publication::build_beside(snapshot, &topology, settings, existing),
-        diagnostics: told(lint::World { snapshot, topology: &topology }, look),
+        diagnostics: told(lint::LintContext { snapshot, topology: &topology }, look),
         topology: plain(&topology),
     }
 }
@@ -107,7 +107,7 @@ pub(super) fn of_engine(world: &World, look: Look) -> Seen {
     Seen { topology: plain(world.topology()), desired: world.desired(), diagnostics: told(world.lint(), look) }
 }
 
-fn told(world: lint::World<'_>, look: Look) -> Vec<Diagnostic> {
+fn told(world: lint::LintContext<'_>, look: Look) -> Vec<Diagnostic> {
     if look == Look::Close { world.diagnostics() } else { Vec::new() }
 }
 
@@ -142,7 +142,7 @@ pub(super) fn assert_same(found: &Seen, expected: &Seen, context: &dyn Fn() -> S
 }
 
 /// Routes requests at each Gateway by the topology of the engine and by one built from scratch.
-pub(super) fn check_routing(world: &World, scope: &Scope, requests: &[Request]) {
+pub(super) fn check_routing(world: &World, scope: &Scope, requests: &[GatewayRequest]) {
     let scratch = Topology::build(world.snapshot(), scope);
     for gateway in world.snapshot().gateways.keys() {
         let compile = |topology: &Topology| Router::compile(world.snapshot(), topology, gateway).unwrap();

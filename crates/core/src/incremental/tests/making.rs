@@ -2,10 +2,10 @@
 
 use crate::attachment::Scope;
 use crate::model::*;
-use crate::publication::Settings;
+use crate::publication::PublicationSettings;
 use crate::publication::domains::DomainFilter;
 use crate::publication::settings::{Profile, Publish, StatusMode};
-use crate::routing::{Request, Scheme};
+use crate::routing::{GatewayRequest, Scheme};
 use crate::selector::Selector;
 use crate::snapshot::{Change, Object, Origin, Visibility};
 
@@ -52,14 +52,14 @@ const HOSTS: [&str; 12] = [
     "q.z.y.test",
 ];
 
-/// Settings of any kind.
-pub(super) fn settings(chance: &mut Chance) -> Settings {
+/// PublicationSettings of any kind.
+pub(super) fn settings(chance: &mut Chance) -> PublicationSettings {
     let domains = match chance.below(6) {
         0 => DomainFilter::new(&["x.test"], &[]),
         1 => DomainFilter::new(&[], &["a.x.test"]),
         _ => DomainFilter::default(),
     };
-    Settings {
+    PublicationSettings {
         profile: if chance.one_in(12) { Profile::ExternalDns } else { Profile::Strict },
         publish: if chance.one_in(4) { Publish::Governed } else { Publish::All },
         status: *chance.pick(&[StatusMode::Auto, StatusMode::Auto, StatusMode::Compute, StatusMode::Trust]),
@@ -67,7 +67,7 @@ pub(super) fn settings(chance: &mut Chance) -> Settings {
         gateway_listener_sets: chance.one_in(2),
         certificate_names: *chance.pick(&[1, 2, 100]),
         domains,
-        ..Settings::default()
+        ..PublicationSettings::default()
     }
 }
 
@@ -104,9 +104,9 @@ pub(super) fn existing_names(chance: &mut Chance) -> Vec<Str> {
 }
 
 /// A request for anything.
-pub(super) fn request(chance: &mut Chance) -> Request {
+pub(super) fn request(chance: &mut Chance) -> GatewayRequest {
     let host = |chance: &mut Chance| chance.pick(&HOSTS).trim_start_matches("*.").to_owned();
-    Request {
+    GatewayRequest {
         scheme: *chance.pick(&Scheme::ALL),
         host: host(chance),
         sni: chance.one_in(4).then(|| host(chance)),

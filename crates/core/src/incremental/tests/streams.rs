@@ -85,7 +85,7 @@ fn short_streams_four() {
 /// Follows changes of a small world, close up; gives what there is in the end.
 fn close_up(seed: u64, world: Vec<Object>, mut changes: impl FnMut(&mut Chance) -> Vec<Change>) -> Desired {
     let mut chance = Chance(seed);
-    let settings = crate::publication::Settings::default();
+    let settings = crate::publication::PublicationSettings::default();
     let mut engine = Engine::new(settings.clone(), Default::default(), Default::default());
     engine.apply(world.into_iter().map(Change::Upsert));
     let mut before = of_engine(engine.world(), Look::Close);

@@ -3,27 +3,27 @@
 //! A record without its marker would be nobody's the moment it is written, so a marker that cannot stand keeps its
 //! record from being made.
 
-use super::Table;
+use super::DiffContext;
 use crate::plan::canonical;
 use crate::plan::observed::RecordSet;
 use crate::plan::ownership::{self, Marker, Ours};
 use crate::plan::settings::TxtRegistry;
 use crate::plan::stamp::Stamp;
-use crate::plan::wanted::Wanted;
-use crate::plan::zone::Zone;
+use crate::plan::wanted::WantedSet;
+use crate::plan::zone::ZoneIndex;
 use crate::publication::RecordType;
 use crate::reason::{self, Reason};
 
 /// What keeps the marker of a record from being written. `all` is everything wanted in the zone, sorted by name.
 pub(super) fn obstacle(
-    table: &Table<'_>,
-    zone: &Zone<'_>,
-    all: &[Wanted<'_>],
-    wanted: &Wanted<'_>,
+    context: &DiffContext<'_>,
+    zone: &ZoneIndex<'_>,
+    all: &[WantedSet<'_>],
+    wanted: &WantedSet<'_>,
 ) -> Option<(Reason, String)> {
-    let registry = table.settings.txt()?;
+    let registry = context.settings.txt()?;
     let place = registry.layout.marker_of(&wanted.name, wanted.kind.as_str());
-    let message = misplaced(table, zone, &place).or_else(|| {
+    let message = misplaced(context, zone, &place).or_else(|| {
         let has_cname = zone.has(&place, RecordType::Cname) || wants(all, &place, RecordType::Cname);
         has_cname.then(|| "is a CNAME, and nothing may stand beside it; set `--txt-prefix`".to_owned())
     });
@@ -42,16 +42,16 @@ pub(super) fn obstacle(
 /// Why a marker must be written although its record stays as it is; nothing where it is as it should be, or where the one
 /// that is there has to do.
 pub(super) fn due(
-    table: &Table<'_>,
-    zone: &Zone<'_>,
-    all: &[Wanted<'_>],
-    wanted: &Wanted<'_>,
+    context: &DiffContext<'_>,
+    zone: &ZoneIndex<'_>,
+    all: &[WantedSet<'_>],
+    wanted: &WantedSet<'_>,
     ours: &Ours<'_>,
 ) -> Option<String> {
-    let registry = table.settings.txt()?;
+    let registry = context.settings.txt()?;
     let place = registry.layout.marker_of(&wanted.name, wanted.kind.as_str());
     let Some(marker) = ours.markers.iter().find(|marker| *marker.set.name == *place) else {
-        let is_possible = obstacle(table, zone, all, wanted).is_none();
+        let is_possible = obstacle(context, zone, all, wanted).is_none();
         return is_possible.then(|| format!("its marker belongs to `{place}`"));
     };
     let owner = marker.labels.owner();
@@ -59,13 +59,13 @@ pub(super) fn due(
         return Some(format!("owner id `{owner}` becomes `{}`", registry.owner));
     }
     match ownership::stamp_of(marker, &wanted.name, wanted.kind, registry) {
-        Some(Stamp::Twin(fingerprint)) => Some(format!("it is taken over from instance `{fingerprint}`")),
+        Some(Stamp::OtherInstance(fingerprint)) => Some(format!("it is taken over from instance `{fingerprint}`")),
         _ => None,
     }
 }
 
 /// Why a name is no place for a marker of this zone.
-fn misplaced(table: &Table<'_>, zone: &Zone<'_>, place: &str) -> Option<String> {
+fn misplaced(context: &DiffContext<'_>, zone: &ZoneIndex<'_>, place: &str) -> Option<String> {
     if let Some(label) = place.split('.').find(|label| label.len() > 63) {
         return Some(format!(
             "has a label of {} characters, at most 63 are possible; set `--txt-prefix` to a short label of its own, such as `%{{record_type}}-owner.`",
@@ -75,26 +75,36 @@ fn misplaced(table: &Table<'_>, zone: &Zone<'_>, place: &str) -> Option<String> 
     if !canonical::is_name(place) {
         return Some("is no possible name; change `--txt-prefix`".to_owned());
     }
-    let is_outside = table.observed.zone_of(place) != Some(zone.name) || zone.cut_above(place).is_some();
+    let is_outside = context.observed.zone_of(place) != Some(zone.name) || zone.cut_above(place).is_some();
     let advice = "set `--txt-prefix` to one that names the type and ends with a dot, such as `%{record_type}-owner.`";
     is_outside.then(|| format!("is outside zone `{}`; {advice}", zone.name))
 }
 
 /// Why a marker would be shared by a wildcard and the name that replaces its star.
-fn shared(zone: &Zone<'_>, all: &[Wanted<'_>], wanted: &Wanted<'_>, registry: &TxtRegistry) -> Option<String> {
+fn shared(
+    zone: &ZoneIndex<'_>,
+    all: &[WantedSet<'_>],
+    wanted: &WantedSet<'_>,
+    registry: &TxtRegistry,
+) -> Option<String> {
     let sibling = ownership::sibling(&wanted.name, registry)?;
     let is_second = !wanted.name.starts_with('*') && wants(all, &sibling, wanted.kind);
     (is_second || zone.has(&sibling, wanted.kind))
         .then(|| format!("is the marker of `{sibling}` too; change `--txt-wildcard-replacement`"))
 }
 
-fn wants(all: &[Wanted<'_>], name: &str, kind: RecordType) -> bool {
+fn wants(all: &[WantedSet<'_>], name: &str, kind: RecordType) -> bool {
     let from = all.partition_point(|wanted| &*wanted.name < name);
     all[from..].iter().take_while(|wanted| &*wanted.name == name).any(|wanted| wanted.kind == kind)
 }
 
 /// Whether what stands at the marker's place is something else than a marker of ours for this record.
-fn taken(zone: &Zone<'_>, set: &RecordSet, wanted: &Wanted<'_>, registry: &TxtRegistry) -> Option<(Reason, String)> {
+fn taken(
+    zone: &ZoneIndex<'_>,
+    set: &RecordSet,
+    wanted: &WantedSet<'_>,
+    registry: &TxtRegistry,
+) -> Option<(Reason, String)> {
     let markers: Vec<&Marker<'_>> = zone.markers.at(&set.name).filter(|marker| marker.set.key() == set.key()).collect();
     let foreign = markers.iter().find(|marker| !ownership::is_our_owner(marker.labels.owner(), registry));
     if let Some(foreign) = foreign {

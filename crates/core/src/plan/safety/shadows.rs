@@ -4,26 +4,26 @@
 //! They are given records of their own where that is possible. Where it is not — their marker has no place — what would hide
 //! them waits until it is known what becomes of them.
 
-use super::{Book, Draft, Purpose, Table};
+use super::{DiffContext, DiffFindings, Purpose, StepDraft};
 use crate::model::Str;
 use crate::names::is_below;
 use crate::plan::answers::{Answers, at_and_above};
 use crate::plan::ownership::{self, Ownership};
-use crate::plan::zone::Zone;
-use crate::plan::{Step, steps};
+use crate::plan::zone::ZoneIndex;
+use crate::plan::{PlanStep, steps};
 
 /// Holds what would hide names that are not known.
-pub(super) fn hold(drafts: &mut [Draft<'_>], table: &Table<'_>, book: &mut Book) {
-    if table.intent.holds.is_empty() {
+pub(super) fn hold(drafts: &mut [StepDraft<'_>], context: &DiffContext<'_>, findings: &mut DiffFindings) {
+    if context.intent.holds.is_empty() {
         return;
     }
-    while let Some((at, lost)) = culprit(drafts, table) {
-        stop(&mut drafts[at], &lost, table, book);
+    while let Some((at, lost)) = culprit(drafts, context) {
+        stop(&mut drafts[at], &lost, context, findings);
     }
 }
 
 /// Takes out of a draft what it makes. What makes room for it stays, too.
-fn stop(draft: &mut Draft<'_>, lost: &str, table: &Table<'_>, book: &mut Book) {
+fn stop(draft: &mut StepDraft<'_>, lost: &str, context: &DiffContext<'_>, findings: &mut DiffFindings) {
     let is_whole = draft.purpose == Purpose::Replacement;
     let upserts = std::mem::take(&mut draft.upserts);
     let (mut stopped, rest): (Vec<_>, Vec<_>) = upserts.into_iter().partition(|edit| is_whole || edit.found.is_none());
@@ -32,40 +32,41 @@ fn stop(draft: &mut Draft<'_>, lost: &str, table: &Table<'_>, book: &mut Book) {
         stopped.append(&mut draft.removals);
     }
     // Every name that is not known has a cause.
-    let Some(cause) = table.protection.of(lost) else { return };
+    let Some(cause) = context.protection.of(lost) else { return };
     let message = format!(
         "`{}` is not made: it would take `{lost}` away from the wildcard that answers for it, and {}",
         draft.name, cause.why
     );
     for edit in stopped {
         let held = edit.held(draft.zone, &draft.name, cause.reason, message.clone());
-        book.held.push(super::Held { cause: cause.cause, object: cause.object.clone().or(held.object), ..held });
+        findings.held.push(super::Held { cause: cause.cause, object: cause.object.clone().or(held.object), ..held });
     }
 }
 
 /// A draft that hides a name that is not known, and the name.
-fn culprit(drafts: &[Draft<'_>], table: &Table<'_>) -> Option<(usize, Str)> {
-    let mut zones: Vec<&Zone<'_>> = drafts.iter().map(|draft| draft.zone).collect();
+fn culprit(drafts: &[StepDraft<'_>], context: &DiffContext<'_>) -> Option<(usize, Str)> {
+    let mut zones: Vec<&ZoneIndex<'_>> = drafts.iter().map(|draft| draft.zone).collect();
     zones.dedup_by_key(|zone| zone.name);
-    zones.into_iter().filter(|zone| zone.has_wildcards()).find_map(|zone| culprit_in(zone, drafts, table))
+    zones.into_iter().filter(|zone| zone.has_wildcards()).find_map(|zone| culprit_in(zone, drafts, context))
 }
 
-fn culprit_in(zone: &Zone<'_>, drafts: &[Draft<'_>], table: &Table<'_>) -> Option<(usize, Str)> {
+fn culprit_in(zone: &ZoneIndex<'_>, drafts: &[StepDraft<'_>], context: &DiffContext<'_>) -> Option<(usize, Str)> {
     let tree = zone.tree();
     let before = Answers::of(&tree);
-    let unknown = table.intent.holds.iter().map(|hold| &hold.hostname).filter(|name| is_below(name, zone.name));
-    let unknown: Vec<&Str> = unknown.filter(|name| is_answered_by_ours(name, zone, &before, table)).collect();
+    let unknown = context.intent.holds.iter().map(|hold| &hold.hostname).filter(|name| is_below(name, zone.name));
+    let unknown: Vec<&Str> = unknown.filter(|name| is_answered_by_ours(name, zone, &before, context)).collect();
     if unknown.is_empty() {
         return None;
     }
     let here = drafts.iter().enumerate().filter(|(_, draft)| draft.zone.name == zone.name);
-    let planned: Vec<(usize, Step)> =
-        here.filter_map(|(at, draft)| Some((at, steps::build(draft, table.settings)?))).collect();
+    let planned: Vec<(usize, PlanStep)> =
+        here.filter_map(|(at, draft)| Some((at, steps::build(draft, context.settings)?))).collect();
     let mut after = before.clone();
     planned.iter().flat_map(|(_, step)| step.all_changes()).for_each(|change| after.carry_out(change));
     unknown.into_iter().filter(|name| after.mask(name) == 0).find_map(|lost| {
-        let is_hiding =
-            |step: &Step| step.all_changes().any(|change| change.old.is_none() && hides(&change.name, lost, &before));
+        let is_hiding = |step: &PlanStep| {
+            step.all_changes().any(|change| change.old.is_none() && hides(&change.name, lost, &before))
+        };
         let at = planned.iter().find(|(at, step)| is_hiding(step) && makes(&drafts[*at]))?.0;
         Some((at, lost.clone()))
     })
@@ -77,12 +78,12 @@ fn hides(made: &str, lost: &str, before: &Answers<'_, '_>) -> bool {
 }
 
 /// Whether there is something in a draft that can be stopped.
-fn makes(draft: &Draft<'_>) -> bool {
+fn makes(draft: &StepDraft<'_>) -> bool {
     draft.purpose == Purpose::Replacement || draft.upserts.iter().any(|edit| edit.found.is_none())
 }
 
 /// Whether address queries for a name are answered now, by a wildcard of ours.
-fn is_answered_by_ours(name: &str, zone: &Zone<'_>, before: &Answers<'_, '_>, table: &Table<'_>) -> bool {
+fn is_answered_by_ours(name: &str, zone: &ZoneIndex<'_>, before: &Answers<'_, '_>, context: &DiffContext<'_>) -> bool {
     let Some(owner) = before.owner(name).filter(|owner| *owner != name && before.mask(name) != 0) else { return false };
-    zone.at(owner).iter().any(|set| matches!(ownership::of(zone, set, table.settings, false), Ownership::Ours(_)))
+    zone.at(owner).iter().any(|set| matches!(ownership::of(zone, set, context.settings, false), Ownership::Ours(_)))
 }

@@ -5,16 +5,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Book, Draft, Held, Purpose, Table, Wanted};
+use super::{DiffContext, DiffFindings, Held, Purpose, StepDraft, WantedSet};
 use crate::model::Str;
 use crate::names::is_below;
 use crate::plan::answers::Answers;
-use crate::plan::zone::Zone;
-use crate::plan::{Step, steps};
+use crate::plan::zone::ZoneIndex;
+use crate::plan::{PlanStep, steps};
 use crate::reason;
 
 /// Holds what names still need, and notes what must be written before the rest goes.
-pub(super) fn guard(drafts: &mut [Draft<'_>], table: &Table<'_>, chosen: &[Vec<Wanted<'_>>], book: &mut Book) {
+pub(super) fn guard(
+    drafts: &mut [StepDraft<'_>],
+    context: &DiffContext<'_>,
+    chosen: &[Vec<WantedSet<'_>>],
+    findings: &mut DiffFindings,
+) {
     let zones: BTreeSet<Str> = drafts.iter().filter(|d| goes(d)).map(|draft| draft.zone.name.clone()).collect();
     let has_wildcards = |zone: &Str| {
         let mut here = drafts.iter().filter(|draft| draft.zone.name == zone).peekable();
@@ -23,56 +28,61 @@ pub(super) fn guard(drafts: &mut [Draft<'_>], table: &Table<'_>, chosen: &[Vec<W
     };
     let zones: Vec<Str> = zones.into_iter().filter(has_wildcards).collect();
     for zone in zones {
-        let names: BTreeSet<&str> = attached(&zone, table, chosen);
-        let verdicts = verdicts(drafts, &zone, &names, table);
+        let names: BTreeSet<&str> = attached(&zone, context, chosen);
+        let verdicts = verdicts(drafts, &zone, &names, context);
         for draft in drafts.iter_mut().filter(|draft| *draft.zone.name == zone && goes(draft)) {
             let Some(verdict) = verdicts.get(&draft.name) else { continue };
-            apply(draft, verdict, table, book);
+            apply(draft, verdict, context, findings);
         }
     }
 }
 
 /// What is to be said about a draft whose record sets go.
 #[derive(Default)]
-struct Verdict {
+struct RemovalEffect {
     /// A name that would have nothing.
     loses: Option<Str>,
     /// Names that answer instead and are made by this plan.
     after: BTreeSet<Str>,
 }
 
-fn goes(draft: &Draft<'_>) -> bool {
+fn goes(draft: &StepDraft<'_>) -> bool {
     draft.purpose == Purpose::Records && draft.upserts.is_empty() && !draft.removals.is_empty()
 }
 
 /// The names that routes are attached under, in the zone.
-fn attached<'a>(zone: &str, table: &Table<'a>, chosen: &'a [Vec<Wanted<'_>>]) -> BTreeSet<&'a str> {
+fn attached<'a>(zone: &str, context: &DiffContext<'a>, chosen: &'a [Vec<WantedSet<'_>>]) -> BTreeSet<&'a str> {
     let wanted = chosen.iter().flatten().map(|wanted| &*wanted.name);
-    let others = table.intent.records.iter().chain(table.intent.covered).map(|record| &*record.name);
-    wanted.chain(others).filter(|name| table.observed.zone_of(name).is_some_and(|home| &**home == zone)).collect()
+    let others = context.intent.records.iter().chain(context.intent.covered).map(|record| &*record.name);
+    wanted.chain(others).filter(|name| context.observed.zone_of(name).is_some_and(|home| &**home == zone)).collect()
 }
 
-fn verdicts(drafts: &[Draft<'_>], zone: &Str, names: &BTreeSet<&str>, table: &Table<'_>) -> BTreeMap<Str, Verdict> {
-    let here: Vec<&Draft<'_>> = drafts.iter().filter(|draft| draft.zone.name == zone).collect();
+fn verdicts(
+    drafts: &[StepDraft<'_>],
+    zone: &Str,
+    names: &BTreeSet<&str>,
+    context: &DiffContext<'_>,
+) -> BTreeMap<Str, RemovalEffect> {
+    let here: Vec<&StepDraft<'_>> = drafts.iter().filter(|draft| draft.zone.name == zone).collect();
     let Some(first) = here.first() else { return BTreeMap::new() };
     let tree = first.zone.tree();
     let before = Answers::of(&tree);
-    let planned: Vec<_> = here.iter().filter_map(|draft| steps::build(draft, table.settings)).collect();
+    let planned: Vec<_> = here.iter().filter_map(|draft| steps::build(draft, context.settings)).collect();
     let mut after = before.clone();
-    planned.iter().flat_map(Step::all_changes).for_each(|change| after.carry_out(change));
+    planned.iter().flat_map(PlanStep::all_changes).for_each(|change| after.carry_out(change));
     let made: BTreeSet<&Str> = here.iter().filter(|draft| !draft.upserts.is_empty()).map(|draft| &draft.name).collect();
-    let judge = |draft: &&Draft<'_>| (draft.name.clone(), verdict(draft, names, &before, &after, &made));
+    let judge = |draft: &&StepDraft<'_>| (draft.name.clone(), verdict(draft, names, &before, &after, &made));
     here.iter().filter(|draft| goes(draft)).map(judge).collect()
 }
 
 fn verdict(
-    draft: &Draft<'_>,
+    draft: &StepDraft<'_>,
     names: &BTreeSet<&str>,
     before: &Answers<'_, '_>,
     after: &Answers<'_, '_>,
     made: &BTreeSet<&Str>,
-) -> Verdict {
-    let mut verdict = Verdict::default();
+) -> RemovalEffect {
+    let mut verdict = RemovalEffect::default();
     let mut look = |name: &str| {
         let owner = after.owner(name).filter(|_| after.mask(name) != 0);
         if let Some(owner) = owner {
@@ -101,7 +111,7 @@ fn overlapping(base: &str, made: &BTreeSet<&Str>) -> Vec<Str> {
     made.iter().filter(|name| is_overlapping(name)).map(|name| (**name).clone()).collect()
 }
 
-fn apply(draft: &mut Draft<'_>, verdict: &Verdict, table: &Table<'_>, book: &mut Book) {
+fn apply(draft: &mut StepDraft<'_>, verdict: &RemovalEffect, context: &DiffContext<'_>, findings: &mut DiffFindings) {
     let name = draft.name.clone();
     let is_wildcard = name.starts_with("*.");
     let (reason, message) = if verdict.loses.is_some() && !is_wildcard {
@@ -110,18 +120,18 @@ fn apply(draft: &mut Draft<'_>, verdict: &Verdict, table: &Table<'_>, book: &mut
             format!("`{name}` is kept: it is still wanted, and nothing else answers for it yet"),
         )
     } else if let Some(lost) = &verdict.loses {
-        if table.settings.confirm_deletes {
+        if context.settings.confirm_deletes {
             return;
         }
         (reason::WILDCARD_GUARDED, format!("`{name}` is kept: `{lost}` is still wanted and would have nothing else"))
-    } else if !table.settings.capabilities.is_atomic && !verdict.after.is_empty() {
+    } else if !context.settings.capabilities.is_atomic && !verdict.after.is_empty() {
         let awaited: Vec<&str> = verdict.after.iter().map(|name| &**name).collect();
         (reason::REPLACEMENT_PENDING, format!("`{name}` is kept until `{}` is seen in the zone", awaited.join("`, `")))
     } else {
         draft.after = verdict.after.clone();
         return;
     };
-    let zone: &Zone<'_> = draft.zone;
+    let zone: &ZoneIndex<'_> = draft.zone;
     let held = |edit: super::Edit<'_>| -> Held { edit.held(zone, &name, reason, message.clone()) };
-    book.held.extend(draft.removals.drain(..).map(held));
+    findings.held.extend(draft.removals.drain(..).map(held));
 }

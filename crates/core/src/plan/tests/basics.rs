@@ -1,13 +1,14 @@
 //! Creates, updates, deletes; types; policies; zones.
 
 use super::model::*;
-use crate::plan::{Observed, Policy, Registry, Settings, Step, Verb, ZoneState, decide};
+use crate::plan::{Observed, PlanSettings, PlanStep, Policy, Registry, Verb, ZoneState, decide};
 use crate::publication::RecordType;
 use crate::reason;
 
 #[test]
 fn an_empty_zone_is_filled_and_then_left_alone() {
-    let wish = Wish::of(&[record("www.example.com", &["192.0.2.1"]), record("www.example.com", &["2001:db8::1"])]);
+    let wish =
+        TestIntent::of(&[record("www.example.com", &["192.0.2.1"]), record("www.example.com", &["2001:db8::1"])]);
     let mut model = Model::of(&[]);
     let plan = model.plan(&wish, &settings());
     assert_eq!(verbs(&plan), ["create www.example.com"]);
@@ -26,8 +27,8 @@ fn an_empty_zone_is_filled_and_then_left_alone() {
 #[test]
 fn a_changed_address_is_one_step_with_its_old_side_as_precondition() {
     let mut model = Model::of(&[]);
-    model.settle(&Wish::of(&[record("www.example.com", &["192.0.2.1"])]), &settings());
-    let plan = model.plan(&Wish::of(&[record("www.example.com", &["192.0.2.2"])]), &settings());
+    model.settle(&TestIntent::of(&[record("www.example.com", &["192.0.2.1"])]), &settings());
+    let plan = model.plan(&TestIntent::of(&[record("www.example.com", &["192.0.2.2"])]), &settings());
     assert_eq!(verbs(&plan), ["update www.example.com"]);
     assert_eq!(plan.steps[0].because, "192.0.2.1 becomes 192.0.2.2");
     assert!(plan.steps[0].markers.is_empty(), "the marker says the same as before");
@@ -37,7 +38,7 @@ fn a_changed_address_is_one_step_with_its_old_side_as_precondition() {
 #[test]
 fn what_a_provider_writes_differently_is_not_rewritten() {
     let mut model = Model::of(&[]);
-    let mut wish = Wish::of(&[
+    let mut wish = TestIntent::of(&[
         record("a.example.com", &["192.0.2.2", "192.0.2.1"]),
         record("b.example.com", &["2001:db8::1"]),
         record("c.example.com", &["edge.example.net"]),
@@ -55,7 +56,7 @@ fn what_a_provider_writes_differently_is_not_rewritten() {
 #[test]
 fn a_ttl_that_nobody_asks_for_stays() {
     let mut model = Model::of(&[]);
-    let mut wish = Wish::of(&[record("a.example.com", &["192.0.2.1"])]);
+    let mut wish = TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]);
     wish.records[0].ttl = Some(60);
     model.settle(&wish, &settings());
     wish.records[0].ttl = None;
@@ -67,10 +68,11 @@ fn a_ttl_that_nobody_asks_for_stays() {
 
 #[test]
 fn a_cname_takes_the_place_of_addresses_in_one_step_and_back() {
-    let addresses = Wish::of(&[record("a.example.com", &["192.0.2.1"]), record("a.example.com", &["2001:db8::1"])]);
-    let name = Wish::of(&[record("a.example.com", &["edge.example.net"])]);
+    let addresses =
+        TestIntent::of(&[record("a.example.com", &["192.0.2.1"]), record("a.example.com", &["2001:db8::1"])]);
+    let name = TestIntent::of(&[record("a.example.com", &["edge.example.net"])]);
     for policy in [Policy::Sync, Policy::UpsertOnly] {
-        let settings = Settings { policy, ..settings() };
+        let settings = PlanSettings { policy, ..settings() };
         let mut model = Model::of(&[]);
         model.settle(&addresses, &settings);
         let plan = model.plan(&name, &settings);
@@ -97,7 +99,7 @@ fn a_cname_stands_alone_or_not_at_all() {
     for (name, kind, values, expected) in cases {
         let model = Model::of(&[(name, kind, values)]);
         let wanted = expected.split(' ').next().unwrap();
-        let plan = model.plan(&Wish::of(&[record(wanted, &["edge.example.net"])]), &settings());
+        let plan = model.plan(&TestIntent::of(&[record(wanted, &["edge.example.net"])]), &settings());
         assert_eq!(held(&plan), [expected]);
         assert!(plan.steps.is_empty());
     }
@@ -106,8 +108,8 @@ fn a_cname_stands_alone_or_not_at_all() {
 #[test]
 fn a_replacement_is_made_whole_or_not_at_all() {
     let mut model = Model::of(&[("aaaa-a.example.com", "TXT", &["\"in the way of a marker\""])]);
-    model.settle(&Wish::of(&[record("a.example.com", &["edge.example.net"])]), &settings());
-    let both = Wish::of(&[record("a.example.com", &["192.0.2.1"]), record("a.example.com", &["2001:db8::1"])]);
+    model.settle(&TestIntent::of(&[record("a.example.com", &["edge.example.net"])]), &settings());
+    let both = TestIntent::of(&[record("a.example.com", &["192.0.2.1"]), record("a.example.com", &["2001:db8::1"])]);
     let plan = model.settle(&both, &settings());
     assert_eq!(held(&plan), ["a.example.com marker-not-possible", "a.example.com marker-not-possible"]);
     assert_eq!(model.values("a.example.com", "CNAME"), ["edge.example.net"]);
@@ -118,12 +120,12 @@ fn an_address_does_not_stand_beside_a_foreign_cname() {
     let model = Model::of(&[("a.example.com", "CNAME", &["other.example.net."])]);
     let mut wide = settings();
     assert_eq!(
-        held(&model.plan(&Wish::of(&[record("a.example.com", &["192.0.2.1"])]), &wide)),
+        held(&model.plan(&TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]), &wide)),
         ["a.example.com record-unmanaged"]
     );
     wide.managed.remove(&RecordType::Cname);
     assert_eq!(
-        held(&model.plan(&Wish::of(&[record("a.example.com", &["192.0.2.1"])]), &wide)),
+        held(&model.plan(&TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]), &wide)),
         ["a.example.com type-clash"]
     );
 }
@@ -132,7 +134,7 @@ fn an_address_does_not_stand_beside_a_foreign_cname() {
 fn foreign_text_beside_addresses_is_left_alone() {
     let mut model = Model::of(&[("a.example.com", "TXT", &["\"v=spf1 -all\""]), ("a.example.com", "MX", &["10 mx."])]);
     let before = model.clone();
-    let wish = Wish::of(&[record("a.example.com", &["192.0.2.1"])]);
+    let wish = TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]);
     model.settle(&wish, &settings());
     assert_eq!(model.values("a.example.com", "A"), ["192.0.2.1"]);
     before.sets.iter().for_each(|(key, content)| assert_eq!(model.sets.get(key), Some(content)));
@@ -142,8 +144,8 @@ fn foreign_text_beside_addresses_is_left_alone() {
 fn policies_keep_what_they_keep_and_say_so() {
     let mut model = Model::of(&[]);
     let first = [record("a.example.com", &["192.0.2.1"]), record("b.example.com", &["192.0.2.1"])];
-    model.settle(&Wish::of(&first), &settings());
-    let wish = Wish::of(&[record("a.example.com", &["192.0.2.2"]), record("c.example.com", &["192.0.2.1"])]);
+    model.settle(&TestIntent::of(&first), &settings());
+    let wish = TestIntent::of(&[record("a.example.com", &["192.0.2.2"]), record("c.example.com", &["192.0.2.1"])]);
     let table: [(Policy, &[&str], &[&str]); 3] = [
         (Policy::Sync, &["create c.example.com", "update a.example.com", "delete b.example.com"], &[]),
         (Policy::UpsertOnly, &["create c.example.com", "update a.example.com"], &["b.example.com kept-by-policy"]),
@@ -154,7 +156,7 @@ fn policies_keep_what_they_keep_and_say_so() {
         ),
     ];
     for (policy, steps, kept) in table {
-        let plan = model.plan(&wish, &Settings { policy, ..settings() });
+        let plan = model.plan(&wish, &PlanSettings { policy, ..settings() });
         assert_eq!(verbs(&plan), steps);
         assert_eq!(held(&plan), kept);
         assert!(!plan.is_braked());
@@ -164,10 +166,10 @@ fn policies_keep_what_they_keep_and_say_so() {
 #[test]
 fn types_that_are_not_managed_are_left_alone() {
     let mut model = Model::of(&[]);
-    model.settle(&Wish::of(&[record("a.example.com", &["2001:db8::1"])]), &settings());
+    model.settle(&TestIntent::of(&[record("a.example.com", &["2001:db8::1"])]), &settings());
     let mut settings = settings();
     settings.managed.remove(&RecordType::Aaaa);
-    let plan = model.plan(&Wish::of(&[record("b.example.com", &["2001:db8::1"])]), &settings);
+    let plan = model.plan(&TestIntent::of(&[record("b.example.com", &["2001:db8::1"])]), &settings);
     assert!(plan.steps.is_empty());
     assert_eq!(held(&plan), ["b.example.com type-not-managed"]);
 }
@@ -175,7 +177,8 @@ fn types_that_are_not_managed_are_left_alone() {
 #[test]
 fn names_outside_all_zones_and_below_a_delegation_are_held() {
     let model = Model::of(&[("sub.example.com", "NS", &["ns.example.net."])]);
-    let wish = Wish::of(&[record("www.example.org", &["192.0.2.1"]), record("a.sub.example.com", &["192.0.2.1"])]);
+    let wish =
+        TestIntent::of(&[record("www.example.org", &["192.0.2.1"]), record("a.sub.example.com", &["192.0.2.1"])]);
     let plan = model.plan(&wish, &settings());
     assert_eq!(held(&plan), ["www.example.org zone-not-served", "a.sub.example.com zone-not-served"]);
     assert!(plan.steps.is_empty());
@@ -185,7 +188,7 @@ fn names_outside_all_zones_and_below_a_delegation_are_held() {
 fn an_unreadable_zone_is_left_alone_and_the_others_are_not() {
     let mut observed = Model::of(&[]).observed();
     observed.insert("example.org", ZoneState::Unreadable("transfer cut".to_owned()));
-    let wish = Wish::of(&[record("www.example.org", &["192.0.2.1"]), record("www.example.com", &["192.0.2.1"])]);
+    let wish = TestIntent::of(&[record("www.example.org", &["192.0.2.1"]), record("www.example.com", &["192.0.2.1"])]);
     let plan = decide(&wish.intent(), &observed, &settings());
     assert_eq!(verbs(&plan), ["create www.example.com"]);
     assert_eq!(held(&plan), [" zone-unreadable"]);
@@ -195,7 +198,7 @@ fn an_unreadable_zone_is_left_alone_and_the_others_are_not() {
 #[test]
 fn a_name_that_moves_to_a_closer_zone_is_kept_until_it_is_seen_there() {
     let mut model = Model::of(&[]);
-    let wish = Wish::of(&[record("a.sub.example.com", &["192.0.2.1"]), record("b.example.com", &["192.0.2.1"])]);
+    let wish = TestIntent::of(&[record("a.sub.example.com", &["192.0.2.1"]), record("b.example.com", &["192.0.2.1"])]);
     model.settle(&wish, &settings());
     let mut observed = model.observed();
     observed.insert("sub.example.com", ZoneState::Unreadable(String::new()));
@@ -209,12 +212,12 @@ fn several_candidates_are_settled_as_external_dns_settles_them() {
     let mut other = record("a.example.com", &["192.0.2.1"]);
     other.routes[0].key.name = "other".into();
     let two = record("a.example.com", &["192.0.2.8", "192.0.2.9"]);
-    let both = Wish::of(&[two.clone(), other.clone()]);
+    let both = TestIntent::of(&[two.clone(), other.clone()]);
     let mut fresh = Model::of(&[]);
     fresh.settle(&both, &settings());
     assert_eq!(fresh.values("a.example.com", "A"), ["192.0.2.1"], "fewer values go first");
     let mut held_by_two = Model::of(&[]);
-    held_by_two.settle(&Wish::of(&[two]), &settings());
+    held_by_two.settle(&TestIntent::of(&[two]), &settings());
     held_by_two.settle(&both, &settings());
     assert_eq!(held_by_two.values("a.example.com", "A"), ["192.0.2.8", "192.0.2.9"], "who has it keeps it");
 }
@@ -223,8 +226,8 @@ fn several_candidates_are_settled_as_external_dns_settles_them() {
 fn what_cannot_be_a_record_set_is_held_and_keeps_its_name() {
     let mut model = Model::of(&[]);
     let names = ["a.example.com", "b.example.com", "c.example.com", "d.example.com"];
-    model.settle(&Wish::of(&names.map(|name| record(name, &["192.0.2.1"]))), &settings());
-    let wish = Wish::of(&[
+    model.settle(&TestIntent::of(&names.map(|name| record(name, &["192.0.2.1"]))), &settings());
+    let wish = TestIntent::of(&[
         record("a.example.com", &[]),
         record("b.example.com", &["one.example.net", "two.example.net"]),
         record("c.example.com", &["192.0.2.1", "not-an-address"]),
@@ -240,48 +243,48 @@ fn what_cannot_be_a_record_set_is_held_and_keeps_its_name() {
 
 #[test]
 fn without_a_registry_nothing_is_deleted() {
-    let noop = Settings::new(Registry::Noop);
+    let noop = PlanSettings::new(Registry::Noop);
     let mut model = Model::of(&[("hand.example.com", "A", &["192.0.2.9"]), ("b.example.com", "CNAME", &["x."])]);
-    model.settle(&Wish::of(&[record("a.example.com", &["192.0.2.1"])]), &noop);
-    let wish = Wish::of(&[record("a.example.com", &["192.0.2.2"]), record("b.example.com", &["192.0.2.2"])]);
+    model.settle(&TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]), &noop);
+    let wish = TestIntent::of(&[record("a.example.com", &["192.0.2.2"]), record("b.example.com", &["192.0.2.2"])]);
     let plan = model.plan(&wish, &noop);
     assert_eq!(verbs(&plan), ["update a.example.com"]);
     assert_eq!(held(&plan), ["b.example.com record-unmanaged"]);
-    assert!(model.plan(&Wish::of(&[record("c.example.com", &["192.0.2.1"])]), &noop).steps.len() == 1);
+    assert!(model.plan(&TestIntent::of(&[record("c.example.com", &["192.0.2.1"])]), &noop).steps.len() == 1);
 }
 
 #[test]
 fn a_zone_of_our_own_is_made_as_wanted_without_markers() {
-    let whole = Settings::new(Registry::WholeZone);
+    let whole = PlanSettings::new(Registry::WholeZone);
     let mut model = Model::of(&[("old.example.com", "A", &["192.0.2.9"])]);
-    model.settle(&Wish::of(&[record("a.example.com", &["192.0.2.1"])]), &whole);
+    model.settle(&TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]), &whole);
     assert_eq!(model.sets.len(), 3, "SOA, NS and one record set: {model:?}");
 }
 
 #[test]
 fn observed_zones_may_be_missing_altogether() {
     let plan =
-        decide(&Wish::of(&[record("a.example.com", &["192.0.2.1"])]).intent(), &Observed::default(), &settings());
+        decide(&TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]).intent(), &Observed::default(), &settings());
     assert_eq!(held(&plan), ["a.example.com zone-not-served"]);
 }
 
 /// A provider that silently keeps TTLs of its own: two tries, then the reason, and never a name that is lost.
 #[test]
-fn what_was_written_in_vain_is_not_written_again() {
+fn what_was_written_ineffective_is_not_written_again() {
     let mut model = Model::of(&[]);
-    let mut wish = Wish::of(&[record("a.example.com", &["192.0.2.1"])]);
+    let mut wish = TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]);
     wish.records[0].ttl = Some(300);
     model.settle(&wish, &settings());
     wish.records[0].ttl = Some(60);
     let plan = model.plan(&wish, &settings());
-    let tried = Settings { in_vain: plan.steps.iter().filter_map(Step::mark).collect(), ..settings() };
+    let tried = PlanSettings { ineffective: plan.steps.iter().filter_map(PlanStep::mark).collect(), ..settings() };
     let plan = model.plan(&wish, &tried);
     assert!(plan.steps.is_empty(), "{plan:?}");
     assert_eq!(plan.held[0].reason, reason::RECORD_PUT_BACK);
     assert!(plan.held[0].message.contains("TTL 300 where TTL 60 was written"), "{}", plan.held[0].message);
     wish.records[0].ttl = Some(90);
     assert_eq!(verbs(&model.plan(&wish, &tried)), ["update a.example.com"], "another change is another try");
-    let gone = model.plan(&Wish::of(&[]), &Settings { confirm_deletes: true, ..tried });
+    let gone = model.plan(&TestIntent::of(&[]), &PlanSettings { confirm_deletes: true, ..tried });
     assert_eq!(verbs(&gone), ["delete a.example.com"]);
     assert_eq!(gone.steps[0].mark(), None, "what comes or goes is never in vain");
 }

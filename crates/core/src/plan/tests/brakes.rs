@@ -2,7 +2,7 @@
 
 use super::model::*;
 use crate::model::Kind;
-use crate::plan::{Settings, Unseen};
+use crate::plan::{PlanSettings, Unseen};
 use crate::reason;
 
 fn many(count: usize) -> Vec<crate::publication::Record> {
@@ -11,12 +11,12 @@ fn many(count: usize) -> Vec<crate::publication::Record> {
 
 fn filled(count: usize) -> Model {
     let mut model = Model::of(&[]);
-    model.settle(&Wish::of(&many(count)), &settings());
+    model.settle(&TestIntent::of(&many(count)), &settings());
     model
 }
 
-fn confirmed() -> Settings {
-    Settings { confirm_deletes: true, ..settings() }
+fn confirmed() -> PlanSettings {
+    PlanSettings { confirm_deletes: true, ..settings() }
 }
 
 #[test]
@@ -24,7 +24,7 @@ fn more_than_a_third_and_at_least_ten_is_too_many() {
     let table = [(100, 70, 30), (100, 69, 0), (12, 3, 9), (12, 2, 0), (30, 20, 0), (34, 24, 10), (33, 23, 0)];
     for (have, want, deletes) in table {
         let model = filled(have);
-        let wish = Wish::of(&many(want));
+        let wish = TestIntent::of(&many(want));
         let plan = model.plan(&wish, &settings());
         assert_eq!(plan.steps.len(), deletes, "{have} to {want}");
         assert_eq!(plan.is_braked(), deletes == 0);
@@ -37,32 +37,32 @@ fn more_than_a_third_and_at_least_ten_is_too_many() {
 #[test]
 fn what_went_a_short_while_ago_counts_too() {
     let model = filled(80);
-    let wish = Wish::of(&many(65));
+    let wish = TestIntent::of(&many(65));
     assert_eq!(model.plan(&wish, &settings()).steps.len(), 15);
-    let lately = Settings { recent_deletes: [("example.com".into(), 20)].into(), ..settings() };
+    let lately = PlanSettings { recent_deletes: [("example.com".into(), 20)].into(), ..settings() };
     assert_eq!(model.plan(&wish, &lately).steps.len(), 0);
 }
 
 #[test]
 fn an_empty_source_deletes_nothing() {
     let model = filled(3);
-    let plan = model.plan(&Wish::default(), &settings());
+    let plan = model.plan(&TestIntent::default(), &settings());
     assert!(plan.steps.is_empty() && plan.is_braked());
     assert!(plan.held.iter().all(|held| held.reason == reason::SOURCE_EMPTY));
-    assert_eq!(model.plan(&Wish::default(), &confirmed()).steps.len(), 3);
+    assert_eq!(model.plan(&TestIntent::default(), &confirmed()).steps.len(), 3);
 }
 
 #[test]
 fn a_kind_that_asks_for_nothing_any_more_deletes_nothing() {
     let mut model = filled(3);
     let grpc = record_of(Kind::GrpcRoute, "g.example.com", &["192.0.2.1"]);
-    let all = Wish::of(&[many(3), vec![grpc.clone()]].concat());
+    let all = TestIntent::of(&[many(3), vec![grpc.clone()]].concat());
     model.settle(&all, &settings());
-    let plan = model.plan(&Wish::of(std::slice::from_ref(&grpc)), &settings());
+    let plan = model.plan(&TestIntent::of(std::slice::from_ref(&grpc)), &settings());
     assert!(plan.steps.is_empty());
     assert!(plan.held.iter().all(|held| held.reason == reason::SOURCE_EMPTY));
-    assert_eq!(model.plan(&Wish::of(&many(3)), &settings()).steps.len(), 1, "one alone is no source");
-    assert_eq!(model.plan(&Wish::of(&[many(1), vec![grpc]].concat()), &settings()).steps.len(), 2);
+    assert_eq!(model.plan(&TestIntent::of(&many(3)), &settings()).steps.len(), 1, "one alone is no source");
+    assert_eq!(model.plan(&TestIntent::of(&[many(1), vec![grpc]].concat()), &settings()).steps.len(), 2);
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn the_apex_is_guarded() {
     let settings = with(TxtRegistry { layout: Layout::new("%{record_type}-own.", "", "").unwrap(), ..registry() });
     let mut model = Model::of(&[]);
     let www = record("www.example.com", &["192.0.2.1"]);
-    model.settle(&Wish::of(&[record("example.com", &["192.0.2.1"]), www.clone()]), &settings);
-    let wish = Wish::of(&[www]);
+    model.settle(&TestIntent::of(&[record("example.com", &["192.0.2.1"]), www.clone()]), &settings);
+    let wish = TestIntent::of(&[www]);
     assert_eq!(held(&model.plan(&wish, &settings)), ["example.com apex-guarded"]);
-    let confirmed = Settings { confirm_deletes: true, ..settings };
+    let confirmed = PlanSettings { confirm_deletes: true, ..settings };
     assert_eq!(verbs(&model.plan(&wish, &confirmed)), ["delete example.com"]);
 }
 
@@ -83,7 +83,7 @@ fn the_apex_is_guarded() {
 fn what_is_not_known_is_kept_whatever_is_confirmed() {
     let mut model = Model::of(&[]);
     let names = ["a.example.com", "b.sub.example.com", "*.wild.example.com", "z.example.com"];
-    model.settle(&Wish::of(&names.map(|name| record(name, &["192.0.2.1"]))), &settings());
+    model.settle(&TestIntent::of(&names.map(|name| record(name, &["192.0.2.1"]))), &settings());
     let table: [(&str, &[&str]); 5] = [
         ("a.example.com", &["b.sub.example.com", "*.wild.example.com"]),
         ("*.sub.example.com", &["a.example.com", "*.wild.example.com"]),
@@ -92,7 +92,8 @@ fn what_is_not_known_is_kept_whatever_is_confirmed() {
         ("*", &[]),
     ];
     for (unknown, gone) in table {
-        let wish = Wish { holds: vec![hold(unknown)], ..Wish::of(&[record("z.example.com", &["192.0.2.1"])]) };
+        let wish =
+            TestIntent { holds: vec![hold(unknown)], ..TestIntent::of(&[record("z.example.com", &["192.0.2.1"])]) };
         let plan = model.plan(&wish, &confirmed());
         assert_eq!(verbs(&plan), gone.iter().map(|name| format!("delete {name}")).collect::<Vec<_>>(), "{unknown}");
         assert!(plan.held.iter().all(|held| held.reason == reason::SOURCE_UNKNOWN));
@@ -105,9 +106,9 @@ fn what_is_not_known_is_kept_whatever_is_confirmed() {
 fn while_a_kind_is_not_visible_nothing_shrinks() {
     let mut model = filled(3);
     let unseen = vec![Unseen { what: "GRPCRoute".into(), why: "forbidden".to_owned() }];
-    let wish = Wish {
+    let wish = TestIntent {
         unseen,
-        ..Wish::of(&[record("n0.example.com", &["192.0.2.2"]), record("x.example.com", &["192.0.2.1"])])
+        ..TestIntent::of(&[record("n0.example.com", &["192.0.2.2"]), record("x.example.com", &["192.0.2.1"])])
     };
     let plan = model.plan(&wish, &confirmed());
     assert_eq!(verbs(&plan), ["create x.example.com", "update n0.example.com"]);
@@ -124,8 +125,10 @@ fn while_a_kind_is_not_visible_nothing_shrinks() {
 #[test]
 fn a_name_that_is_not_known_does_not_change_its_type() {
     let mut model = filled(1);
-    let wish =
-        Wish { holds: vec![hold("n0.example.com")], ..Wish::of(&[record("n0.example.com", &["edge.example.net"])]) };
+    let wish = TestIntent {
+        holds: vec![hold("n0.example.com")],
+        ..TestIntent::of(&[record("n0.example.com", &["edge.example.net"])])
+    };
     assert!(model.settle(&wish, &confirmed()).held.iter().all(|held| held.reason == reason::SOURCE_UNKNOWN));
     assert_eq!(model.values("n0.example.com", "A"), ["192.0.2.1"]);
 }
@@ -134,8 +137,8 @@ fn a_name_that_is_not_known_does_not_change_its_type() {
 fn a_wildcard_goes_after_its_replacements_are_seen() {
     let mut model = Model::of(&[]);
     let wild = record("*.example.com", &["192.0.2.1"]);
-    model.settle(&Wish::of(std::slice::from_ref(&wild)), &settings());
-    let wish = Wish::of(&[record("a.example.com", &["192.0.2.1"]), record("b.example.com", &["192.0.2.1"])]);
+    model.settle(&TestIntent::of(std::slice::from_ref(&wild)), &settings());
+    let wish = TestIntent::of(&[record("a.example.com", &["192.0.2.1"]), record("b.example.com", &["192.0.2.1"])]);
     let plan = model.plan(&wish, &settings());
     assert_eq!(verbs(&plan), ["create a.example.com", "create b.example.com"]);
     assert_eq!(held(&plan), ["*.example.com replacement-pending"]);
@@ -152,17 +155,17 @@ fn a_wildcard_goes_after_its_replacements_are_seen() {
 fn a_wildcard_without_replacements_goes_at_once() {
     let mut model = Model::of(&[]);
     let other = record("a.other.example.com", &["192.0.2.1"]);
-    model.settle(&Wish::of(&[record("*.wild.example.com", &["192.0.2.1"]), other.clone()]), &settings());
-    assert_eq!(verbs(&model.plan(&Wish::of(&[other]), &settings())), ["delete *.wild.example.com"]);
+    model.settle(&TestIntent::of(&[record("*.wild.example.com", &["192.0.2.1"]), other.clone()]), &settings());
+    assert_eq!(verbs(&model.plan(&TestIntent::of(&[other]), &settings())), ["delete *.wild.example.com"]);
 }
 
 #[test]
 fn a_wildcard_that_names_hang_on_is_guarded() {
     let mut model = Model::of(&[]);
-    model.settle(&Wish::of(&[record("*.example.com", &["192.0.2.1"])]), &settings());
+    model.settle(&TestIntent::of(&[record("*.example.com", &["192.0.2.1"])]), &settings());
     // The replacement cannot be made, because its marker cannot.
     let long = format!("{}.example.com", "x".repeat(63));
-    let wish = Wish::of(&[record(&long, &["192.0.2.1"])]);
+    let wish = TestIntent::of(&[record(&long, &["192.0.2.1"])]);
     let plan = model.plan(&wish, &settings());
     assert!(plan.steps.is_empty() && plan.is_braked());
     assert!(held(&plan).contains(&"*.example.com wildcard-guarded".to_owned()), "{:?}", held(&plan));
@@ -173,8 +176,8 @@ fn a_wildcard_that_names_hang_on_is_guarded() {
 fn a_name_goes_after_the_wildcard_that_covers_it_is_seen() {
     let mut model = Model::of(&[]);
     let www = record("www.example.com", &["192.0.2.1"]);
-    model.settle(&Wish::of(std::slice::from_ref(&www)), &settings());
-    let wish = Wish { covered: vec![www], ..Wish::of(&[record("*.example.com", &["192.0.2.1"])]) };
+    model.settle(&TestIntent::of(std::slice::from_ref(&www)), &settings());
+    let wish = TestIntent { covered: vec![www], ..TestIntent::of(&[record("*.example.com", &["192.0.2.1"])]) };
     let plan = model.plan(&wish, &settings());
     assert_eq!(verbs(&plan), ["create *.example.com"]);
     assert_eq!(held(&plan), ["www.example.com replacement-pending"]);
@@ -185,20 +188,20 @@ fn a_name_goes_after_the_wildcard_that_covers_it_is_seen() {
 #[test]
 fn a_stale_digest_is_refused() {
     let model = filled(2);
-    let plan = model.plan(&Wish::of(&many(3)), &settings());
+    let plan = model.plan(&TestIntent::of(&many(3)), &settings());
     assert_eq!(plan.check(&plan.digest), Ok(()));
     assert_eq!(plan.check(&plan.digest[..8]), Ok(()));
     assert!(plan.check(&plan.digest[..4]).is_err());
-    let other = model.plan(&Wish::of(&many(4)), &settings());
+    let other = model.plan(&TestIntent::of(&many(4)), &settings());
     assert_eq!(other.check(&plan.digest).unwrap_err().found, other.digest);
 }
 
 #[test]
 fn what_others_do_elsewhere_leaves_the_digest_alone() {
     let mut model = filled(2);
-    let digest = model.plan(&Wish::of(&many(3)), &settings()).digest;
+    let digest = model.plan(&TestIntent::of(&many(3)), &settings()).digest;
     model.put("hand.example.com", "A", &["192.0.2.9"]);
-    assert_eq!(model.plan(&Wish::of(&many(3)), &settings()).digest, digest);
+    assert_eq!(model.plan(&TestIntent::of(&many(3)), &settings()).digest, digest);
     model.put("n2.example.com", "A", &["192.0.2.9"]);
-    assert_ne!(model.plan(&Wish::of(&many(3)), &settings()).digest, digest);
+    assert_ne!(model.plan(&TestIntent::of(&many(3)), &settings()).digest, digest);
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::model::*;
 use crate::model::{Kind, Str};
 use crate::plan::follow::{Follower, Part};
-use crate::plan::{Held, Instance, RecordSet, Registry, Settings, TxtRegistry, ZoneChange, ZoneContent};
+use crate::plan::{Held, Instance, PlanSettings, RecordSet, Registry, TxtRegistry, ZoneChange, ZoneContent};
 use crate::publication::Record;
 
 const NAMES: [&str; 12] = [
@@ -41,8 +41,8 @@ fn wishes() -> impl Strategy<Value = BTreeMap<usize, usize>> {
     prop::collection::btree_map(0..NAMES.len(), 0..TARGETS.len(), 0..NAMES.len())
 }
 
-fn choices() -> impl Strategy<Value = Settings> {
-    let registries = prop_oneof![Just(settings()), Just(Settings::new(Registry::WholeZone))];
+fn choices() -> impl Strategy<Value = PlanSettings> {
+    let registries = prop_oneof![Just(settings()), Just(PlanSettings::new(Registry::WholeZone))];
     (registries, any::<bool>(), any::<bool>()).prop_map(|(mut settings, is_atomic, is_confirmed)| {
         settings.capabilities.is_atomic = is_atomic;
         settings.confirm_deletes = is_confirmed;
@@ -105,9 +105,9 @@ proptest! {
         if let Some(name) = foreign {
             model.put(NAMES[name], "A", &["203.0.113.7"]);
         }
-        let old = Wish::of(&records(&before));
+        let old = TestIntent::of(&records(&before));
         model.settle(&old, &settings);
-        let new = Wish::of(&records(&after));
+        let new = TestIntent::of(&records(&after));
         let all = model.plan(&new, &settings);
         let mut follower = Follower::new(model.observed(), &settings);
         let names: Vec<Str> = NAMES.iter().map(|name| Str::from(*name)).collect();
@@ -141,7 +141,7 @@ proptest! {
         settings in choices(),
     ) {
         let mut model = Model::of(&[]);
-        let (old, new) = (Wish::of(&records(&before)), Wish::of(&records(&after)));
+        let (old, new) = (TestIntent::of(&records(&before)), TestIntent::of(&records(&after)));
         let rest = model.settle(&old, &settings);
         let read = model.content();
         let mut follower = Follower::new(model.observed(), &settings);
@@ -171,13 +171,13 @@ proptest! {
 }
 
 #[test]
-fn a_twin_that_appears_is_seen_and_what_does_not_fit_is_refused() {
+fn an_owner_conflict_that_appears_is_seen_and_what_does_not_fit_is_refused() {
     let of = |instance: &str| with(TxtRegistry::new("me", Instance::new(instance)));
     let mut model = Model::of(&[]);
-    model.settle(&Wish::of(&[record("a.example.com", &["192.0.2.1"])]), &of("one"));
+    model.settle(&TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]), &of("one"));
     let mut follower = Follower::new(model.observed(), &of("one"));
     let mut other = Model::of(&[]);
-    other.settle(&Wish::of(&[record("b.example.com", &["192.0.2.2"])]), &of("two"));
+    other.settle(&TestIntent::of(&[record("b.example.com", &["192.0.2.2"])]), &of("two"));
     let mut come = other.content().into_sets();
     come.retain(|set| !["SOA", "NS"].contains(&set.kind.as_str()));
     let arrival = ZoneChange { from: "1".into(), to: "2".into(), come, ..ZoneChange::default() };
@@ -192,14 +192,14 @@ fn a_twin_that_appears_is_seen_and_what_does_not_fit_is_refused() {
     let strange = ZoneChange { from: "7".into(), ..arrival.clone() };
     assert_eq!(follower.clone().advance(ZONE, vec![strange]), None, "it follows another state");
     assert!(follower.advance(ZONE, vec![arrival]).unwrap().contains("b.example.com"));
-    assert!(part(&follower, "f.example.com").is_none(), "beside a twin only the whole zone can tell");
+    assert!(part(&follower, "f.example.com").is_none(), "beside another instance only the whole zone can tell");
     assert_eq!(follower.epochs().collect::<Vec<_>>(), [(&ZONE.into(), Some(&"2".into()))]);
 }
 
 #[test]
 fn a_marker_that_somebody_removes_concerns_its_record() {
     let settings = settings();
-    let wish = Wish::of(&[record("f.example.com", &["192.0.2.1"])]);
+    let wish = TestIntent::of(&[record("f.example.com", &["192.0.2.1"])]);
     let mut model = Model::of(&[]);
     model.settle(&wish, &settings);
     let read = model.content();

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::plan::{
-    Content, Hold, Instance, Intent, Observed, Plan, Precondition, RecordKey, RecordKind, RecordSet, Registry,
-    SetChange, Settings, Step, TxtRegistry, Unseen, ZoneContent, ZoneState, canonical, decide,
+    Content, Hold, Instance, Intent, Observed, Plan, PlanSettings, PlanStep, Precondition, RecordKey, RecordKind,
+    RecordSet, Registry, SetChange, TxtRegistry, Unseen, ZoneContent, ZoneState, canonical, decide,
 };
 use crate::publication::{NameSource, Record, RecordType};
 use crate::reason;
@@ -23,7 +23,7 @@ pub(super) struct Model {
 
 /// What is wanted, owned.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wish {
+pub(super) struct TestIntent {
     pub(super) records: Vec<Record>,
     pub(super) covered: Vec<Record>,
     pub(super) challenges: Vec<Record>,
@@ -33,9 +33,9 @@ pub(super) struct Wish {
     pub(super) remembered: BTreeSet<RecordKey>,
 }
 
-impl Wish {
+impl TestIntent {
     pub(super) fn of(records: &[Record]) -> Self {
-        Wish { records: records.to_vec(), ..Wish::default() }
+        TestIntent { records: records.to_vec(), ..TestIntent::default() }
     }
 
     pub(super) fn intent(&self) -> Intent<'_> {
@@ -84,12 +84,12 @@ impl Model {
         observed
     }
 
-    pub(super) fn plan(&self, wish: &Wish, settings: &Settings) -> Plan {
+    pub(super) fn plan(&self, wish: &TestIntent, settings: &PlanSettings) -> Plan {
         decide(&wish.intent(), &self.observed(), settings)
     }
 
     /// Plans and writes until nothing is left to do; gives back the last plan.
-    pub(super) fn settle(&mut self, wish: &Wish, settings: &Settings) -> Plan {
+    pub(super) fn settle(&mut self, wish: &TestIntent, settings: &PlanSettings) -> Plan {
         for _ in 0..6 {
             let plan = self.plan(wish, settings);
             if plan.steps.is_empty() {
@@ -101,7 +101,7 @@ impl Model {
     }
 
     /// Writes a step; every precondition must hold, and no record set may be left empty.
-    pub(super) fn write(&mut self, step: &Step) {
+    pub(super) fn write(&mut self, step: &PlanStep) {
         for condition in step.preconditions() {
             assert!(self.holds(&condition), "{condition:?} does not hold in\n{self:#?}");
         }
@@ -158,16 +158,16 @@ impl Model {
 }
 
 /// The usual settings: TXT registry, owner `me`, one instance.
-pub(super) fn settings() -> Settings {
-    Settings::new(Registry::Txt(Box::new(registry())))
+pub(super) fn settings() -> PlanSettings {
+    PlanSettings::new(Registry::Txt(Box::new(registry())))
 }
 
 pub(super) fn registry() -> TxtRegistry {
     TxtRegistry::new("me", Instance::new("one"))
 }
 
-pub(super) fn with(registry: TxtRegistry) -> Settings {
-    Settings::new(Registry::Txt(Box::new(registry)))
+pub(super) fn with(registry: TxtRegistry) -> PlanSettings {
+    PlanSettings::new(Registry::Txt(Box::new(registry)))
 }
 
 /// A record that the route `shop/web` asks for.

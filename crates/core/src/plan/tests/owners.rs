@@ -1,17 +1,17 @@
-//! Whose records are: layouts, other owners, twins, forged and copied markers, adoption and transfer.
+//! Whose records are: layouts, other owners, other instances under our owner id, forged and copied markers, adoption and transfer.
 
 use super::model::*;
 use crate::plan::layout::Layout;
 use crate::plan::seal::SealKey;
 use crate::plan::settings::TxtRegistry;
-use crate::plan::{Instance, Settings, text};
+use crate::plan::{Instance, PlanSettings, text};
 use crate::reason;
 
 /// Name, type and values.
 type Sets<'a> = (&'a str, &'a str, &'a [&'a str]);
 
-fn www() -> Wish {
-    Wish::of(&[record("www.example.com", &["192.0.2.1"])])
+fn www() -> TestIntent {
+    TestIntent::of(&[record("www.example.com", &["192.0.2.1"])])
 }
 
 #[test]
@@ -39,7 +39,7 @@ fn every_layout_is_read() {
         let layout = Layout::new(prefix, suffix, wildcard).unwrap();
         let settings = with(TxtRegistry { layout, ..registry() });
         let model = Model::of(&[(name, "A", &["192.0.2.9"]), (place, "TXT", &[&marker])]);
-        let plan = model.plan(&Wish::of(&[record(name, &["192.0.2.1"])]), &settings);
+        let plan = model.plan(&TestIntent::of(&[record(name, &["192.0.2.1"])]), &settings);
         assert_eq!(verbs(&plan), [format!("update {name}")], "{place}");
         assert_eq!(&*plan.steps[0].markers[0].name, place);
     }
@@ -55,7 +55,7 @@ fn the_oldest_layout_gets_its_typed_marker_and_goes_with_the_record() {
     model.settle(&www(), &settings());
     assert_eq!(model.sets.len(), 2 + 3);
     // The name turns into a CNAME, which needs the bare marker gone.
-    model.settle(&Wish::of(&[record("www.example.com", &["edge.example.net"])]), &settings());
+    model.settle(&TestIntent::of(&[record("www.example.com", &["edge.example.net"])]), &settings());
     assert_eq!(model.sets.len(), 2 + 2 + 1, "the bare marker was not ours by itself: {model:?}");
 }
 
@@ -63,7 +63,7 @@ fn the_oldest_layout_gets_its_typed_marker_and_goes_with_the_record() {
 fn the_oldest_layout_says_nothing_about_ipv6() {
     let marker = heritage("me");
     let model = Model::of(&[("www.example.com", "AAAA", &["2001:db8::1"]), ("www.example.com", "TXT", &[&marker])]);
-    let plan = model.plan(&Wish::of(&[record("www.example.com", &["2001:db8::2"])]), &settings());
+    let plan = model.plan(&TestIntent::of(&[record("www.example.com", &["2001:db8::2"])]), &settings());
     assert_eq!(held(&plan), ["www.example.com record-unmanaged"]);
 }
 
@@ -80,7 +80,7 @@ fn records_of_others_and_of_nobody_are_left_alone() {
     for (marker, expected) in table {
         let model = Model::of(&[("www.example.com", "A", &["192.0.2.9"]), ("a-www.example.com", "TXT", &[marker])]);
         assert_eq!(held(&model.plan(&www(), &settings())), [expected]);
-        let gone = model.plan(&Wish::of(&[record("x.example.com", &["192.0.2.1"])]), &settings());
+        let gone = model.plan(&TestIntent::of(&[record("x.example.com", &["192.0.2.1"])]), &settings());
         assert_eq!(verbs(&gone), ["create x.example.com"]);
     }
 }
@@ -101,15 +101,15 @@ fn two_markers_that_disagree_prove_nothing() {
 }
 
 #[test]
-fn a_twin_with_our_owner_id_stops_everything() {
+fn another_instance_with_our_owner_id_stops_everything() {
     let mut model = Model::of(&[]);
     model.settle(&www(), &with(TxtRegistry { instance: Instance::new("two"), ..registry() }));
-    let wish = Wish::of(&[record("x.example.com", &["192.0.2.1"])]);
+    let wish = TestIntent::of(&[record("x.example.com", &["192.0.2.1"])]);
     let plan = model.plan(&wish, &settings());
     assert!(plan.steps.is_empty() && plan.is_braked());
     assert_eq!(held(&plan), [" owner-twin"]);
     let mut taken = model.clone();
-    let settings = with(TxtRegistry { replaces_twin: true, ..registry() });
+    let settings = with(TxtRegistry { replaces_instance: true, ..registry() });
     assert_eq!(verbs(&taken.plan(&www(), &settings)), ["update www.example.com"]);
     taken.settle(&www(), &settings);
     assert_eq!(held(&taken.plan(&www(), &super::model::settings())), [""; 0]);
@@ -134,15 +134,15 @@ fn what_external_dns_made_is_deleted_when_it_was_ours_before_or_on_confirmation(
     let marker = heritage("me");
     let mut model = Model::of(&[("www.example.com", "A", &["192.0.2.1"]), ("a-www.example.com", "TXT", &[&marker])]);
     let before = model.plan(&www(), &settings());
-    let mut wish = Wish::of(&[record("x.example.com", &["192.0.2.1"])]);
+    let mut wish = TestIntent::of(&[record("x.example.com", &["192.0.2.1"])]);
     model.settle(&wish, &settings());
     assert_eq!(held(&model.plan(&wish, &settings())), ["www.example.com ownership-unproven"]);
     assert_eq!(
-        verbs(&model.plan(&wish, &Settings { confirm_deletes: true, ..settings() })),
+        verbs(&model.plan(&wish, &PlanSettings { confirm_deletes: true, ..settings() })),
         ["delete www.example.com"]
     );
     assert_eq!(
-        verbs(&model.plan(&wish, &Settings { trust_unstamped: true, ..settings() })),
+        verbs(&model.plan(&wish, &PlanSettings { trust_unstamped: true, ..settings() })),
         ["delete www.example.com"]
     );
     wish.remembered = before.ours;
@@ -169,7 +169,7 @@ fn another_owner_id_is_taken_over_on_request_only() {
 fn unmanaged_records_are_adopted_on_request_only() {
     let mut model = Model::of(&[("www.example.com", "A", &["192.0.2.1"])]);
     assert_eq!(held(&model.plan(&www(), &settings())), ["www.example.com record-unmanaged"]);
-    let asking = Settings { adopt: ["www.example.com".into()].into(), ..settings() };
+    let asking = PlanSettings { adopt: ["www.example.com".into()].into(), ..settings() };
     let plan = model.plan(&www(), &asking);
     assert_eq!((verbs(&plan), plan.steps[0].changes.len()), (vec!["update www.example.com".to_owned()], 0));
     model.settle(&www(), &asking);
@@ -205,7 +205,7 @@ fn a_marker_that_cannot_stand_keeps_its_record_from_being_made() {
         ("www.example.com", &[("a-www.example.com", "TXT", &["\"hello\""])], "has TXT records that are left alone"),
     ];
     for (name, sets, words) in table {
-        let plan = Model::of(sets).plan(&Wish::of(&[record(name, &["192.0.2.1"])]), &settings());
+        let plan = Model::of(sets).plan(&TestIntent::of(&[record(name, &["192.0.2.1"])]), &settings());
         assert!(plan.steps.is_empty());
         assert_eq!(plan.held[0].reason, reason::MARKER_NOT_POSSIBLE, "{name}");
         assert!(plan.held[0].message.contains(words), "{}", plan.held[0].message);
@@ -216,17 +216,17 @@ fn a_marker_that_cannot_stand_keeps_its_record_from_being_made() {
 #[test]
 fn a_wildcard_and_the_name_that_replaces_its_star_do_not_share_a_marker() {
     let settings = with(TxtRegistry { layout: Layout::new("", "", "any").unwrap(), ..registry() });
-    let wish = Wish::of(&[record("*.example.com", &["192.0.2.1"]), record("any.example.com", &["192.0.2.2"])]);
+    let wish = TestIntent::of(&[record("*.example.com", &["192.0.2.1"]), record("any.example.com", &["192.0.2.2"])]);
     let mut model = Model::of(&[]);
     let plan = model.settle(&wish, &settings);
     assert_eq!(held(&plan), ["any.example.com marker-not-possible"]);
     assert!(plan.held[0].message.contains("--txt-wildcard-replacement"));
     // A hand-made record there is not ours, although external-dns would read the marker so.
     let mut model = Model::of(&[]);
-    model.settle(&Wish::of(&wish.records[..1]), &settings);
+    model.settle(&TestIntent::of(&wish.records[..1]), &settings);
     model.put("any.example.com", "A", &["192.0.2.9"]);
-    let confirmed = Settings { confirm_deletes: true, ..settings };
-    model.settle(&Wish::of(&[record("x.example.com", &["192.0.2.1"])]), &confirmed);
+    let confirmed = PlanSettings { confirm_deletes: true, ..settings };
+    model.settle(&TestIntent::of(&[record("x.example.com", &["192.0.2.1"])]), &confirmed);
     assert_eq!(model.values("any.example.com", "A"), ["192.0.2.9"]);
     assert_eq!(model.values("*.example.com", "A"), [""; 0]);
 }
@@ -234,7 +234,7 @@ fn a_wildcard_and_the_name_that_replaces_its_star_do_not_share_a_marker() {
 #[test]
 fn markers_that_lost_their_record_are_swept_if_this_instance_wrote_them() {
     let mut model = Model::of(&[("a-old.example.com", "TXT", &[&heritage("me")])]);
-    let wish = Wish::of(&[record("www.example.com", &["192.0.2.1"]), record("x.example.com", &["192.0.2.1"])]);
+    let wish = TestIntent::of(&[record("www.example.com", &["192.0.2.1"]), record("x.example.com", &["192.0.2.1"])]);
     model.settle(&wish, &settings());
     model.sets.retain(|(name, _, _), _| &**name != "www.example.com" && &**name != "x.example.com");
     let plan = model.plan(&www(), &settings());
@@ -247,7 +247,7 @@ fn markers_that_lost_their_record_are_swept_if_this_instance_wrote_them() {
 #[test]
 fn a_marker_whose_text_is_long_is_split_and_read_again() {
     let name = format!("www.{}.{}.example.com", "y".repeat(60), "z".repeat(60));
-    let mut wish = Wish::of(&[record(&name, &["192.0.2.1"])]);
+    let mut wish = TestIntent::of(&[record(&name, &["192.0.2.1"])]);
     wish.records[0].routes[0].key.name = "n".repeat(253).into();
     let mut model = Model::of(&[]);
     model.settle(&wish, &settings());

@@ -10,7 +10,8 @@ use crate::plan::layout::Layout;
 use crate::plan::seal::SealKey;
 use crate::plan::settings::TxtRegistry;
 use crate::plan::{
-    Content, Instance, Observed, Plan, Policy, RecordKind, Registry, Settings, Step, Unseen, ZoneState, decide,
+    Content, Instance, Observed, Plan, PlanSettings, PlanStep, Policy, RecordKind, Registry, SetChange, Unseen,
+    ZoneState, decide,
 };
 use crate::publication::Record;
 
@@ -25,6 +26,14 @@ fn name() -> impl Strategy<Value = String> {
         let star = is_wildcard.then_some("*");
         star.into_iter().chain(labels).chain([ZONE]).collect::<Vec<_>>().join(".")
     })
+}
+
+/// The changes of a step in an order that leaves no record without its marker, and no CNAME beside something.
+fn one_by_one(step: &PlanStep) -> Vec<&SetChange> {
+    let (makes, goes) = (|change: &&SetChange| change.new.is_some(), |change: &&SetChange| change.new.is_none());
+    let markers_first = step.markers.iter().filter(makes).chain(step.changes.iter().filter(goes));
+    let markers_last = step.changes.iter().filter(makes).chain(step.markers.iter().filter(goes));
+    markers_first.chain(markers_last).collect()
 }
 
 fn target() -> impl Strategy<Value = Vec<&'static str>> {
@@ -78,7 +87,7 @@ fn layout() -> impl Strategy<Value = Layout> {
     prop::sample::select(layouts.to_vec())
 }
 
-fn some_settings() -> impl Strategy<Value = Settings> {
+fn some_settings() -> impl Strategy<Value = PlanSettings> {
     let policy = prop::sample::select(vec![Policy::Sync, Policy::Sync, Policy::UpsertOnly, Policy::CreateOnly]);
     (layout(), policy, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
         |(layout, policy, is_sealing, is_atomic, confirm_deletes)| {
@@ -93,7 +102,12 @@ fn some_settings() -> impl Strategy<Value = Settings> {
 }
 
 /// A zone of foreign records, filled by another owner and by an earlier wish of ours.
-fn zone_of(foreign: &[(String, &str, String)], others: &[String], earlier: &[Record], settings: &Settings) -> Model {
+fn zone_of(
+    foreign: &[(String, &str, String)],
+    others: &[String],
+    earlier: &[Record],
+    settings: &PlanSettings,
+) -> Model {
     let mut model = Model::of(&[]);
     let cnames: BTreeSet<&String> =
         foreign.iter().filter(|(_, kind, _)| *kind == "CNAME").map(|(name, ..)| name).collect();
@@ -102,17 +116,20 @@ fn zone_of(foreign: &[(String, &str, String)], others: &[String], earlier: &[Rec
     }
     let Registry::Txt(registry) = &settings.registry else { return model };
     let theirs = TxtRegistry { owner: "other".into(), instance: Instance::new("other"), ..(**registry).clone() };
-    let theirs = Settings { registry: Registry::Txt(Box::new(theirs)), policy: Policy::Sync, ..settings.clone() };
+    let theirs = PlanSettings { registry: Registry::Txt(Box::new(theirs)), policy: Policy::Sync, ..settings.clone() };
     let wish: Vec<Record> = others.iter().map(|name| record(name, &["192.0.2.77"])).collect();
-    model.settle(&Wish::of(&wish), &theirs);
-    model.settle(&Wish::of(earlier), &Settings { policy: Policy::Sync, ..settings.clone() });
+    model.settle(&TestIntent::of(&wish), &theirs);
+    model.settle(&TestIntent::of(earlier), &PlanSettings { policy: Policy::Sync, ..settings.clone() });
     model
 }
 
 /// The record sets of a zone that are not ours, which an empty wish with everything confirmed leaves behind.
-fn not_ours(model: &Model, settings: &Settings) -> Model {
+fn not_ours(model: &Model, settings: &PlanSettings) -> Model {
     let mut model = model.clone();
-    model.settle(&Wish::default(), &Settings { policy: Policy::Sync, confirm_deletes: true, ..settings.clone() });
+    model.settle(
+        &TestIntent::default(),
+        &PlanSettings { policy: Policy::Sync, confirm_deletes: true, ..settings.clone() },
+    );
     model
 }
 
@@ -182,7 +199,7 @@ fn assert_resolves_all_the_while(model: &Model, plan: &Plan) {
     }
 }
 
-fn assert_markers_go_with_records(step: &Step, model: &Model) {
+fn assert_markers_go_with_records(step: &PlanStep, model: &Model) {
     for change in &step.changes {
         let is_marked = |kind: &str| step.markers.iter().any(|m| (m.old.is_none() && kind == "new") || kind == "any");
         match (&change.old, &change.new) {
@@ -221,7 +238,7 @@ proptest! {
     ) {
         let mut model = zone_of(&foreign, &others, &earlier, &settings);
         let others = not_ours(&model, &settings);
-        let wish = Wish::of(&later);
+        let wish = TestIntent::of(&later);
         let last = model.settle(&wish, &settings);
         assert_untouched(&others, &model);
         let is_sure = settings.policy == Policy::Sync && settings.confirm_deletes && last.held.is_empty();
@@ -241,7 +258,7 @@ proptest! {
     ) {
         let mut model = zone_of(&foreign, &[], &earlier, &settings);
         let challenge = challenged.map(|name| challenge(&format!("_acme-challenge.{}", name.trim_start_matches("*.")), &["x"]));
-        let wish = Wish { covered, challenges: challenge.into_iter().collect(), ..Wish::of(&later) };
+        let wish = TestIntent { covered, challenges: challenge.into_iter().collect(), ..TestIntent::of(&later) };
         for _ in 0..6 {
             let plan = model.plan(&wish, &settings);
             assert_resolves_all_the_while(&model, &plan);
@@ -263,9 +280,9 @@ proptest! {
     fn losing_sight_takes_nothing_away(
         foreign in foreign(), earlier in records(), later in records(), settings in some_settings(), how in 0..3_u8,
     ) {
-        let settings = Settings { confirm_deletes: true, ..settings };
+        let settings = PlanSettings { confirm_deletes: true, ..settings };
         let model = zone_of(&foreign, &[], &earlier, &settings);
-        let mut wish = Wish::of(&later);
+        let mut wish = TestIntent::of(&later);
         let mut observed = model.observed();
         match how {
             0 => wish.unseen.push(Unseen { what: "HTTPRoute".into(), why: "forbidden".to_owned() }),
@@ -282,10 +299,10 @@ proptest! {
     fn unknown_names_keep_what_they_have(
         foreign in foreign(), earlier in records(), later in records(), settings in some_settings(), unknown in name(),
     ) {
-        let settings = Settings { confirm_deletes: true, ..settings };
+        let settings = PlanSettings { confirm_deletes: true, ..settings };
         let mut model = zone_of(&foreign, &[], &earlier, &settings);
         let before = model.clone();
-        let wish = Wish { holds: vec![hold(&unknown)], ..Wish::of(&later) };
+        let wish = TestIntent { holds: vec![hold(&unknown)], ..TestIntent::of(&later) };
         let others = not_ours(&model, &settings);
         model.settle(&wish, &settings);
         let is_address = |kind: &RecordKind| ["A", "AAAA", "CNAME"].contains(&kind.as_str());
@@ -305,7 +322,7 @@ proptest! {
         foreign in foreign(), earlier in records(), later in records(), settings in some_settings(), rotation in 0..8_usize,
     ) {
         let model = zone_of(&foreign, &[], &earlier, &settings);
-        let plan = model.plan(&Wish::of(&later), &settings);
+        let plan = model.plan(&TestIntent::of(&later), &settings);
         let mut turned = later.clone();
         turned.reverse();
         if !turned.is_empty() {
@@ -316,23 +333,23 @@ proptest! {
         sets.sets.values_mut().for_each(|content| *content = shuffled(content));
         let mut observed = Observed::default();
         observed.insert(ZONE, ZoneState::Read(sets.content()));
-        let other = decide(&Wish::of(&turned).intent(), &observed, &settings);
+        let other = decide(&TestIntent::of(&turned).intent(), &observed, &settings);
         prop_assert_eq!(&plan.digest, &other.digest);
         prop_assert_eq!(plan, other);
     }
 
-    /// A twin makes no step.
+    /// Another instance under the same owner id makes no step.
     #[test]
-    fn twins_do_not_fight(earlier in records(), later in records(), settings in some_settings()) {
+    fn instances_of_one_owner_id_do_not_fight(earlier in records(), later in records(), settings in some_settings()) {
         let mut model = zone_of(&[], &[], &earlier, &settings);
         let Registry::Txt(registry) = &settings.registry else { unreachable!() };
-        let twin = TxtRegistry { instance: Instance::new("two"), ..(**registry).clone() };
-        let twin = Settings { registry: Registry::Txt(Box::new(twin)), ..settings.clone() };
+        let other = TxtRegistry { instance: Instance::new("two"), ..(**registry).clone() };
+        let other = PlanSettings { registry: Registry::Txt(Box::new(other)), ..settings.clone() };
         let before = model.clone();
-        if model.plan(&Wish::of(&earlier), &settings).ours.is_empty() {
+        if model.plan(&TestIntent::of(&earlier), &settings).ours.is_empty() {
             return Ok(());
         }
-        let plan = model.settle(&Wish::of(&later), &twin);
+        let plan = model.settle(&TestIntent::of(&later), &other);
         prop_assert!(plan.steps.is_empty());
         prop_assert_eq!(model, before);
     }
@@ -340,14 +357,14 @@ proptest! {
     /// A zone of our own becomes what is wanted; without a registry nothing ever goes.
     #[test]
     fn other_registries_keep_to_their_word(foreign in foreign(), earlier in records(), later in records()) {
-        let mut model = zone_of(&foreign, &[], &[], &Settings::new(Registry::WholeZone));
-        let noop = Settings::new(Registry::Noop);
-        model.settle(&Wish::of(&earlier), &noop);
+        let mut model = zone_of(&foreign, &[], &[], &PlanSettings::new(Registry::WholeZone));
+        let noop = PlanSettings::new(Registry::Noop);
+        model.settle(&TestIntent::of(&earlier), &noop);
         let before = model.clone();
-        let last = model.settle(&Wish::of(&later), &Settings { confirm_deletes: true, ..noop });
+        let last = model.settle(&TestIntent::of(&later), &PlanSettings { confirm_deletes: true, ..noop });
         prop_assert!(before.sets.keys().all(|key| model.sets.contains_key(key)), "{last:?}");
-        let whole = Settings { confirm_deletes: true, ..Settings::new(Registry::WholeZone) };
-        model.settle(&Wish::of(&later), &whole);
+        let whole = PlanSettings { confirm_deletes: true, ..PlanSettings::new(Registry::WholeZone) };
+        model.settle(&TestIntent::of(&later), &whole);
         let names: BTreeSet<&str> = later.iter().map(|record| &*record.name).collect();
         let kinds = ["A", "AAAA", "CNAME"].map(RecordKind::from);
         let addresses = model.sets.keys().filter(|(_, kind, _)| kinds.contains(kind));
@@ -360,13 +377,13 @@ proptest! {
         foreign in foreign(), earlier in records(), later in records(), settings in some_settings(), stop in 0..40_usize,
         challenged in any::<bool>(),
     ) {
-        let settings = Settings { policy: Policy::Sync, confirm_deletes: true, ..settings };
+        let settings = PlanSettings { policy: Policy::Sync, confirm_deletes: true, ..settings };
         let model = zone_of(&foreign, &[], &earlier, &settings);
         let challenges = if challenged { vec![challenge("_acme-challenge.example.com", &["x"])] } else { Vec::new() };
-        let wish = Wish { challenges, ..Wish::of(&later) };
+        let wish = TestIntent { challenges, ..TestIntent::of(&later) };
         let mut stopped = model.clone();
         let plan = model.plan(&wish, &settings);
-        let changes: Vec<_> = plan.steps.iter().flat_map(Step::one_by_one).collect();
+        let changes: Vec<_> = plan.steps.iter().flat_map(one_by_one).collect();
         for change in changes.iter().take(stop % (changes.len() + 1)) {
             stopped.carry_out(change);
             stopped.check();

@@ -5,7 +5,7 @@
 
 use gtmpl_ng::Value;
 
-use super::Parts;
+use super::TemplateParts;
 use crate::model::{
     BackendRef, Condition, GATEWAY_GROUP, Labels, ParentRef, ParentStatus, Route, RouteKind, Rule, Str,
 };
@@ -19,7 +19,7 @@ enum Names {
 }
 
 /// The route under Go's names.
-pub(super) fn typed(route: &Route, prefixes: &[Str], parts: Parts) -> Value {
+pub(super) fn typed(route: &Route, prefixes: &[Str], parts: TemplateParts) -> Value {
     let names = Names::Go;
     let meta = metadata(names, route, prefixes);
     let version = [("Kind", kind(route)), ("APIVersion", api_version(route))];
@@ -37,7 +37,7 @@ pub(super) fn typed(route: &Route, prefixes: &[Str], parts: Parts) -> Value {
 }
 
 /// The route under JSON's names.
-pub(super) fn json(route: &Route, prefixes: &[Str], parts: Parts) -> Value {
+pub(super) fn json(route: &Route, prefixes: &[Str], parts: TemplateParts) -> Value {
     let names = Names::Json;
     let meta = metadata(names, route, prefixes);
     let (spec, status) = (spec(names, route, parts), status(names, route, parts));
@@ -82,7 +82,7 @@ fn metadata(names: Names, route: &Route, prefixes: &[Str]) -> Fields {
     fields
 }
 
-fn spec(names: Names, route: &Route, parts: Parts) -> Value {
+fn spec(names: Names, route: &Route, parts: TemplateParts) -> Value {
     let parents = list(route.parents.iter().map(|parent| parent_ref(names, parent)));
     let mut fields = vec![(names.of("ParentRefs", "parentRefs"), parents.clone())];
     if route.kind.has_hostnames() && (names == Names::Go || !route.hostnames.is_empty()) {
@@ -131,7 +131,7 @@ fn parent_ref(names: Names, parent: &ParentRef) -> Value {
     object(fields)
 }
 
-fn status(names: Names, route: &Route, parts: Parts) -> Value {
+fn status(names: Names, route: &Route, parts: TemplateParts) -> Value {
     if !parts.status {
         return object(Vec::new());
     }

@@ -3,7 +3,7 @@
 use super::world::*;
 use crate::model::*;
 use crate::objects;
-use crate::publication::settings::Settings;
+use crate::publication::settings::PublicationSettings;
 
 fn edge(hostname: &str) -> Gateway {
     gateway("infra/edge", vec![https("web", hostname, "edge-tls")])
@@ -127,8 +127,8 @@ fn names_beyond_the_limit_are_those_of_the_youngest_routes() {
         .collect();
     routes[0].meta.created = Some(900).into();
     let [a, b, c] = [routes.remove(0), routes.remove(0), routes.remove(0)];
-    let settings = Settings { certificate_names: 2, ..Settings::default() };
-    let few = Settings { certificate_names: 1, ..Settings::default() };
+    let settings = PublicationSettings { certificate_names: 2, ..PublicationSettings::default() };
+    let few = PublicationSettings { certificate_names: 1, ..PublicationSettings::default() };
     let next = desired(objects![edge("*.example.com"), a.clone(), b.clone(), c.clone()], &few);
     let messages: Vec<&str> = next.diagnostics.iter().map(|said| &*said.message).collect();
     // The next in line comes first.

@@ -3,7 +3,7 @@
 use super::world::*;
 use crate::model::*;
 use crate::objects;
-use crate::publication::settings::Settings;
+use crate::publication::settings::PublicationSettings;
 use crate::publication::template::Template;
 use crate::publication::{Desired, NameSource};
 
@@ -15,9 +15,9 @@ fn sources(desired: &Desired) -> Vec<(String, NameSource)> {
     desired.records.iter().map(|record| (record.name.to_string(), record.source)).collect()
 }
 
-fn templated() -> Settings {
+fn templated() -> PublicationSettings {
     let template = Template::parse(&["{{.Name}}.example.com"]).unwrap();
-    Settings { fqdn_template: template, ..Settings::default() }
+    PublicationSettings { fqdn_template: template, ..PublicationSettings::default() }
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn the_listener_is_the_last_resort() {
 fn the_template_is_added_only_where_it_is_combined() {
     let named = || route("shop/web", "infra/edge", &["a.example.com"]);
     assert_eq!(sources(&desired(objects![edge(), named()], &templated())).len(), 1);
-    let combined = Settings { combine_fqdn_annotation: true, ..templated() };
+    let combined = PublicationSettings { combine_fqdn_annotation: true, ..templated() };
     let found = desired(objects![edge(), named()], &combined);
     assert_eq!(
         sources(&found),

@@ -13,7 +13,7 @@ use crate::attachment::{Intersection, ListenerId, Scope, Topology};
 use crate::model::*;
 use crate::names::Hostname;
 use crate::policy::{Policies, Policy};
-use crate::publication::settings::{Publish, Settings};
+use crate::publication::settings::{PublicationSettings, Publish};
 use crate::publication::{Desired, NameSource, Record};
 use crate::snapshot::{Object, Snapshot};
 
@@ -103,12 +103,12 @@ fn policies() -> impl Strategy<Value = Vec<Object>> {
     })
 }
 
-fn worlds() -> impl Strategy<Value = (Vec<Object>, Settings)> {
+fn worlds() -> impl Strategy<Value = (Vec<Object>, PublicationSettings)> {
     (gateways(), routes(), policies(), any::<bool>()).prop_map(|(gateways, routes, policies, is_governed)| {
         let gateways = gateways.into_iter().map(Object::Gateway);
         let objects = gateways.chain(routes.into_iter().map(Object::Route)).chain(policies).collect();
         let publish = if is_governed { Publish::Governed } else { Publish::All };
-        (objects, Settings { publish, ..Settings::default() })
+        (objects, PublicationSettings { publish, ..PublicationSettings::default() })
     })
 }
 
@@ -119,7 +119,7 @@ struct Made {
     desired: Desired,
 }
 
-fn made(objects: Vec<Object>, settings: &Settings) -> Made {
+fn made(objects: Vec<Object>, settings: &PublicationSettings) -> Made {
     let snapshot = Snapshot::of(objects);
     let topology = Topology::build(&snapshot, &Scope::default());
     let policies = Policies::build(&snapshot, &topology);

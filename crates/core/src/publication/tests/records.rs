@@ -4,7 +4,7 @@ use super::world::*;
 use crate::attachment::{Scope, Topology};
 use crate::model::*;
 use crate::objects;
-use crate::publication::settings::Settings;
+use crate::publication::settings::PublicationSettings;
 use crate::publication::{NameSource, build_beside};
 use crate::snapshot::{Origin, Snapshot};
 
@@ -77,7 +77,7 @@ fn a_challenge_makes_its_name_explicit() {
     let snapshot = Snapshot::of(objects);
     let topology = Topology::build(&snapshot, &Scope::default());
     let others = ["_acme-challenge.a.example.com".into()];
-    let desired = build_beside(&snapshot, &topology, &Settings::default(), &others);
+    let desired = build_beside(&snapshot, &topology, &PublicationSettings::default(), &others);
     assert_eq!(records(&desired), ["*.example.com A 192.0.2.1", "a.example.com A 192.0.2.1"]);
 }
 
@@ -193,7 +193,7 @@ fn addresses_on_files_come_from_three_places() {
     }
     edge.wished_addresses = vec![address("192.0.2.5")];
     assert_eq!(records(&plain(objects![edge.clone(), web()])), ["a.example.com A 192.0.2.5"]);
-    let mut settings = Settings::default();
+    let mut settings = PublicationSettings::default();
     settings.gateway_addresses.insert(key("infra/edge"), vec!["192.0.2.6".into()]);
     assert_eq!(records(&desired(objects![edge.clone(), web()], &settings)), ["a.example.com A 192.0.2.6"]);
     let mut cluster = Snapshot::of(objects![
@@ -207,7 +207,10 @@ fn addresses_on_files_come_from_three_places() {
         },
     ]);
     cluster.origin = Origin::Cluster;
-    assert_eq!(withheld(&of_snapshot(&cluster, &Settings::default())), ["a.example.com gateway-without-address"]);
+    assert_eq!(
+        withheld(&of_snapshot(&cluster, &PublicationSettings::default())),
+        ["a.example.com gateway-without-address"]
+    );
 }
 
 #[test]

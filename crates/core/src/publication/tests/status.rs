@@ -4,7 +4,7 @@ use super::world::*;
 use crate::model::*;
 use crate::objects;
 use crate::publication::Desired;
-use crate::publication::settings::{Settings, StatusMode};
+use crate::publication::settings::{PublicationSettings, StatusMode};
 
 fn accepted(status: bool) -> Vec<Condition> {
     vec![Condition::new("Accepted", status, if status { "Accepted" } else { "Invalid" }, "because")]
@@ -35,7 +35,7 @@ fn outcome(found: &Desired) -> String {
 }
 
 fn by(mode: StatusMode, gateway: Gateway, route: Route) -> Desired {
-    desired(objects![gateway, route], &Settings { status: mode, ..Settings::default() })
+    desired(objects![gateway, route], &PublicationSettings { status: mode, ..PublicationSettings::default() })
 }
 
 #[test]

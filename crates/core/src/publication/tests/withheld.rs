@@ -4,7 +4,7 @@ use super::world::*;
 use crate::model::*;
 use crate::objects;
 use crate::publication::domains::DomainFilter;
-use crate::publication::settings::Settings;
+use crate::publication::settings::PublicationSettings;
 use crate::selector::Selector;
 use crate::snapshot::{Origin, Snapshot, Visibility};
 
@@ -72,24 +72,25 @@ fn conflicted_listeners_and_refused_sets_publish_nothing() {
 #[test]
 fn what_the_settings_leave_out_is_said() {
     let selector = |text: &str| Some(Selector::parse(text).unwrap());
-    let open = Settings::default;
+    let open = PublicationSettings::default;
     let table = [
-        Settings { gateway_name: Some("other".into()), ..open() },
-        Settings { gateway_namespace: Some("other".into()), ..open() },
-        Settings { gateway_label_filter: selector("a=b"), ..open() },
+        PublicationSettings { gateway_name: Some("other".into()), ..open() },
+        PublicationSettings { gateway_namespace: Some("other".into()), ..open() },
+        PublicationSettings { gateway_label_filter: selector("a=b"), ..open() },
     ];
     for settings in table {
         let found = desired(objects![edge(), web()], &settings);
         assert_eq!(withheld(&found), ["a.example.com not-selected"]);
         assert_eq!(found.passed_over.len(), 1);
     }
-    let by_class = desired(objects![edge(), web()], &Settings { gateway_classes: vec!["other".into()], ..open() });
+    let by_class =
+        desired(objects![edge(), web()], &PublicationSettings { gateway_classes: vec!["other".into()], ..open() });
     assert_eq!(withheld(&by_class), ["a.example.com gateway-class-not-ours"]);
     let table = [
-        Settings { namespace: Some("other".into()), ..open() },
-        Settings { label_filter: selector("a=b"), ..open() },
-        Settings { annotation_filter: selector("a=b"), ..open() },
-        Settings { sources: [RouteKind::Tcp].into(), ..open() },
+        PublicationSettings { namespace: Some("other".into()), ..open() },
+        PublicationSettings { label_filter: selector("a=b"), ..open() },
+        PublicationSettings { annotation_filter: selector("a=b"), ..open() },
+        PublicationSettings { sources: [RouteKind::Tcp].into(), ..open() },
     ];
     for settings in table {
         let found = desired(objects![edge(), web()], &settings);
@@ -100,7 +101,8 @@ fn what_the_settings_leave_out_is_said() {
 
 #[test]
 fn domains_that_are_not_selected_get_nothing() {
-    let settings = Settings { domains: DomainFilter::new(&["a.example.com"], &[]), ..Settings::default() };
+    let settings =
+        PublicationSettings { domains: DomainFilter::new(&["a.example.com"], &[]), ..PublicationSettings::default() };
     let web = route("shop/web", "infra/edge", &["a.example.com", "b.example.com"]);
     let found = desired(objects![edge(), web, dns("infra/dns", "Gateway", "edge")], &settings);
     assert_eq!(records(&found), ["a.example.com A 192.0.2.1"]);
@@ -120,7 +122,7 @@ fn what_cannot_be_seen_is_held() {
     let seen = |kind: Kind, objects| {
         let mut snapshot = Snapshot::of(objects);
         snapshot.set_visibility(kind, Visibility::NotVisible("denied".into()));
-        of_snapshot(&snapshot, &Settings::default())
+        of_snapshot(&snapshot, &PublicationSettings::default())
     };
     let mut labelled = edge();
     labelled.listeners[0].allowed_routes.namespaces = Admission::Selector(Some(Selector::parse("a=b").unwrap()));
@@ -139,7 +141,7 @@ fn what_cannot_be_seen_is_held() {
 fn a_class_that_is_missing_in_a_cluster_holds() {
     let mut snapshot = Snapshot::of(objects![edge(), web()]);
     snapshot.origin = Origin::Cluster;
-    let found = of_snapshot(&snapshot, &Settings::default());
+    let found = of_snapshot(&snapshot, &PublicationSettings::default());
     assert_eq!(withheld(&found), ["a.example.com gateway-class-missing"]);
     assert!(found.withheld[0].holds());
 }

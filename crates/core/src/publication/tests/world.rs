@@ -2,7 +2,7 @@
 
 use crate::attachment::{Scope, Topology};
 use crate::model::*;
-use crate::publication::{self, Desired, Settings};
+use crate::publication::{self, Desired, PublicationSettings};
 use crate::snapshot::{Object, Snapshot};
 
 /// `namespace/name` as a key.
@@ -156,25 +156,25 @@ macro_rules! known {
 known! { Gateway Gateway  ListenerSet ListenerSet  Route Route  DnsPolicy DnsPolicy  TlsPolicy TlsPolicy  GatewayClass GatewayClass }
 
 /// What is desired for objects.
-pub(crate) fn desired(objects: Vec<Object>, settings: &Settings) -> Desired {
+pub(crate) fn desired(objects: Vec<Object>, settings: &PublicationSettings) -> Desired {
     of_snapshot(&Snapshot::of(objects), settings)
 }
 
 /// What is desired for a snapshot.
-pub(crate) fn of_snapshot(snapshot: &Snapshot, settings: &Settings) -> Desired {
+pub(crate) fn of_snapshot(snapshot: &Snapshot, settings: &PublicationSettings) -> Desired {
     let scope = Scope { classes: settings.gateway_classes.clone() };
     publication::build(snapshot, &Topology::build(snapshot, &scope), settings)
 }
 
 /// What is desired for objects by the usual settings.
 pub(crate) fn plain(objects: Vec<Object>) -> Desired {
-    desired(objects, &Settings::default())
+    desired(objects, &PublicationSettings::default())
 }
 
 /// What is desired for objects where only policies publish.
 pub(crate) fn governed(objects: Vec<Object>) -> Desired {
     let publish = crate::publication::settings::Publish::Governed;
-    desired(objects, &Settings { publish, ..Settings::default() })
+    desired(objects, &PublicationSettings { publish, ..PublicationSettings::default() })
 }
 
 /// Records in short: `name TYPE target target`.

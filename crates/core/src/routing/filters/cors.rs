@@ -5,18 +5,18 @@
 
 use crate::model::{Cors, Str};
 use crate::routing::answer::ResponseChange;
-use crate::routing::request::Asked;
+use crate::routing::request::ParsedRequest;
 
 use super::{Passage, headers};
 
 /// Whether the request is a browser's question before the request it wants to send.
-pub(in crate::routing) fn is_preflight(asked: &Asked<'_>) -> bool {
+pub(in crate::routing) fn is_preflight(asked: &ParsedRequest<'_>) -> bool {
     let has = |name| asked.header(name).is_some_and(|value| !value.is_empty());
     asked.request.method == "OPTIONS" && has("origin") && has("access-control-request-method")
 }
 
 /// The answer to a preflight, and what a browser will make of it.
-pub(in crate::routing) fn preflight(cors: &Cors, asked: &Asked<'_>) -> (ResponseChange, String) {
+pub(in crate::routing) fn preflight(cors: &Cors, asked: &ParsedRequest<'_>) -> (ResponseChange, String) {
     let mut response = ResponseChange::default();
     let origin = asked.header("origin").unwrap_or_default();
     if !allows_origin(cors, &origin) {
@@ -39,7 +39,7 @@ pub(in crate::routing) fn preflight(cors: &Cors, asked: &Asked<'_>) -> (Response
 }
 
 /// The headers of an answer to a cross-origin request.
-pub(super) fn share(cors: &Cors, asked: &Asked<'_>, passage: &mut Passage) {
+pub(super) fn share(cors: &Cors, asked: &ParsedRequest<'_>, passage: &mut Passage) {
     let Some(origin) = asked.header("origin") else { return };
     if allows_origin(cors, &origin) {
         share_headers(cors, &origin, &mut passage.response);

@@ -4,16 +4,16 @@ use crate::model::{PathChange, Redirect};
 use crate::names::host_of;
 use crate::routing::matching::below_prefix;
 
-use super::{Place, target};
+use super::{FilterContext, target};
 
 /// The `Location` of a redirect, as a whole URL. The query stays: it is no part of the path.
-pub(super) fn location(redirect: &Redirect, path: &str, place: &Place<'_>) -> String {
-    let scheme = redirect.scheme.as_deref().unwrap_or(place.scheme);
-    let host = redirect.hostname.as_deref().map_or_else(|| host_of(&place.asked.request.host), str::to_owned);
-    let port = redirect.port.or(redirect.scheme.as_deref().and_then(well_known)).unwrap_or(place.port);
+pub(super) fn location(redirect: &Redirect, path: &str, context: &FilterContext<'_>) -> String {
+    let scheme = redirect.scheme.as_deref().unwrap_or(context.scheme);
+    let host = redirect.hostname.as_deref().map_or_else(|| host_of(&context.asked.request.host), str::to_owned);
+    let port = redirect.port.or(redirect.scheme.as_deref().and_then(well_known)).unwrap_or(context.port);
     let port = if well_known(scheme) == Some(port) { String::new() } else { format!(":{port}") };
-    let path = redirect.path.as_ref().map_or_else(|| path.to_owned(), |change| changed(change, path, place.prefix));
-    format!("{scheme}://{host}{port}{}", target(&path, place.asked.query))
+    let path = redirect.path.as_ref().map_or_else(|| path.to_owned(), |change| changed(change, path, context.prefix));
+    format!("{scheme}://{host}{port}{}", target(&path, context.asked.query))
 }
 
 /// A path after a change; as it was where the change does not go with the match.

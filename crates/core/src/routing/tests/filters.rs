@@ -1,16 +1,16 @@
 use super::world::*;
 use crate::model::*;
-use crate::routing::{Answer, Outcome, Request};
+use crate::routing::{GatewayRequest, RoutingAnswer, RoutingOutcome};
 
 /// A world with one rule for `/p` that has these filters.
-fn filtered(filters: Vec<Filter>) -> World {
+fn filtered(filters: Vec<Filter>) -> GatewayFixture {
     let rule = Rule { filters: filters.into(), ..prefix("/p", "a") };
-    World::new(vec![listener("web", "HTTP", 8080, "")]).with(http("r", &[], vec![rule]))
+    GatewayFixture::new(vec![listener("web", "HTTP", 8080, "")]).with(http("r", &[], vec![rule]))
 }
 
-fn ask(world: &World, url: &str, headers: &[(&str, &str)]) -> Answer {
+fn ask(world: &GatewayFixture, url: &str, headers: &[(&str, &str)]) -> RoutingAnswer {
     let headers = headers.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
-    world.ask(&Request { port: 8080, headers, ..get(url) })
+    world.ask(&GatewayRequest { port: 8080, headers, ..get(url) })
 }
 
 fn set(name: &str, value: &str) -> HeaderChange {
@@ -27,7 +27,7 @@ fn a_redirect_needs_no_backend() {
     let mut world = filtered(vec![Filter::Redirect(redirect)]);
     crate::model::items(&mut world.routes[0].rules)[0].backends = Default::default();
     let answer = ask(&world, "http://X.com:31080/p/q?a=1", &[]);
-    assert_eq!((answer.outcome, answer.status), (Outcome::Redirect, Some(301)));
+    assert_eq!((answer.outcome, answer.status), (RoutingOutcome::Redirect, Some(301)));
     assert_eq!(answer.location.as_deref(), Some("https://x.com/p/q?a=1"));
 }
 
@@ -103,17 +103,17 @@ fn cors() -> Filter {
     })
 }
 
-fn preflight(world: &World, origin: &str) -> Answer {
+fn preflight(world: &GatewayFixture, origin: &str) -> RoutingAnswer {
     let headers =
         [("Origin", origin), ("Access-Control-Request-Method", "PUT"), ("access-control-request-headers", "x-1, x-2")];
     let headers = headers.iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
-    world.ask(&Request { port: 8080, method: "OPTIONS".into(), headers, ..get("http://x.com/p") })
+    world.ask(&GatewayRequest { port: 8080, method: "OPTIONS".into(), headers, ..get("http://x.com/p") })
 }
 
 #[test]
 fn a_preflight_is_answered_by_the_gateway() {
     let answer = preflight(&filtered(vec![cors()]), "https://a.b.bar.com");
-    assert_eq!((answer.outcome, answer.status), (Outcome::Preflight, Some(204)));
+    assert_eq!((answer.outcome, answer.status), (RoutingOutcome::Preflight, Some(204)));
     let headers = &answer.response.headers;
     let expected = [
         ("access-control-allow-origin", "https://a.b.bar.com"),
@@ -132,9 +132,9 @@ fn a_preflight_is_answered_by_the_gateway() {
 #[test]
 fn a_foreign_origin_gets_no_headers() {
     let answer = preflight(&filtered(vec![cors()]), "https://foobar.com");
-    assert_eq!((answer.outcome, answer.response.is_empty()), (Outcome::Preflight, true));
+    assert_eq!((answer.outcome, answer.response.is_empty()), (RoutingOutcome::Preflight, true));
     let answer = ask(&filtered(vec![cors()]), "http://x.com/p", &[("origin", "https://foobar.com")]);
-    assert_eq!((answer.outcome, answer.response.is_empty()), (Outcome::Forward, true));
+    assert_eq!((answer.outcome, answer.response.is_empty()), (RoutingOutcome::Forward, true));
     let answer = ask(&filtered(vec![cors()]), "http://x.com/p", &[("origin", "https://www.foo.com")]);
     assert_eq!(header(&answer.response.headers, "access-control-allow-origin"), Some("https://www.foo.com"));
     assert_eq!(header(&answer.response.headers, "access-control-max-age"), None);
@@ -143,7 +143,7 @@ fn a_foreign_origin_gets_no_headers() {
 #[test]
 fn options_without_a_question_is_an_ordinary_request() {
     let world = filtered(vec![cors()]);
-    let request = Request { port: 8080, method: "OPTIONS".into(), ..get("http://x.com/p") };
-    assert_eq!(world.ask(&request).outcome, Outcome::Forward);
-    assert_eq!(preflight(&filtered(Vec::new()), "https://www.foo.com").outcome, Outcome::Forward);
+    let request = GatewayRequest { port: 8080, method: "OPTIONS".into(), ..get("http://x.com/p") };
+    assert_eq!(world.ask(&request).outcome, RoutingOutcome::Forward);
+    assert_eq!(preflight(&filtered(Vec::new()), "https://www.foo.com").outcome, RoutingOutcome::Forward);
 }

@@ -1,13 +1,13 @@
 use super::world::*;
 use crate::model::*;
-use crate::routing::{Answer, Outcome, Request};
+use crate::routing::{GatewayRequest, RoutingAnswer, RoutingOutcome};
 
-fn section(answer: &Answer) -> Option<&str> {
+fn section(answer: &RoutingAnswer) -> Option<&str> {
     answer.listener.as_ref().map(|key| &*key.section)
 }
 
-fn isolated() -> World {
-    World::new(vec![
+fn isolated() -> GatewayFixture {
+    GatewayFixture::new(vec![
         listener("any", "HTTP", 80, ""),
         listener("wild", "HTTP", 80, "*.x.com"),
         listener("precise", "HTTP", 80, "a.x.com"),
@@ -32,8 +32,8 @@ fn a_port_nobody_listens_on_refuses() {
     let mut request = get("http://a.x.com/");
     request.port = 81;
     let answer = isolated().ask(&request);
-    assert_eq!((answer.outcome, answer.status), (Outcome::Rejected, None));
-    assert_eq!(isolated().get("https://a.x.com/").outcome, Outcome::Rejected);
+    assert_eq!((answer.outcome, answer.status), (RoutingOutcome::Rejected, None));
+    assert_eq!(isolated().get("https://a.x.com/").outcome, RoutingOutcome::Rejected);
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn a_host_that_is_no_name_goes_to_the_unset_hostname() {
     }
 }
 
-fn secure() -> World {
-    World::new(vec![
+fn secure() -> GatewayFixture {
+    GatewayFixture::new(vec![
         listener("a", "HTTPS", 443, "a.com"),
         listener("wild", "HTTPS", 443, "*.w.com"),
         listener("b", "HTTPS", 443, "b.w.com"),
@@ -53,20 +53,20 @@ fn secure() -> World {
     .with(http("r", &[], vec![prefix("/", "a")]))
 }
 
-fn shake(sni: &str, host: &str) -> Request {
-    Request { sni: Some(sni.into()), ..get(&format!("https://{host}/")) }
+fn shake(sni: &str, host: &str) -> GatewayRequest {
+    GatewayRequest { sni: Some(sni.into()), ..get(&format!("https://{host}/")) }
 }
 
 #[test]
 fn the_handshake_and_the_host_must_choose_one_listener() {
     let rows = [
-        ("a.com", "a.com", Outcome::Forward),
-        ("c.w.com", "d.w.com:8443", Outcome::Forward),
-        ("a.com", "b.w.com", Outcome::Misdirected),
-        ("c.w.com", "b.w.com", Outcome::Misdirected),
-        ("a.com", "other.com", Outcome::NotFound),
-        ("other.com", "a.com", Outcome::Rejected),
-        ("192.0.2.1", "a.com", Outcome::Rejected),
+        ("a.com", "a.com", RoutingOutcome::Forward),
+        ("c.w.com", "d.w.com:8443", RoutingOutcome::Forward),
+        ("a.com", "b.w.com", RoutingOutcome::Misdirected),
+        ("c.w.com", "b.w.com", RoutingOutcome::Misdirected),
+        ("a.com", "other.com", RoutingOutcome::NotFound),
+        ("other.com", "a.com", RoutingOutcome::Rejected),
+        ("192.0.2.1", "a.com", RoutingOutcome::Rejected),
     ];
     for (sni, host, outcome) in rows {
         assert_eq!(secure().ask(&shake(sni, host)).outcome, outcome, "{sni} {host}");
@@ -76,7 +76,7 @@ fn the_handshake_and_the_host_must_choose_one_listener() {
 #[test]
 fn https_and_tls_listeners_of_a_port_share_the_names() {
     let mut world =
-        World::new(vec![listener("https", "HTTPS", 443, "*.x.com"), listener("tls", "TLS", 443, "t.x.com")]);
+        GatewayFixture::new(vec![listener("https", "HTTPS", 443, "*.x.com"), listener("tls", "TLS", 443, "t.x.com")]);
     world = world.with(at(http("web", &[], vec![prefix("/", "a")]), "https"));
     world = world.with(at(route(RouteKind::Tls, "raw", &["*.x.com"], vec![everything("b")]), "tls"));
     assert_eq!(end(&world.get("https://w.x.com/")), "a");
@@ -88,7 +88,7 @@ fn https_and_tls_listeners_of_a_port_share_the_names() {
 
 #[test]
 fn tls_routes_go_before_tcp_routes_where_tls_ends() {
-    let world = World::new(vec![listener("tls", "TLS", 443, "")])
+    let world = GatewayFixture::new(vec![listener("tls", "TLS", 443, "")])
         .with(aged(route(RouteKind::Tcp, "tcp", &[], vec![everything("a")]), 1))
         .with(aged(route(RouteKind::Tls, "tls", &["*.x.com"], vec![everything("b")]), 2));
     assert_eq!(end(&world.get("tls://w.x.com")), "b");
@@ -97,24 +97,24 @@ fn tls_routes_go_before_tcp_routes_where_tls_ends() {
 
 #[test]
 fn the_oldest_takes_all_of_a_port() {
-    let world = World::new(vec![listener("tcp", "TCP", 9000, ""), listener("udp", "UDP", 9000, "")])
+    let world = GatewayFixture::new(vec![listener("tcp", "TCP", 9000, ""), listener("udp", "UDP", 9000, "")])
         .with(aged(route(RouteKind::Tcp, "young", &[], vec![everything("a")]), 2))
         .with(aged(route(RouteKind::Tcp, "old", &[], vec![everything("b")]), 1))
         .with(route(RouteKind::Udp, "gone", &[], vec![everything("missing")]));
     assert_eq!(end(&world.get("tcp://10.0.0.1")), "b");
     let refused = world.get("udp://10.0.0.1");
-    assert_eq!((refused.outcome, refused.unavailable.len()), (Outcome::Rejected, 1));
+    assert_eq!((refused.outcome, refused.unavailable.len()), (RoutingOutcome::Rejected, 1));
 }
 
 #[test]
 fn conflicted_listeners_are_named() {
-    let world = World::new(vec![
+    let world = GatewayFixture::new(vec![
         listener("one", "HTTP", 80, "a.com"),
         listener("two", "HTTP", 80, "a.com"),
         listener("ok", "HTTP", 80, "b.com"),
     ]);
     let answer = world.get("http://a.com/");
-    assert_eq!(answer.outcome, Outcome::NotFound);
+    assert_eq!(answer.outcome, RoutingOutcome::NotFound);
     assert!(answer.because.iter().any(|s| s.contains("edge/one") && s.contains("conflict")), "{:?}", answer.because);
 }
 
@@ -123,7 +123,7 @@ fn a_route_that_is_not_attached_is_named() {
     let mut stranger = http("stranger", &["a.com"], vec![prefix("/", "a")]);
     stranger.meta.key = Key::new("shop", "stranger");
     crate::model::items(&mut stranger.parents)[0].target.namespace = Some("infra".into());
-    let world = World::new(vec![listener("web", "HTTP", 80, "")]).with(stranger);
+    let world = GatewayFixture::new(vec![listener("web", "HTTP", 80, "")]).with(stranger);
     let answer = world.get("http://a.com/");
     let named = |s: &String| s.contains("HTTPRoute/shop/stranger") && s.contains("namespace-not-allowed");
     assert!(answer.because.iter().any(named), "{:?}", answer.because);
@@ -133,6 +133,6 @@ fn a_route_that_is_not_attached_is_named() {
 fn filters_of_a_listener_are_mentioned() {
     let mut web = listener("web", "HTTP", 80, "");
     web.has_filters = true;
-    let world = World::new(vec![web]).with(http("r", &[], vec![prefix("/", "a")]));
+    let world = GatewayFixture::new(vec![web]).with(http("r", &[], vec![prefix("/", "a")]));
     assert!(world.get("http://a.com/").because.iter().any(|s| s.contains("run before a rule is chosen")));
 }

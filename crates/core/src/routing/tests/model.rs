@@ -9,7 +9,7 @@ use super::world::*;
 use crate::attachment::{ListenerId, ListenerState, RouteState, Scope, Topology};
 use crate::model::*;
 use crate::names::{Hostname, host_of, is_ip};
-use crate::routing::{HostIndex, Outcome, Request, Scheme};
+use crate::routing::{GatewayRequest, HostIndex, RoutingOutcome, Scheme};
 
 const NAMES: [&str; 9] =
     ["*.com", "*.x.com", "x.com", "a.x.com", "*.a.x.com", "b.a.x.com", "*.y.org", "y.org", "w.y.org"];
@@ -18,14 +18,14 @@ const HOSTS: [&str; 10] =
 const PATHS: [&str; 7] = ["/", "/a", "/a/", "/a/b", "/ab", "/a/b/c", "/s.S/M"];
 
 /// What the model says: outcome, listener, route, rule.
-type Said = (Outcome, Option<ListenerId>, Option<ObjectRef>, Option<usize>);
+type Said = (RoutingOutcome, Option<ListenerId>, Option<ObjectRef>, Option<usize>);
 
 /// How a rule compares with others; the greatest wins.
 type Merit = (bool, usize, usize, Vec<usize>, Reverse<(i64, String, usize, usize)>);
 
 struct Model<'a> {
     topology: &'a Topology,
-    request: &'a Request,
+    request: &'a GatewayRequest,
     host: String,
     sni: String,
 }
@@ -34,21 +34,21 @@ impl Model<'_> {
     fn say(&self) -> Said {
         match self.request.scheme {
             Scheme::Http => match (self.on_port(&["HTTP"]).is_empty(), self.listener(&["HTTP"], &self.host)) {
-                (true, _) => (Outcome::Rejected, None, None, None),
-                (_, None) => (Outcome::NotFound, None, None, None),
-                (_, Some(id)) => self.rule(id, Outcome::NotFound),
+                (true, _) => (RoutingOutcome::Rejected, None, None, None),
+                (_, None) => (RoutingOutcome::NotFound, None, None, None),
+                (_, Some(id)) => self.rule(id, RoutingOutcome::NotFound),
             },
             Scheme::Https => self.https(),
             Scheme::Tls => match self.listener(&["TLS", "HTTPS"], &self.sni) {
-                None => (Outcome::Rejected, None, None, None),
-                Some(id) if self.protocol(id) == "HTTPS" => (Outcome::Rejected, Some(id), None, None),
-                Some(id) => self.rule(id, Outcome::Rejected),
+                None => (RoutingOutcome::Rejected, None, None, None),
+                Some(id) if self.protocol(id) == "HTTPS" => (RoutingOutcome::Rejected, Some(id), None, None),
+                Some(id) => self.rule(id, RoutingOutcome::Rejected),
             },
             Scheme::Tcp | Scheme::Udp => {
                 let protocol = self.request.scheme.as_str().to_uppercase();
                 match self.listener(&[&protocol], "") {
-                    None => (Outcome::Rejected, None, None, None),
-                    Some(id) => self.rule(id, Outcome::Rejected),
+                    None => (RoutingOutcome::Rejected, None, None, None),
+                    Some(id) => self.rule(id, RoutingOutcome::Rejected),
                 }
             }
         }
@@ -56,15 +56,15 @@ impl Model<'_> {
 
     fn https(&self) -> Said {
         let Some(id) = self.listener(&["HTTPS", "TLS"], &self.sni) else {
-            return (Outcome::Rejected, None, None, None);
+            return (RoutingOutcome::Rejected, None, None, None);
         };
         if self.protocol(id) == "TLS" {
-            return self.rule(id, Outcome::Rejected);
+            return self.rule(id, RoutingOutcome::Rejected);
         }
         match self.listener(&["HTTPS"], &self.host) {
-            None => (Outcome::NotFound, Some(id), None, None),
-            Some(other) if other != id => (Outcome::Misdirected, Some(id), None, None),
-            Some(_) => self.rule(id, Outcome::NotFound),
+            None => (RoutingOutcome::NotFound, Some(id), None, None),
+            Some(other) if other != id => (RoutingOutcome::Misdirected, Some(id), None, None),
+            Some(_) => self.rule(id, RoutingOutcome::NotFound),
         }
     }
 
@@ -96,7 +96,7 @@ impl Model<'_> {
         best.map(|b| b.3)
     }
 
-    fn rule(&self, id: ListenerId, otherwise: Outcome) -> Said {
+    fn rule(&self, id: ListenerId, otherwise: RoutingOutcome) -> Said {
         let mut best: Option<(Merit, &RouteState, usize)> = None;
         for state in self.topology.routes.values() {
             let attached = state.is_attached_to(id);
@@ -112,8 +112,8 @@ impl Model<'_> {
         let usable = |name: &str| name != "missing";
         let served = state.route.rules[rule].backends.iter().any(|b| b.weight > 0 && usable(&b.target.name));
         let outcome = match (served, otherwise) {
-            (true, _) => Outcome::Forward,
-            (false, Outcome::NotFound) => Outcome::BackendError,
+            (true, _) => RoutingOutcome::Forward,
+            (false, RoutingOutcome::NotFound) => RoutingOutcome::BackendError,
             (false, other) => other,
         };
         (outcome, Some(id), Some(state.route.object()), Some(rule))
@@ -277,9 +277,9 @@ fn some_route() -> impl Strategy<Value = Route> {
     })
 }
 
-fn world() -> impl Strategy<Value = World> {
+fn world() -> impl Strategy<Value = GatewayFixture> {
     (listeners(), prop::collection::vec(some_route(), 0..8)).prop_map(|(listeners, routes)| {
-        let mut world = World::new(listeners);
+        let mut world = GatewayFixture::new(listeners);
         for (i, mut route) in routes.into_iter().enumerate() {
             route.meta.key = Key::new("infra", format!("r{i}"));
             world.routes.push(route);
@@ -288,13 +288,13 @@ fn world() -> impl Strategy<Value = World> {
     })
 }
 
-fn some_request() -> impl Strategy<Value = Request> {
+fn some_request() -> impl Strategy<Value = GatewayRequest> {
     let scheme = prop::sample::select(&Scheme::ALL[..]);
     let path = (prop::sample::select(&PATHS[..]), prop::sample::select(vec!["", "?q=1", "?q=2&q=1", "?x=1&q=1"]));
     let headers = prop::option::of(prop::sample::select(vec![("X-A", "1"), ("x-a", "2")]));
     let names = (prop::sample::select(&HOSTS[..]), prop::option::of(prop::sample::select(&HOSTS[..])));
     (scheme, names, 1u16..4, prop::sample::select(vec!["GET", "PUT"]), path, headers, prop::bool::ANY).prop_map(
-        |(scheme, (host, sni), port, method, (path, query), headers, grpc)| Request {
+        |(scheme, (host, sni), port, method, (path, query), headers, grpc)| GatewayRequest {
             scheme,
             host: host.into(),
             sni: sni.map(str::to_owned),
@@ -352,7 +352,7 @@ proptest! {
         for scheme in Scheme::ALL {
             for port in 0..4 {
                 let (host, sni, path) = (host.clone(), sni.clone(), path.clone());
-                let request = Request { scheme, host, sni, port, method: String::new(), path, headers: Vec::new(), grpc: true };
+                let request = GatewayRequest { scheme, host, sni, port, method: String::new(), path, headers: Vec::new(), grpc: true };
                 prop_assert!(!router.route(&request).because.is_empty());
             }
         }

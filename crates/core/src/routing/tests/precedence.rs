@@ -1,9 +1,9 @@
 use super::world::*;
 use crate::model::*;
-use crate::routing::{Outcome, Request, WRITTEN_PRECEDENCE};
+use crate::routing::{GatewayRequest, RoutingOutcome, WRITTEN_PRECEDENCE};
 
-fn open(routes: Vec<Route>) -> World {
-    World { routes, ..World::new(vec![listener("web", "HTTP", 80, "")]) }
+fn open(routes: Vec<Route>) -> GatewayFixture {
+    GatewayFixture { routes, ..GatewayFixture::new(vec![listener("web", "HTTP", 80, "")]) }
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn method_headers_and_query_break_ties_in_this_order() {
         &[],
         vec![matching(vec![query], "c"), matching(vec![headers], "b"), matching(vec![method], "a")],
     )]);
-    let mut request = Request {
+    let mut request = GatewayRequest {
         headers: vec![("x-a".into(), "1".into()), ("X-B".into(), "2".into())],
         ..get("http://x.com/?q=1&r=2&s=3")
     };
@@ -40,14 +40,14 @@ fn method_headers_and_query_break_ties_in_this_order() {
     request.headers.pop();
     assert_eq!(end(&world.ask(&request)), "c");
     request.path = "/?Q=1&r=2&s=3".into();
-    assert_eq!(world.ask(&request).outcome, Outcome::NotFound);
+    assert_eq!(world.ask(&request).outcome, RoutingOutcome::NotFound);
 }
 
 #[test]
 fn of_headers_with_one_name_the_first_counts() {
     let twice = HttpMatch { headers: vec![value("x-a", "1"), value("X-A", "2")].into(), ..HttpMatch::default() };
     let world = open(vec![http("r", &[], vec![matching(vec![twice], "a")])]);
-    let request = Request { headers: vec![("x-a".into(), "1".into())], ..get("http://x.com/") };
+    let request = GatewayRequest { headers: vec![("x-a".into(), "1".into())], ..get("http://x.com/") };
     assert_eq!(end(&world.ask(&request)), "a");
 }
 
@@ -62,7 +62,7 @@ fn age_then_name_then_place_decide_among_equals() {
 
 #[test]
 fn the_hostname_as_written_decides_and_the_other_reading_is_named() {
-    let mut world = World::new(vec![listener("web", "HTTP", 80, "abc.x.com")])
+    let mut world = GatewayFixture::new(vec![listener("web", "HTTP", 80, "abc.x.com")])
         .with(aged(http("older", &["*.x.com"], vec![prefix("/p/q", "a")]), 1))
         .with(aged(http("newer", &["*.com", "abc.x.com"], vec![prefix("/p", "b")]), 2));
     let answer = world.get("http://abc.x.com/p/q/r");
@@ -91,7 +91,7 @@ fn what_the_better_hostname_does_not_match_falls_through() {
 fn a_rule_is_chosen_before_its_backends_are_looked_at() {
     let world = open(vec![http("r", &[], vec![prefix("/", "missing"), prefix("/", "a")])]);
     let answer = world.get("http://x.com/");
-    assert_eq!((answer.outcome, answer.status, answer.rule), (Outcome::BackendError, Some(500), Some(0)));
+    assert_eq!((answer.outcome, answer.status, answer.rule), (RoutingOutcome::BackendError, Some(500), Some(0)));
     assert_eq!(answer.unavailable[0].reason.name(), "backend-missing");
 }
 
@@ -104,7 +104,7 @@ fn weights_are_shares_and_zero_is_nothing() {
     assert_eq!(shares, [("infra/b".to_string(), 7), ("infra/a".to_string(), 1)]);
     assert_eq!(answer.unavailable.len(), 1);
     rule.backends = vec![to("a", 0)].into();
-    assert_eq!(open(vec![http("r", &[], vec![rule])]).get("http://x.com/").outcome, Outcome::BackendError);
+    assert_eq!(open(vec![http("r", &[], vec![rule])]).get("http://x.com/").outcome, RoutingOutcome::BackendError);
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn grpc_routes_see_calls_only_and_see_them_first() {
         route(RouteKind::Grpc, "g", &["x.com"], vec![call(Some("s.S"), None, "a"), call(Some("s.S"), Some("M"), "b")]),
         http("h", &[], vec![prefix("/", "c")]),
     ]);
-    let ask = |path: &str, grpc| world.ask(&Request { grpc, ..get(&format!("http://x.com{path}")) });
+    let ask = |path: &str, grpc| world.ask(&GatewayRequest { grpc, ..get(&format!("http://x.com{path}")) });
     assert_eq!(end(&ask("/s.S/M", true)), "b");
     assert_eq!(end(&ask("/s.S/N", true)), "a");
     assert_eq!(end(&ask("/t.T/M", true)), "c");
@@ -125,7 +125,7 @@ fn a_grpc_rule_without_matches_takes_every_call() {
     let rule =
         Rule { matches: Matches::Grpc(Default::default()), backends: vec![to("a", 1)].into(), ..Rule::default() };
     let world = open(vec![route(RouteKind::Grpc, "g", &[], vec![rule])]);
-    assert_eq!(end(&world.ask(&Request { grpc: true, ..get("http://x.com/a/b") })), "a");
+    assert_eq!(end(&world.ask(&GatewayRequest { grpc: true, ..get("http://x.com/a/b") })), "a");
     assert_eq!(end(&world.get("http://x.com/a/b")), "not-found");
 }
 

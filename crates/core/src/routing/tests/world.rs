@@ -2,20 +2,20 @@
 
 use crate::attachment::{Scope, Topology};
 use crate::model::*;
-use crate::routing::{Answer, Request, Router, Scheme};
+use crate::routing::{GatewayRequest, Router, RoutingAnswer, Scheme};
 use crate::snapshot::{Object, Snapshot};
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct World {
+pub(super) struct GatewayFixture {
     pub(super) listeners: Vec<Listener>,
     pub(super) routes: Vec<Route>,
     pub(super) services: Vec<String>,
     pub(super) features: Vec<Str>,
 }
 
-impl World {
+impl GatewayFixture {
     pub(super) fn new(listeners: Vec<Listener>) -> Self {
-        World {
+        GatewayFixture {
             listeners,
             routes: Vec::new(),
             services: vec!["a".into(), "b".into(), "c".into()],
@@ -58,21 +58,21 @@ impl World {
         Router::compile(&snapshot, &topology, &Key::new("infra", "edge")).unwrap()
     }
 
-    pub(super) fn ask(&self, request: &Request) -> Answer {
+    pub(super) fn ask(&self, request: &GatewayRequest) -> RoutingAnswer {
         self.router().route(request)
     }
 
     /// Asks for a URL such as `http://www.x.com/a`.
-    pub(super) fn get(&self, url: &str) -> Answer {
+    pub(super) fn get(&self, url: &str) -> RoutingAnswer {
         self.ask(&get(url))
     }
 }
 
-pub(super) fn get(url: &str) -> Request {
+pub(super) fn get(url: &str) -> GatewayRequest {
     let (scheme, rest) = url.split_once("://").unwrap();
     let (host, path) = rest.split_once('/').map_or((rest, String::new()), |(host, path)| (host, format!("/{path}")));
     let scheme = Scheme::parse(scheme).unwrap();
-    Request {
+    GatewayRequest {
         scheme,
         host: host.into(),
         sni: None,
@@ -165,7 +165,7 @@ pub(super) fn to(backend: &str, weight: u32) -> BackendRef {
 }
 
 /// The first backend of an answer that forwards, or else its outcome.
-pub(super) fn end(answer: &Answer) -> &str {
+pub(super) fn end(answer: &RoutingAnswer) -> &str {
     match answer.backends.first() {
         Some(share) => &share.backend.name,
         None => answer.outcome.as_str(),

@@ -1,7 +1,7 @@
 //! Sending updates: batch by batch, server by server.
 
 use domain::base::iana::Opcode;
-use gatepost_core::plan::Step;
+use gatepost_core::plan::PlanStep;
 
 use super::answer::{self, Reaction};
 use super::batch;
@@ -28,7 +28,7 @@ impl Courier<Prepared<'_>> for Updates<'_> {
 
 impl Rfc2136 {
     /// Writes steps and says for each how it went.
-    pub(super) async fn write_steps(&self, name: &str, steps: &[Step]) -> Vec<Result<()>> {
+    pub(super) async fn write_steps(&self, name: &str, steps: &[PlanStep]) -> Vec<Result<()>> {
         let zone = match self.zone(name) {
             Ok(zone) => zone,
             Err(error) => return steps.iter().map(|_| Err(error.clone())).collect(),
@@ -45,7 +45,7 @@ impl Rfc2136 {
         results.finish(&zone.text)
     }
 
-    fn prepare<'a>(&self, zone: &Zone, steps: &'a [Step], results: &mut Results) -> Vec<Prepared<'a>> {
+    fn prepare<'a>(&self, zone: &Zone, steps: &'a [PlanStep], results: &mut Results) -> Vec<Prepared<'a>> {
         let mut prepared = Vec::new();
         let mut waiting: Vec<Unit<'a>> = units(steps).into_iter().rev().collect();
         while let Some(unit) = waiting.pop() {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gatepost_core::plan::{Precondition, SetChange, Step, Verb};
+use gatepost_core::plan::{PlanStep, Precondition, SetChange, Verb};
 
 use super::Webhook;
 use super::client::Body;
@@ -61,7 +61,7 @@ impl Questions<'_> {
 
 impl Webhook {
     /// Writes steps and says for each how it went.
-    pub(super) async fn write_steps(&self, zone: &str, steps: &[Step]) -> Vec<Result<()>> {
+    pub(super) async fn write_steps(&self, zone: &str, steps: &[PlanStep]) -> Vec<Result<()>> {
         let mut results = Results::new(steps.len());
         for batch in units(steps).chunks(BATCH) {
             let questions = Questions { webhook: self, zone, tried: AtomicBool::new(false) };

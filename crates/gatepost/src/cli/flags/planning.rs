@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use gatepost_core::plan::layout::Layout;
 use gatepost_core::plan::seal::SealKey;
-use gatepost_core::plan::{Instance, Policy, Registry, Settings, TxtRegistry};
+use gatepost_core::plan::{Instance, PlanSettings, Policy, Registry, TxtRegistry};
 use gatepost_core::publication::RecordType;
 
 use super::provider::{ProviderFlag, Secret, secret};
@@ -97,8 +97,8 @@ const MADE: [RecordType; 4] = [RecordType::A, RecordType::Aaaa, RecordType::Cnam
 
 impl PlanningFlags {
     /// The settings they amount to with this provider, for this instance.
-    pub(in crate::cli) fn settings(&self, provider: ProviderFlag, instance: Instance) -> Result<Settings, Failure> {
-        let mut settings = Settings::new(self.registry(provider, instance)?);
+    pub(in crate::cli) fn settings(&self, provider: ProviderFlag, instance: Instance) -> Result<PlanSettings, Failure> {
+        let mut settings = PlanSettings::new(self.registry(provider, instance)?);
         settings.policy = match self.policy {
             Some(PolicyFlag::Sync) | None => Policy::Sync,
             Some(PolicyFlag::UpsertOnly) => Policy::UpsertOnly,
@@ -148,7 +148,7 @@ impl PlanningFlags {
                 key,
                 is_sealing: self.txt_encrypt_enabled,
                 migrate_from: self.migrate_from_txt_owner.as_deref().map(Into::into),
-                replaces_twin: self.replace_instance,
+                replaces_instance: self.replace_instance,
                 ..TxtRegistry::new(&self.txt_owner_id, instance)
             }))),
         }
@@ -209,7 +209,7 @@ mod tests {
         Line::from_arg_matches(&matches).unwrap().planning
     }
 
-    fn settings(words: &[&str]) -> Result<Settings, String> {
+    fn settings(words: &[&str]) -> Result<PlanSettings, String> {
         let found = flags(words).settings(ProviderFlag::Rfc2136, Instance::default());
         found.map_err(|failure| format!("{failure:?}"))
     }

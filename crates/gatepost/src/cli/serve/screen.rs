@@ -5,7 +5,7 @@ use std::io::Write;
 use std::net::SocketAddr;
 
 use gatepost_core::explain::{Explanation, Publication};
-use gatepost_core::lint::World;
+use gatepost_core::lint::LintContext;
 use gatepost_core::names::Hostname;
 use gatepost_core::reason::Severity;
 
@@ -43,7 +43,7 @@ impl Screen {
     ) -> Result<(), Failure> {
         self.tell(out, pass, true)?;
         let topology = objects.topology(&line.scope);
-        let world = World { snapshot: objects.snapshot(), topology: &topology };
+        let world = LintContext { snapshot: objects.snapshot(), topology: &topology };
         let mut shown = BTreeSet::new();
         let bad = pass.desired.withheld.iter().filter(|w| w.reason.row().severity <= Severity::Warning);
         for withheld in bad {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{Content, SetChange, Step, Verb};
+use gatepost_core::plan::{Content, PlanStep, SetChange, Verb};
 use gatepost_core::publication::{NameSource, Record};
 
 use super::super::endpoint::{Changes, Endpoint};
@@ -19,7 +19,7 @@ const OWNED_RECORD: &str = "ownedRecord";
 const TOLD: usize = 5;
 
 /// The steps of each zone, by the name that they are about.
-type Steps = BTreeMap<Str, BTreeMap<String, Step>>;
+type Steps = BTreeMap<Str, BTreeMap<String, PlanStep>>;
 
 /// The domains of the provider.
 pub(super) async fn filter(provider: &dyn Provider) -> Result<Wire, Failure> {
@@ -42,7 +42,7 @@ pub(super) async fn apply(provider: &dyn Provider, changes: &Changes) -> Result<
     let zones: Vec<Str> = provider.zones().await?.iter().map(|zone| zone_name(zone)).collect();
     let mut failures = Vec::new();
     for (zone, steps) in steps(&zones, changes)? {
-        let steps: Vec<Step> = numbered(steps);
+        let steps: Vec<PlanStep> = numbered(steps);
         let results = provider.write(&zone, &steps).await;
         failures.extend(results.into_iter().filter_map(Result::err));
     }
@@ -143,8 +143,8 @@ fn identifier(endpoint: &Endpoint) -> Option<Str> {
     Some(endpoint.set_identifier.as_str().into()).filter(|id: &Str| !id.is_empty())
 }
 
-fn blank(zone: &Str, name: &str) -> Step {
-    Step {
+fn blank(zone: &Str, name: &str) -> PlanStep {
+    PlanStep {
         zone: zone.clone(),
         name: name.into(),
         verb: Verb::Update,
@@ -159,8 +159,8 @@ fn blank(zone: &Str, name: &str) -> Step {
 }
 
 /// Steps in the order in which nothing stops resolving on the way, each a group of its own.
-fn numbered(steps: BTreeMap<String, Step>) -> Vec<Step> {
-    let mut steps: Vec<Step> = steps.into_values().collect();
+fn numbered(steps: BTreeMap<String, PlanStep>) -> Vec<PlanStep> {
+    let mut steps: Vec<PlanStep> = steps.into_values().collect();
     for step in &mut steps {
         let changes = || step.changes.iter().chain(&step.markers);
         let is_all = |verb: Verb| changes().all(|change| change.verb() == verb);

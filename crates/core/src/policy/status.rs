@@ -76,7 +76,12 @@ impl HostnameReport {
 }
 
 /// The report on a policy; `note` is told beside `Enforced`.
-pub fn report<P: Policy>(book: &Book<P>, key: &Key, mut hostnames: Vec<HostnameReport>, note: &str) -> PolicyReport {
+pub fn report<P: Policy>(
+    book: &PoliciesOfKind<P>,
+    key: &Key,
+    mut hostnames: Vec<HostnameReport>,
+    note: &str,
+) -> PolicyReport {
     hostnames.sort();
     hostnames.dedup();
     let policy = ObjectRef { kind: P::KIND, key: key.clone() };

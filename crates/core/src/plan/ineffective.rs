@@ -4,14 +4,14 @@
 //! Only changes of what stays are judged, so that a name is never left without records for the sake of quiet. How often a
 //! change was written is remembered elsewhere; here is only what makes two changes the same.
 
-use super::{Content, Held, SetChange, Step, Verb, digest};
+use super::{Content, Held, PlanStep, SetChange, Verb, digest};
 use crate::publication::RecordType;
 use crate::reason;
 
 /// How often the same change is written within the time that is remembered.
 pub const TRIES: usize = 2;
 
-impl Step {
+impl PlanStep {
     /// Stands for the change of a name from what was read to what is written; nothing where a record set comes or goes, which
     /// is never in vain. What a marker would say is left out: a sealed one reads differently each time.
     pub fn mark(&self) -> Option<String> {
@@ -21,7 +21,7 @@ impl Step {
     }
 
     /// Why it is not written once more.
-    pub(super) fn in_vain(&self) -> Held {
+    pub(super) fn held_as_ineffective(&self) -> Held {
         let change = self.changes.first().or(self.markers.first());
         let (kind, old, new) = change
             .map_or((RecordType::Txt, None, None), |change| (change.kind, change.old.as_ref(), change.new.as_ref()));

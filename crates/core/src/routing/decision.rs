@@ -1,59 +1,59 @@
 //! Which listener takes a request: one only, the most specific for the name, even where none of its rules fits.
 
-use super::answer::{Answer, Outcome};
-use super::compile::Entry;
-use super::request::Asked;
-use super::{Idle, Router, Scheme, Served};
+use super::answer::{RoutingAnswer, RoutingOutcome};
+use super::compile::RuleMatch;
+use super::request::ParsedRequest;
+use super::{IdleListener, Router, Scheme, ServingListener};
 use crate::names::Hostname;
 
 /// How many sentences are spent on things that lead nowhere.
 pub(super) const MANY: usize = 8;
 
 /// The way of one request through a Gateway, with what is to be said of it.
-pub(super) struct Course<'a> {
+pub(super) struct RoutingDecision<'a> {
     pub(super) router: &'a Router,
-    pub(super) asked: &'a Asked<'a>,
+    pub(super) asked: &'a ParsedRequest<'a>,
     pub(super) because: Vec<String>,
 }
 
 /// A rule that fits, and the hostname by which it was found.
 #[derive(Clone, Copy)]
-pub(super) struct Pick<'a> {
-    pub(super) entry: Entry,
+pub(super) struct ChosenRule<'a> {
+    pub(super) entry: RuleMatch,
     pub(super) hostname: &'a Hostname,
 }
 
 /// Follows a request.
-pub(super) fn run(router: &Router, asked: &Asked<'_>) -> Answer {
-    let mut course = Course { router, asked, because: Vec::new() };
+pub(super) fn run(router: &Router, asked: &ParsedRequest<'_>) -> RoutingAnswer {
+    let mut decision = RoutingDecision { router, asked, because: Vec::new() };
     if let Some(reason) = router.refused {
-        course.say(format!("Gateway/{} is not accepted: {reason}", router.gateway));
-        return course.end(Outcome::Rejected);
+        decision.say(format!("Gateway/{} is not accepted: {reason}", router.gateway));
+        return decision.end(RoutingOutcome::Rejected);
     }
     match asked.request.scheme {
-        Scheme::Http => course.http(),
-        Scheme::Https => course.https(),
-        Scheme::Tls => course.tls(),
-        Scheme::Tcp | Scheme::Udp => course.raw(),
+        Scheme::Http => decision.http(),
+        Scheme::Https => decision.https(),
+        Scheme::Tls => decision.tls(),
+        Scheme::Tcp | Scheme::Udp => decision.raw(),
     }
 }
 
-impl<'a> Course<'a> {
+impl<'a> RoutingDecision<'a> {
     pub(super) fn say(&mut self, sentence: impl Into<String>) {
         self.because.push(sentence.into());
     }
 
     /// An answer without a listener.
-    fn end(self, outcome: Outcome) -> Answer {
-        Answer::new(outcome, self.because)
+    fn end(self, outcome: RoutingOutcome) -> RoutingAnswer {
+        RoutingAnswer::new(outcome, self.because)
     }
 
     /// An answer of a listener.
-    pub(super) fn end_at(self, outcome: Outcome, listener: &Served) -> Answer {
-        Answer { listener: Some(listener.key.clone()), ..Answer::new(outcome, self.because) }
+    pub(super) fn end_at(self, outcome: RoutingOutcome, listener: &ServingListener) -> RoutingAnswer {
+        RoutingAnswer { listener: Some(listener.key.clone()), ..RoutingAnswer::new(outcome, self.because) }
     }
 
-    fn http(mut self) -> Answer {
+    fn http(mut self) -> RoutingAnswer {
         let host = &self.asked.host;
         if !self.listens(Scheme::Http) {
             return self.nobody(&[Scheme::Http]);
@@ -63,12 +63,12 @@ impl<'a> Course<'a> {
                 self.chosen(listener, "Host", host);
                 self.at_http(listener)
             }
-            None => self.unknown("Host", host, Outcome::NotFound),
+            None => self.unknown("Host", host, RoutingOutcome::NotFound),
         }
     }
 
     /// The handshake's name chooses the listener; the Host must choose the same one.
-    fn https(mut self) -> Answer {
+    fn https(mut self) -> RoutingAnswer {
         let (host, sni) = (&self.asked.host, &self.asked.sni);
         let Some(listener) = self.secure(Scheme::Https) else { return self.no_handshake() };
         self.chosen(listener, "SNI", sni);
@@ -82,7 +82,7 @@ impl<'a> Course<'a> {
                 let sentence =
                     format!("the Host {} belongs to {}, not to the listener of the handshake", named(host), other.key);
                 self.say(sentence);
-                self.end_at(Outcome::Misdirected, listener)
+                self.end_at(RoutingOutcome::Misdirected, listener)
             }
             None => {
                 self.say(format!(
@@ -90,22 +90,22 @@ impl<'a> Course<'a> {
                     listener.port,
                     named(host)
                 ));
-                self.end_at(Outcome::NotFound, listener)
+                self.end_at(RoutingOutcome::NotFound, listener)
             }
         }
     }
 
-    fn tls(mut self) -> Answer {
+    fn tls(mut self) -> RoutingAnswer {
         let Some(listener) = self.secure(Scheme::Tls) else { return self.no_handshake() };
         self.chosen(listener, "SNI", &self.asked.sni);
         if listener.scheme == Scheme::Https {
             self.say("it is an HTTPS listener, which takes no other protocol inside TLS".to_string());
-            return self.end_at(Outcome::Rejected, listener);
+            return self.end_at(RoutingOutcome::Rejected, listener);
         }
         self.at_connection(listener)
     }
 
-    fn raw(mut self) -> Answer {
+    fn raw(mut self) -> RoutingAnswer {
         let scheme = self.asked.request.scheme;
         match self.best(scheme, "") {
             Some(listener) => {
@@ -117,31 +117,35 @@ impl<'a> Course<'a> {
     }
 
     /// The listener for a handshake: HTTPS and TLS listeners of a port share the names; what the client speaks breaks ties.
-    fn secure(&self, own: Scheme) -> Option<&'a Served> {
+    fn secure(&self, own: Scheme) -> Option<&'a ServingListener> {
         let other = if own == Scheme::Https { Scheme::Tls } else { Scheme::Https };
         let best = [self.best(other, &self.asked.sni), self.best(own, &self.asked.sni)];
         best.into_iter().flatten().max_by_key(|listener| listener.hostname.specificity())
     }
 
-    fn no_handshake(self) -> Answer {
+    fn no_handshake(self) -> RoutingAnswer {
         if self.listens(Scheme::Https) || self.listens(Scheme::Tls) {
             let sni = &self.asked.sni;
-            return self.unknown("SNI", sni, Outcome::Rejected);
+            return self.unknown("SNI", sni, RoutingOutcome::Rejected);
         }
         self.nobody(&[Scheme::Https, Scheme::Tls])
     }
 
     fn listens(&self, scheme: Scheme) -> bool {
-        self.router.doors.contains_key(&(self.asked.request.port, scheme))
+        self.router.listeners_by_hostname.contains_key(&(self.asked.request.port, scheme))
     }
 
-    fn best(&self, scheme: Scheme, name: &'a str) -> Option<&'a Served> {
-        let door = self.router.doors.get(&(self.asked.request.port, scheme))?;
-        door.best(name).map(|(_, listener)| &self.router.listeners[*listener])
+    fn best(&self, scheme: Scheme, name: &'a str) -> Option<&'a ServingListener> {
+        let index = self.router.listeners_by_hostname.get(&(self.asked.request.port, scheme))?;
+        index.best(name).map(|(_, listener)| &self.router.listeners[*listener])
     }
 
-    fn chosen(&mut self, listener: &Served, what: &str, name: &str) {
-        let next = self.router.doors.get(&(listener.port, listener.scheme)).and_then(|door| door.lookup(name).nth(1));
+    fn chosen(&mut self, listener: &ServingListener, what: &str, name: &str) {
+        let next = self
+            .router
+            .listeners_by_hostname
+            .get(&(listener.port, listener.scheme))
+            .and_then(|index| index.lookup(name).nth(1));
         let hostname = hostname(&listener.hostname);
         let mut sentence = format!("{} takes it: {hostname} matches the {what} {}", listener.key, named(name));
         if let Some((_, next)) = next {
@@ -158,7 +162,7 @@ impl<'a> Course<'a> {
     }
 
     /// Nothing listens for what the client speaks.
-    fn nobody(mut self, schemes: &[Scheme]) -> Answer {
+    fn nobody(mut self, schemes: &[Scheme]) -> RoutingAnswer {
         let port = self.asked.request.port;
         let wanted: Vec<_> = schemes.iter().map(|scheme| protocol(*scheme)).collect();
         let others: Vec<_> = self.router.ports().filter(|(p, _)| *p == port).map(|(_, s)| protocol(s)).collect();
@@ -169,11 +173,11 @@ impl<'a> Course<'a> {
         }
         self.say(sentence);
         self.say_idle(&self.asked.host, None);
-        self.end(Outcome::Rejected)
+        self.end(RoutingOutcome::Rejected)
     }
 
     /// No listener has a hostname for the name.
-    fn unknown(mut self, what: &str, name: &str, outcome: Outcome) -> Answer {
+    fn unknown(mut self, what: &str, name: &str, outcome: RoutingOutcome) -> RoutingAnswer {
         let port = self.asked.request.port;
         self.say(format!("no listener on port {port} has a hostname for the {what} {}", named(name)));
         self.say_dot(name);
@@ -191,10 +195,11 @@ impl<'a> Course<'a> {
     /// Listeners that would have been chosen, were they accepted.
     fn say_idle(&mut self, name: &str, chosen: Option<&Hostname>) {
         let idle = self.router.idle.get(&self.asked.request.port).map_or(&[][..], |idle| idle);
-        let better = |idle: &&Idle| {
+        let better = |idle: &&IdleListener| {
             idle.hostname.matches(name) && chosen.is_none_or(|c| c.specificity() <= idle.hostname.specificity())
         };
-        let sentence = |idle: &Idle| format!("{} would match, but takes no requests: {}", idle.key, idle.reason);
+        let sentence =
+            |idle: &IdleListener| format!("{} would match, but takes no requests: {}", idle.key, idle.reason);
         self.because.extend(idle.iter().filter(better).take(MANY).map(sentence));
     }
 }
