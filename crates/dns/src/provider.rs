@@ -16,6 +16,8 @@ use gatepost_core::plan::{self, Step, ZoneChange, ZoneContent};
 pub mod data;
 mod error;
 pub(crate) mod isolate;
+pub mod kind;
+pub mod settings;
 mod units;
 
 pub use error::{Error, Problem, Result};

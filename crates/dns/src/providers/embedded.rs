@@ -12,10 +12,23 @@ use gatepost_core::plan::{self, Precondition, RecordSet, SetChange, Step, ZoneCo
 use gatepost_core::publication::RecordType;
 
 use crate::embedded::{Data, Name, Record, Server, Soa, Zone, ZoneSet, ZoneSpec};
+use crate::provider::kind::{ProviderAccess, ProviderKind};
+use crate::provider::settings::Setting;
 use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result, Since, data, units};
 
 /// Seconds for a record that asks for no TTL of its own.
 const USUAL_TTL: u32 = 300;
+
+const ZONE: Setting = Setting::list("zone", "NAME", "embedded: a zone; may be repeated")
+    .with_default("the last two labels of each hostname");
+
+/// The kind, for the registry.
+pub const KIND: ProviderKind = ProviderKind {
+    settings: &[ZONE],
+    zones: Some(ZONE),
+    is_sole_writer: true,
+    ..ProviderKind::new("embedded", "An authoritative DNS server inside this program", ProviderAccess::Process)
+};
 
 /// What every zone says of itself.
 #[derive(Clone, Debug)]

@@ -10,7 +10,6 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use gatepost_core::model::Str;
 use gatepost_core::publication::RecordType;
@@ -24,6 +23,7 @@ mod batch;
 mod connection;
 mod key;
 mod message;
+mod settings;
 mod signing;
 mod since;
 mod tls;
@@ -31,7 +31,8 @@ mod transfer;
 mod update;
 
 use connection::Transport;
-pub use key::{KeyConfig, SecretText};
+pub use key::KeyConfig;
+pub use settings::{Config, KIND};
 use signing::Signer;
 pub use tls::Authority;
 use tls::Tls;
@@ -44,29 +45,6 @@ const USUAL_TTL: u32 = 300;
 
 /// The time as it is signed, in seconds since 1970.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
-
-/// The settings of this provider.
-#[derive(Clone)]
-pub struct Config {
-    /// Servers in the order in which they are tried: names or addresses, with or without a port.
-    pub hosts: Vec<String>,
-    /// The port of hosts that name none.
-    pub port: u16,
-    /// The zones.
-    pub zones: Vec<String>,
-    /// The key that signs.
-    pub key: Option<KeyConfig>,
-    /// Whether to talk without a key.
-    pub insecure: bool,
-    /// No record is written with a lower TTL.
-    pub min_ttl: u32,
-    /// Whether to talk over TLS, and who vouches for the servers then.
-    pub tls: Option<Authority>,
-    /// How long a connection, or one message of an answer, may take.
-    pub timeout: Duration,
-    /// The clock for signatures.
-    pub clock: Clock,
-}
 
 /// The provider.
 pub struct Rfc2136 {
@@ -83,22 +61,6 @@ pub struct Rfc2136 {
 struct Zone {
     text: Str,
     wire: WireName,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            hosts: Vec::new(),
-            port: DEFAULT_PORT,
-            zones: Vec::new(),
-            key: None,
-            insecure: false,
-            min_ttl: 0,
-            tls: None,
-            timeout: Duration::from_secs(10),
-            clock: Arc::new(system_time),
-        }
-    }
 }
 
 impl Rfc2136 {
@@ -201,16 +163,6 @@ impl Zone {
 impl fmt::Debug for Rfc2136 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rfc2136").field("hosts", &self.hosts).field("zones", &self.zones).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Config");
-        shown.field("hosts", &self.hosts).field("port", &self.port).field("zones", &self.zones).field("key", &self.key);
-        shown.field("insecure", &self.insecure).field("min_ttl", &self.min_ttl);
-        shown.field("tls", &self.tls).field("timeout", &self.timeout);
-        shown.finish_non_exhaustive()
     }
 }
 

@@ -5,6 +5,7 @@
 //! failed read, never an empty zone. Nothing here retries: a failure says whether and when to.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gatepost_core::model::Str;
@@ -13,6 +14,8 @@ use gatepost_core::publication::{Record, RecordType};
 use ring::digest;
 use tokio::sync::OnceCell;
 
+use crate::provider::kind::{ProviderAccess, ProviderKind};
+use crate::provider::settings::{ProviderSettings, Setting};
 use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result};
 
 mod adjust;
@@ -35,6 +38,25 @@ pub const MAX_BODY: usize = 32 << 20;
 /// Where a sidecar listens.
 pub const DEFAULT_URL: &str = "http://localhost:8888";
 
+/// How long a question with its answer may take, where settings do not say.
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+const PROVIDER_URL: Setting =
+    Setting::text("webhook-provider-url", "URL", "webhook: its address").with_default(DEFAULT_URL);
+
+/// The kind, for the registry.
+pub const KIND: ProviderKind = ProviderKind {
+    settings: &[PROVIDER_URL],
+    ..ProviderKind::new(
+        "webhook",
+        "Any provider that speaks the webhook protocol of external-dns",
+        ProviderAccess::Network {
+            open: |settings| Ok(Arc::new(Webhook::new(Config::from_settings(settings))?)),
+            timeout: TIMEOUT,
+        },
+    )
+};
+
 /// The settings of this provider.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -55,7 +77,18 @@ pub struct Webhook {
 
 impl Default for Config {
     fn default() -> Self {
-        Config { url: DEFAULT_URL.to_owned(), zones: Vec::new(), timeout: Duration::from_secs(15) }
+        Config { url: DEFAULT_URL.to_owned(), zones: Vec::new(), timeout: TIMEOUT }
+    }
+}
+
+impl Config {
+    /// The configuration that settings amount to. The webhook may not name its domains: then those of publication are its zones.
+    fn from_settings(settings: &ProviderSettings) -> Config {
+        Config {
+            url: settings.text(&PROVIDER_URL).unwrap_or(DEFAULT_URL).to_owned(),
+            zones: settings.domains.clone(),
+            timeout: settings.timeout.unwrap_or(TIMEOUT),
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use gatepost_dns::embedded::{self, Algorithm, Data, Key, Name, Record, Soa, Zone, ZoneSet, ZoneSpec};
 use gatepost_dns::provider::{Shared, data};
 use gatepost_dns::providers::embedded::{Authority, Embedded};
-use gatepost_dns::providers::{self, Settings, rfc2136, webhook};
+use gatepost_dns::providers::{rfc2136, webhook};
 use gatepost_testkit::servers::{self, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind, Primary};
 
 /// A kind of bed.
@@ -124,7 +124,7 @@ impl Bed {
     }
 }
 
-/// Opens a provider the way settings do.
+/// The configuration that reaches a zone on the server at this address.
 pub(crate) fn rfc2136_config(address: SocketAddr, zone: &str) -> rfc2136::Config {
     rfc2136::Config {
         hosts: vec![address.to_string()],
@@ -140,8 +140,8 @@ fn primary(kind: Kind, zone: &str) -> (Running, SocketAddr, Shared) {
     let refused = vec![format!("refused.{zone}")];
     let server = kind.start(&Primary { zones, refused, ..Primary::default() }).unwrap();
     let address = server.address;
-    let settings = Settings { rfc2136: rfc2136_config(address, zone), ..Settings::default() };
-    (Running::Primary(server), address, providers::open("rfc2136", &settings).unwrap())
+    let provider = rfc2136::Rfc2136::new(rfc2136_config(address, zone)).unwrap();
+    (Running::Primary(server), address, Arc::new(provider))
 }
 
 /// Our webhook server over HTTP in front of another provider, our client of it, and where it is.
@@ -155,7 +155,7 @@ pub(crate) async fn behind_webhook(inner: Shared, zone: &str) -> (Shared, Option
 /// A client of the webhook at this address.
 pub(crate) fn webhook_at(url: &str, zone: &str) -> Shared {
     let config = webhook::Config { url: url.to_owned(), zones: vec![zone.to_owned()], ..webhook::Config::default() };
-    providers::open("webhook", &Settings { webhook: config, ..Settings::default() }).unwrap()
+    Arc::new(webhook::Webhook::new(config).unwrap())
 }
 
 fn ourselves(zone: &str) -> (Running, SocketAddr, Shared) {

@@ -21,6 +21,7 @@ pub(super) mod issuer;
 pub(super) mod issuing;
 pub(super) mod planning;
 pub(super) mod provider;
+mod secret;
 
 /// What is published.
 #[derive(Args, Debug, Clone)]

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::flags::Publishing;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
-use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
+use super::flags::provider::{ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
 use crate::apply::{Mode, chance};
@@ -74,7 +74,7 @@ const GRACE: Duration = Duration::from_secs(5);
 impl Serve {
     pub(super) fn run(mut self, out: &mut dyn Write) -> Result<Ending, Failure> {
         self.publishing.refuse_idle_resolver()?;
-        self.provider = self.provider.or(ProviderFlag::Embedded);
+        self.provider = self.provider.or_embedded();
         block_on(self.serve(out))
     }
 
@@ -85,7 +85,7 @@ impl Serve {
             return Err(Failure::usage(message));
         }
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
-        let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
+        let is_embedded = self.provider.is_embedded();
         let writes = self.planning.mode() == Mode::Act;
         let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
         session.issue(&self.issuing, flags).await?;

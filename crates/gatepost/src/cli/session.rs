@@ -19,7 +19,7 @@ use super::flags::Publishing;
 use super::flags::issuer::Places;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
-use super::flags::provider::{self, ProviderFlag, ProviderFlags};
+use super::flags::provider::{self, ProviderFlags};
 use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
 use crate::run::{Beside, Decision, Following, Line, Pass, Place, Seen, derived_zones};
@@ -71,7 +71,7 @@ impl Session {
     /// Opens a provider of the network, or what an embedded server kept; nothing is asked of it yet. Who `writes` keeps what
     /// was done.
     pub(super) fn open(flags: Flags<'_>, writes: bool) -> Result<Session, Failure> {
-        let is_embedded = flags.provider.provider() == Some(ProviderFlag::Embedded);
+        let is_embedded = flags.provider.is_embedded();
         if is_embedded && flags.provider.state_dir().is_none() {
             return Err(Failure::usage(
                 "--provider embedded is a server inside `gatepost serve`: add --state-dir with the directory where it keeps its zones",
@@ -82,8 +82,8 @@ impl Session {
 
     /// Opens a provider; the embedded one answers at an address. Who `writes` keeps what was done.
     pub(super) fn with(flags: Flags<'_>, listen: Option<SocketAddr>, writes: bool) -> Result<Session, Failure> {
-        if flags.provider.provider().is_none() {
-            return Err(Failure::usage("no provider is named: add --provider rfc2136, webhook or embedded"));
+        if flags.provider.kind().is_none() {
+            return Err(provider::unnamed());
         }
         Session::of(flags, listen, writes, State::open(flags.provider.state_dir(), writes)?, None)
     }
@@ -96,11 +96,10 @@ impl Session {
         state: State,
         instead: Option<Shared>,
     ) -> Result<Session, Failure> {
-        let kind = flags.provider.provider().unwrap_or(ProviderFlag::Rfc2136);
         let publishing = flags.publishing.settings()?;
         let resolver = flags.publishing.resolver()?;
         flags.provider.check()?;
-        let planning = flags.planning.settings(kind, state.instance().clone())?;
+        let planning = flags.planning.settings(flags.provider.kind(), state.instance().clone())?;
         let local = match listen {
             Some(listen) => Some(Local::start(flags.provider, listen, writes)?),
             None => None,
@@ -176,7 +175,7 @@ impl Session {
             None => flags.provider.servers(),
         };
         let resolvers = flags.publishing.resolvers().to_vec();
-        Places { servers, zones: flags.provider.rfc2136_zones(), is_alone: self.local.is_some(), resolvers }
+        Places { servers, zones: flags.provider.zones(), is_alone: self.local.is_some(), resolvers }
     }
 
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at

@@ -113,7 +113,7 @@ impl Verify {
     }
 
     fn session(&self) -> Result<Option<Session>, Failure> {
-        if self.provider.provider().is_none() {
+        if self.provider.kind().is_none() {
             self.provider.check()?;
             return Ok(None);
         }

@@ -9,7 +9,7 @@ use gatepost_dns::provider::Shared;
 use gatepost_dns::providers::webhook::server::Server;
 use tokio::net::TcpListener;
 
-use super::flags::provider::{self, ProviderFlag, ProviderFlags};
+use super::flags::provider::{self, ProviderFlags};
 use super::serve::stopped;
 use super::session::block_on;
 use super::{Ending, Failure};
@@ -57,8 +57,8 @@ impl WebhookServer {
 
     /// The provider, and where it answers DNS if it does.
     fn open(&self) -> Result<(Shared, Option<SocketAddr>), Failure> {
-        match self.provider.provider() {
-            Some(ProviderFlag::Embedded) => {
+        match self.provider.kind() {
+            Some(kind) if kind.is_of_process() => {
                 let zones = self.provider.zones();
                 if zones.is_empty() {
                     return Err(Failure::usage("--provider embedded needs its zones here: add --zone NAME"));
@@ -71,7 +71,7 @@ impl WebhookServer {
             Some(_) => Ok((self.provider.open(&self.domain_filter)?, None)),
             None => {
                 self.provider.check()?;
-                Err(Failure::usage("no provider is named: add --provider rfc2136, embedded or webhook"))
+                Err(provider::unnamed())
             }
         }
     }

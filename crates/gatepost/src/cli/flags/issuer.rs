@@ -19,7 +19,8 @@ use gatepost_tls::issuers::cert_manager::IssuerRef;
 use gatepost_tls::issuers::embedded_ca::EmbeddedCa;
 use gatepost_tls::store::Notebook;
 
-use super::provider::{duration, secret};
+use super::provider::duration;
+use super::secret::secret;
 use super::{resolver_address, system_resolvers};
 use crate::certificates::{Asked, now};
 use crate::cli::Failure;
