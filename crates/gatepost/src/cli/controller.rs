@@ -34,6 +34,7 @@ use crate::controller::cert_manager::{self, CertManager};
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Occasion, Passes, View};
+use crate::error::RunError;
 use crate::run::{Following, Pass};
 use crate::source::cluster::connect;
 use crate::state::State;
@@ -272,7 +273,7 @@ impl Followed {
 }
 
 impl Passes for Followed {
-    async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, Failure> {
+    async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, RunError> {
         let Occasion { world, changed, problems, may_write, confirmed } = occasion;
         let session = &mut self.session;
         session.line.confirmed = confirmed;

@@ -148,7 +148,7 @@ impl Serve {
         }
         let pass = match read {
             Ok(objects) => pass(session, engine, &objects).await,
-            Err(failure) => Err(failure),
+            Err(failure) => Err(failure.into()),
         };
         match pass {
             Ok(pass) => {

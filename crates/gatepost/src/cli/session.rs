@@ -22,6 +22,7 @@ use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlags};
 use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
+use crate::error::RunError;
 use crate::run::{Beside, Decision, Following, Line, Pass, Place, Seen, derived_zones};
 use crate::source::Objects;
 use crate::state::State;
@@ -136,7 +137,7 @@ impl Session {
         world: &World,
         changed: Vec<Str>,
         problems: &[Diagnostic],
-    ) -> Result<Decision, Failure> {
+    ) -> Result<Decision, RunError> {
         let desired = self.line.desired_in(world, &self.beside);
         self.prepare(&desired).await?;
         let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems };
@@ -147,7 +148,7 @@ impl Session {
         Ok(decision)
     }
 
-    async fn prepare(&self, desired: &Desired) -> Result<(), Failure> {
+    async fn prepare(&self, desired: &Desired) -> Result<(), RunError> {
         match &self.local {
             Some(local) => local.prepare(desired).await,
             None => Ok(()),
@@ -223,7 +224,7 @@ impl Local {
     }
 
     /// Serves the zones that are named, or those of the hostnames; a zone that was served once stays.
-    async fn prepare(&self, desired: &Desired) -> Result<(), Failure> {
+    async fn prepare(&self, desired: &Desired) -> Result<(), RunError> {
         let mut zones = self.zones.clone();
         if zones.is_empty() {
             zones = self.embedded.zones().await.unwrap_or_default();
@@ -231,7 +232,7 @@ impl Local {
             zones.sort();
             zones.dedup();
         }
-        self.embedded.serve(&zones).map_err(|error| Failure::usage(error.to_string()))
+        self.embedded.serve(&zones).map_err(|error| RunError::usage(error.to_string()))
     }
 }
 
