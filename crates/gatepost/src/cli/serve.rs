@@ -18,6 +18,7 @@ use super::flags::provider::{ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
 use crate::apply::{Mode, chance};
+use crate::metrics::MetricSet;
 use crate::render::inert;
 use crate::run::{Following, Pass};
 use crate::source::Objects;
@@ -244,22 +245,16 @@ fn missing(pass: &Pass) -> usize {
 }
 
 fn metrics(pass: &Pass) -> String {
-    let counts = [
-        ("records", pass.desired.records.len()),
-        ("withheld", pass.desired.withheld.len()),
-        ("held", pass.plan.held.len()),
-        ("zones", pass.plan.epochs.len()),
-        ("unreadable", pass.unread.len()),
-        ("failed", pass.outcome.failed.len()),
-        ("certificates", pass.desired.certificates.len()),
-        ("certificate_names_missing", missing(pass)),
-    ];
-    let mut text = String::new();
-    for (name, count) in counts {
-        text.push_str(&format!("# TYPE gatepost_{name} gauge\ngatepost_{name} {count}\n"));
-    }
-    text.push_str("# EOF\n");
-    text
+    let mut metrics = MetricSet::default();
+    metrics.gauge("records", "Record sets that ought to exist.", pass.desired.records.len());
+    metrics.gauge("withheld", "Hostnames that get nothing.", pass.desired.withheld.len());
+    metrics.gauge("held", "Changes that are held back.", pass.plan.held.len());
+    metrics.gauge("zones", "Zones that were read.", pass.plan.epochs.len());
+    metrics.gauge("unreadable", "Zones that could not be read.", pass.unread.len());
+    metrics.gauge("failed", "Changes that failed in the last pass.", pass.outcome.failed.len());
+    metrics.gauge("certificates", "Certificates that ought to exist.", pass.desired.certificates.len());
+    metrics.gauge("certificate_names_missing", "Names that wait for a certificate.", missing(pass));
+    metrics.into_text()
 }
 
 /// Ends when somebody asks the program to stop.
