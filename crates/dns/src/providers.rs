@@ -5,7 +5,7 @@
 
 use crate::provider::kind::{ProviderAccess, ProviderKind};
 use crate::provider::settings::ProviderSettings;
-use crate::provider::{Error, Result, Shared};
+use crate::provider::{ProviderError, Result, Shared};
 
 pub mod dnsendpoint;
 pub mod embedded;
@@ -38,13 +38,13 @@ pub fn choice(names: &[&str]) -> String {
 pub fn open(kind: &ProviderKind, settings: &ProviderSettings) -> Result<Shared> {
     match kind.access {
         ProviderAccess::Network { open, .. } => open(settings),
-        ProviderAccess::Cluster => Err(Error::settings(format!(
+        ProviderAccess::Cluster => Err(ProviderError::settings(format!(
             "--provider {} writes objects of a cluster: only `controller` has it",
             kind.name
         ))),
         ProviderAccess::Process => {
             let names = choice(&names_where(ProviderKind::is_of_network));
-            Err(Error::settings(format!("--provider must be {names}")))
+            Err(ProviderError::settings(format!("--provider must be {names}")))
         }
     }
 }

@@ -204,7 +204,7 @@ enum PassEnd {
 
 impl PassEnd {
     fn of(pass: &Pass) -> PassEnd {
-        let asked = pass.outcome.failed.values().filter_map(gatepost_dns::provider::Error::retry_after).max();
+        let asked = pass.outcome.failed.values().filter_map(gatepost_dns::provider::ProviderError::retry_after).max();
         match (pass.unread.is_empty() && pass.outcome.failed.is_empty(), pass.outcome.written.is_empty()) {
             (false, _) => PassEnd::Failed(asked),
             (true, false) => PassEnd::Wrote,

@@ -169,7 +169,7 @@ impl Publishing {
             return Ok(None);
         }
         let servers = if self.resolver.is_empty() { system_resolvers()? } else { self.resolver.clone() };
-        Ok(Some(Resolver::new(resolve::Config { servers, ..resolve::Config::default() })))
+        Ok(Some(Resolver::new(resolve::ResolverConfig { servers, ..resolve::ResolverConfig::default() })))
     }
 
     /// Refuses a resolver that has nothing to do.

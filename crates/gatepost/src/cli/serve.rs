@@ -272,7 +272,7 @@ pub(super) async fn stopped() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gatepost_dns::provider::{Error, Problem};
+    use gatepost_dns::provider::{ProviderError as Error, ProviderProblem as Problem};
 
     fn after(failure: Option<Option<Duration>>, unread: &[&str]) -> Pass {
         let mut pass = Pass {

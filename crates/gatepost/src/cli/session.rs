@@ -10,7 +10,7 @@ use gatepost_core::incremental::{Engine, World};
 use gatepost_core::model::Str;
 use gatepost_core::publication::Desired;
 use gatepost_core::snapshot::{Origin, Snapshot};
-use gatepost_dns::embedded::Server;
+use gatepost_dns::embedded::DnsServer;
 use gatepost_dns::provider::{Provider, Shared};
 use gatepost_dns::providers::embedded::Embedded;
 
@@ -48,7 +48,7 @@ pub(super) struct Session {
 /// The embedded server.
 pub(super) struct Local {
     /// The server.
-    pub(super) server: Arc<Server>,
+    pub(super) server: Arc<DnsServer>,
     embedded: Arc<Embedded>,
     /// The zones that are named; others are derived from hostnames.
     zones: Vec<Str>,

@@ -164,7 +164,11 @@ impl Verify {
             some => some.to_vec(),
         };
         let timeout = self.timeout.max(Duration::from_secs(1));
-        Ok(Servers::of_zones(resolve::Config { servers: resolvers, timeout, ..resolve::Config::default() }))
+        Ok(Servers::of_zones(resolve::ResolverConfig {
+            servers: resolvers,
+            timeout,
+            ..resolve::ResolverConfig::default()
+        }))
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use gatepost_dns::provider::Shared;
-use gatepost_dns::providers::webhook::server::Server;
+use gatepost_dns::providers::webhook::server::WebhookService;
 use tokio::net::TcpListener;
 
 use super::flags::provider::{self, ProviderFlags};
@@ -51,7 +51,7 @@ impl WebhookServer {
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}webhook={}", listener.local_addr()?);
         let tell = |message: &str| _ = writeln!(std::io::stderr(), "{}", inert(message));
-        Server::new(provider).with_log(Arc::new(tell)).serve_until(listener, stopped()).await;
+        WebhookService::new(provider).with_log(Arc::new(tell)).serve_until(listener, stopped()).await;
         Ok(Ending::Done)
     }
 

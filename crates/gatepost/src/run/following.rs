@@ -13,7 +13,7 @@ use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::follow::{Follower, Part};
 use gatepost_core::plan::{Observed, Plan, RecordKey, Settings, Sight, ZoneChange, ZoneContent};
-use gatepost_dns::provider::{Provider, Since};
+use gatepost_dns::provider::{ChangesSince as Since, Provider};
 
 use super::{Beside, Decision, Pass};
 

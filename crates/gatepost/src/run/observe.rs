@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Observed, Plan, ZoneContent, ZoneState};
 use gatepost_core::reason;
-use gatepost_dns::provider::{Error, Provider, Result};
+use gatepost_dns::provider::{Provider, ProviderError as Error, Result};
 
 use super::following::Given;
 

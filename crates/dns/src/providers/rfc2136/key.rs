@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use domain::tsig::{Algorithm, Key, KeyName};
 
 use crate::provider::settings::SecretText;
-use crate::provider::{Error, Result};
+use crate::provider::{ProviderError, Result};
 
 /// A TSIG key as settings have it.
 #[derive(Clone, Debug)]
@@ -29,14 +29,15 @@ impl KeyConfig {
     /// The key, ready to sign.
     pub(super) fn build(&self) -> Result<Key> {
         let name = KeyName::from_str(self.name.trim_end_matches('.'));
-        let name = name.map_err(|_| Error::settings(format!("`{}` is no name of a TSIG key", self.name)))?;
+        let name = name.map_err(|_| ProviderError::settings(format!("`{}` is no name of a TSIG key", self.name)))?;
         let secret = STANDARD.decode(self.secret.reveal().trim());
-        let secret = secret.map_err(|_| Error::settings("the TSIG secret is no base64 (--rfc2136-tsig-secret)"))?;
+        let secret =
+            secret.map_err(|_| ProviderError::settings("the TSIG secret is no base64 (--rfc2136-tsig-secret)"))?;
         if secret.is_empty() {
-            return Err(Error::settings("the TSIG secret is empty (--rfc2136-tsig-secret)"));
+            return Err(ProviderError::settings("the TSIG secret is empty (--rfc2136-tsig-secret)"));
         }
         let key = Key::new(algorithm(&self.algorithm)?, &secret, name, None, None);
-        key.map_err(|_| Error::settings("the TSIG key cannot be used"))
+        key.map_err(|_| ProviderError::settings("the TSIG key cannot be used"))
     }
 }
 
@@ -47,7 +48,9 @@ fn algorithm(text: &str) -> Result<Algorithm> {
     }
     Algorithm::from_str(&plain).map_err(|_| {
         let offered = "use hmac-sha256, hmac-sha384 or hmac-sha512 (hmac-sha1 for servers that know nothing better)";
-        Error::settings(format!("the TSIG algorithm `{text}` is not supported; {offered} in --rfc2136-tsig-secret-alg"))
+        ProviderError::settings(format!(
+            "the TSIG algorithm `{text}` is not supported; {offered} in --rfc2136-tsig-secret-alg"
+        ))
     })
 }
 

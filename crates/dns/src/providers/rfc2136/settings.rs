@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::{Authority, Clock, DEFAULT_PORT, KeyConfig, Rfc2136, system_time, with_port};
 use crate::provider::kind::{DEFAULT_TIMEOUT, ProviderAccess, ProviderKind};
 use crate::provider::settings::{ProviderSettings, Setting};
-use crate::provider::{Error, Result};
+use crate::provider::{ProviderError, Result};
 
 /// The port of DNS over TLS.
 const TLS_PORT: u16 = 853;
@@ -52,7 +52,7 @@ pub const KIND: ProviderKind = ProviderKind {
         "rfc2136",
         "A DNS server that takes dynamic updates: BIND, Knot, PowerDNS, Windows",
         ProviderAccess::Network {
-            open: |settings| Ok(Arc::new(Rfc2136::new(Config::from_settings(settings)?)?)),
+            open: |settings| Ok(Arc::new(Rfc2136::new(Rfc2136Config::from_settings(settings)?)?)),
             timeout: DEFAULT_TIMEOUT,
         },
     )
@@ -60,7 +60,7 @@ pub const KIND: ProviderKind = ProviderKind {
 
 /// The settings of this provider.
 #[derive(Clone)]
-pub struct Config {
+pub struct Rfc2136Config {
     /// Servers in the order in which they are tried: names or addresses, with or without a port.
     pub hosts: Vec<String>,
     /// The port of hosts that name none.
@@ -81,9 +81,9 @@ pub struct Config {
     pub clock: Clock,
 }
 
-impl Default for Config {
+impl Default for Rfc2136Config {
     fn default() -> Self {
-        Config {
+        Rfc2136Config {
             hosts: Vec::new(),
             port: DEFAULT_PORT,
             zones: Vec::new(),
@@ -97,11 +97,11 @@ impl Default for Config {
     }
 }
 
-impl Config {
+impl Rfc2136Config {
     /// The configuration that settings amount to; what does not go together is refused with the flag to set.
-    fn from_settings(settings: &ProviderSettings) -> Result<Config> {
+    fn from_settings(settings: &ProviderSettings) -> Result<Rfc2136Config> {
         let min_ttl = settings.duration(&MIN_TTL).unwrap_or_default();
-        Ok(Config {
+        Ok(Rfc2136Config {
             tls: authority(settings)?,
             hosts: settings.list(&HOST).to_vec(),
             port: port(settings),
@@ -115,9 +115,9 @@ impl Config {
     }
 }
 
-impl fmt::Debug for Config {
+impl fmt::Debug for Rfc2136Config {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Config");
+        let mut shown = f.debug_struct("Rfc2136Config");
         shown.field("hosts", &self.hosts).field("port", &self.port).field("zones", &self.zones).field("key", &self.key);
         shown.field("insecure", &self.insecure).field("min_ttl", &self.min_ttl);
         shown.field("tls", &self.tls).field("timeout", &self.timeout);
@@ -139,7 +139,7 @@ fn name_servers(settings: &ProviderSettings) -> Vec<String> {
 fn authority(settings: &ProviderSettings) -> Result<Option<Authority>> {
     match (settings.is_on(&USE_TLS), settings.file(&TLS_CA)) {
         (false, Some(_)) => {
-            Err(Error::settings("--tls-ca says who vouches for a server over TLS: add --rfc2136-use-tls"))
+            Err(ProviderError::settings("--tls-ca says who vouches for a server over TLS: add --rfc2136-use-tls"))
         }
         (false, None) => Ok(None),
         (true, Some(path)) => Ok(Some(Authority::File(path.to_owned()))),
@@ -153,13 +153,13 @@ fn key(settings: &ProviderSettings) -> Result<Option<KeyConfig>> {
         (Some(name), Some(secret)) => {
             Ok(Some(KeyConfig::new(name, secret.reveal().trim(), algorithm.unwrap_or_default())))
         }
-        (Some(_), None) => {
-            Err(Error::settings("--rfc2136-tsig-keyname needs the secret of the key: add --rfc2136-tsig-secret-file"))
-        }
+        (Some(_), None) => Err(ProviderError::settings(
+            "--rfc2136-tsig-keyname needs the secret of the key: add --rfc2136-tsig-secret-file",
+        )),
         (None, Some(_)) => {
-            Err(Error::settings("--rfc2136-tsig-secret needs the name of the key: add --rfc2136-tsig-keyname"))
+            Err(ProviderError::settings("--rfc2136-tsig-secret needs the name of the key: add --rfc2136-tsig-keyname"))
         }
-        (None, None) if algorithm.is_some() => Err(Error::settings(
+        (None, None) if algorithm.is_some() => Err(ProviderError::settings(
             "--rfc2136-tsig-secret-alg needs a key: add --rfc2136-tsig-keyname and --rfc2136-tsig-secret-file",
         )),
         (None, None) => Ok(None),

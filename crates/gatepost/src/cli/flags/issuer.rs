@@ -156,7 +156,7 @@ impl IssuerFlags {
             true => system_resolvers().unwrap_or_default(),
             false => places.resolvers,
         };
-        let config = resolve::Config { servers: resolvers, rounds: 1, ..resolve::Config::default() };
+        let config = resolve::ResolverConfig { servers: resolvers, rounds: 1, ..resolve::ResolverConfig::default() };
         Ok(asked.and_found(config, places.zones))
     }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, value_parser};
 use gatepost_core::model::Str;
 use gatepost_core::publication::annotations::ttl;
-use gatepost_dns::embedded::{self, Name, Server};
+use gatepost_dns::embedded::{self, DnsServer, Name};
 use gatepost_dns::provider::Shared;
 use gatepost_dns::provider::kind::ProviderKind;
 use gatepost_dns::provider::settings::{ProviderSettings, SecretText, SettingValue};
@@ -131,9 +131,9 @@ impl ProviderFlags {
     }
 
     /// The embedded server as it would be started with what it kept; `listen` is where it answers.
-    pub(in crate::cli) fn embedded(&self, listen: SocketAddr, keeps: bool) -> Result<Arc<Server>, Failure> {
+    pub(in crate::cli) fn embedded(&self, listen: SocketAddr, keeps: bool) -> Result<Arc<DnsServer>, Failure> {
         self.check()?;
-        let mut config = embedded::Config::new(listen);
+        let mut config = embedded::ServerConfig::new(listen);
         match &self.state_dir {
             Some(directory) if keeps => config.state_directory = Some(directory.clone()),
             Some(directory) => {
@@ -142,7 +142,7 @@ impl ProviderFlags {
             }
             None => {}
         }
-        let server = Server::start(config);
+        let server = DnsServer::start(config);
         server.map(Arc::new).map_err(|error| Failure::usage(format!("--dns-addr {listen}: {error}")))
     }
 
@@ -178,7 +178,7 @@ pub(in crate::cli) fn unnamed() -> Failure {
 }
 
 /// What every zone of the embedded server says of itself.
-pub(in crate::cli) fn through(server: &Arc<Server>) -> Result<Embedded, Failure> {
+pub(in crate::cli) fn through(server: &Arc<DnsServer>) -> Result<Embedded, Failure> {
     let name = |text| Name::parse(text).map_err(|error| Failure::usage(error.to_string()));
     let authority = Authority {
         server: name("ns.gatepost.invalid")?,
