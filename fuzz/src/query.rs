@@ -4,7 +4,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::sync::OnceLock;
 
 use gatepost_dns::embedded::{
-    Act, Algorithm, Arrival, Config, Data, Key, Name, Record, Responder, Soa, Transport, Zone, ZoneSet, ZoneSpec,
+    Act, Arrival, Data, Key, Name, Record, Responder, ServerConfig, Soa, Transport, TsigAlgorithm, Zone, ZoneSet,
+    ZoneSpec,
 };
 
 /// Answers a packet: nothing panics, an answer is well-formed and not too large, belongs to its question, is the same every
@@ -78,10 +79,10 @@ fn after_name(message: &[u8], start: usize) -> usize {
 fn desk() -> &'static (Responder, ZoneSet) {
     static DESK: OnceLock<(Responder, ZoneSet)> = OnceLock::new();
     DESK.get_or_init(|| {
-        let mut config = Config::new("127.0.0.1:0".parse().expect("an address"));
+        let mut config = ServerConfig::new("127.0.0.1:0".parse().expect("an address"));
         config.cookie_secret = Some([7; 16]);
         config.may_transfer = vec![IpAddr::from(Ipv4Addr::LOCALHOST).into()];
-        config.keys = vec![Key::new("key", Algorithm::Sha256, "c2VjcmV0").expect("a key")];
+        config.keys = vec![Key::new("key", TsigAlgorithm::Sha256, "c2VjcmV0").expect("a key")];
         (Responder::new(&config).expect("a responder"), zones())
     })
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use gatepost_dns::embedded::{Config, Data, Name, RateLimit, Record, Server, Soa, Zone, ZoneSet, ZoneSpec};
+use gatepost_dns::embedded::{Data, DnsServer, Name, RateLimit, Record, ServerConfig, Soa, Zone, ZoneSet, ZoneSpec};
 use gatepost_testkit::servers::peers::{Peer, Running, Setup};
 use gatepost_testkit::servers::{Scratch, find};
 
@@ -91,11 +91,11 @@ fn questions() -> String {
 /// The embedded server as a process of its own: says its address, and ends with its standard input.
 fn serve() -> Outcome<()> {
     let rate_limit = Some(RateLimit::default());
-    let server = Server::start(Config {
+    let server = DnsServer::start(ServerConfig {
         workers: 1,
         rate_limit,
         zones: zones(HOSTS, 53),
-        ..Config::new("127.0.0.1:0".parse()?)
+        ..ServerConfig::new("127.0.0.1:0".parse()?)
     })?;
     println!("{}", server.address());
     std::io::stdout().flush()?;
@@ -221,8 +221,11 @@ fn stat(folder: &Path) -> Option<[u64; 3]> {
 
 /// From plain records to the first answer out of the new zone, while the old one is being served.
 fn reload() -> Outcome<()> {
-    let server =
-        Server::start(Config { workers: 1, zones: zones(RELOADED, 1), ..Config::new("127.0.0.1:0".parse()?) })?;
+    let server = DnsServer::start(ServerConfig {
+        workers: 1,
+        zones: zones(RELOADED, 1),
+        ..ServerConfig::new("127.0.0.1:0".parse()?)
+    })?;
     let mut times = Vec::new();
     for last in 2..7 {
         let spec = spec(RELOADED, last);

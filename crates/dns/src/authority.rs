@@ -15,12 +15,12 @@ use gatepost_core::model::Str;
 use gatepost_core::publication::RecordType;
 
 use crate::provider::data::{self, WireName};
-use crate::question::Question;
+use crate::question::PreparedQuery;
 use crate::resolve;
 
 /// What a server says about one type of one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ServerAnswer {
     /// The code: `NOERROR`, `NXDOMAIN`, `REFUSED`.
     pub code: String,
     /// Whether it speaks for the zone.
@@ -46,24 +46,24 @@ pub struct NameServers {
 const MOST_SERVERS: usize = 13;
 
 /// Asks a server for one type of a name.
-pub async fn ask(server: SocketAddr, name: &str, kind: RecordType, patience: Duration) -> Result<Answer, String> {
+pub async fn ask(server: SocketAddr, name: &str, kind: RecordType, patience: Duration) -> Result<ServerAnswer, String> {
     let wire = data::name(name)?;
     let rtype = rtype_of(kind);
-    let message = Question::new(&wire, rtype, false)?.ask(server, patience).await?;
+    let message = PreparedQuery::new(&wire, rtype, false)?.ask(server, patience).await?;
     read(&message, &wire, rtype).map_err(|_| "the answer is damaged".to_owned())
 }
 
 /// Finds the servers of zones through resolvers, and asks for each name once.
 #[derive(Debug)]
 pub struct Finder {
-    config: resolve::Config,
+    config: resolve::ResolverConfig,
     hosts: BTreeMap<Str, Result<Vec<Str>, String>>,
     zones: BTreeMap<Str, NameServers>,
 }
 
 impl Finder {
     /// A finder that knows nothing yet.
-    pub fn new(config: resolve::Config) -> Finder {
+    pub fn new(config: resolve::ResolverConfig) -> Finder {
         Finder { config, hosts: BTreeMap::new(), zones: BTreeMap::new() }
     }
 
@@ -107,11 +107,11 @@ impl Finder {
     }
 }
 
-async fn hosts(config: &resolve::Config, zone: &str) -> Result<Vec<Str>, String> {
+async fn hosts(config: &resolve::ResolverConfig, zone: &str) -> Result<Vec<Str>, String> {
     let wire = data::name(zone)?;
     let mut failure = "no resolver is known: name one with --resolver".to_owned();
     for server in std::iter::repeat_n(&config.servers, config.rounds.max(1)).flatten() {
-        let question = Question::new(&wire, Rtype::NS, true)?;
+        let question = PreparedQuery::new(&wire, Rtype::NS, true)?;
         let message = match question.ask(*server, config.timeout).await {
             Ok(message) => message,
             Err(cause) => {
@@ -130,7 +130,11 @@ async fn hosts(config: &resolve::Config, zone: &str) -> Result<Vec<Str>, String>
     Err(failure)
 }
 
-fn read(message: &Message<Vec<u8>>, name: &WireName, kind: Rtype) -> Result<Answer, domain::base::wire::ParseError> {
+fn read(
+    message: &Message<Vec<u8>>,
+    name: &WireName,
+    kind: Rtype,
+) -> Result<ServerAnswer, domain::base::wire::ParseError> {
     let mut values = Vec::new();
     let mut alias = None;
     for record in message.answer()? {
@@ -156,7 +160,7 @@ fn read(message: &Message<Vec<u8>>, name: &WireName, kind: Rtype) -> Result<Answ
     values.sort();
     values.dedup();
     let header = message.header();
-    Ok(Answer { code: header.rcode().to_string(), is_authoritative: header.aa(), values, alias })
+    Ok(ServerAnswer { code: header.rcode().to_string(), is_authoritative: header.aa(), values, alias })
 }
 
 /// A name in lower case, without a dot at the end.

@@ -1,6 +1,6 @@
 //! The embedded authoritative DNS server.
 //!
-//! Plain values become a [`Zone`], zones a [`ZoneSet`], and [`Server::start`] answers from the set over UDP and TCP. A new
+//! Plain values become a [`Zone`], zones a [`ZoneSet`], and [`DnsServer::start`] answers from the set over UDP and TCP. A new
 //! set replaces the old one whole while queries run. Real secondaries (BIND, Knot, NSD) may transfer the zones.
 //!
 //! ```text
@@ -31,15 +31,15 @@ mod transfer;
 mod wire;
 mod zone;
 
-pub use error::{Error, ZoneError};
+pub use error::{ServerError, ZoneError};
 pub use limits::RateLimit;
 pub use metrics::Metrics;
 pub use name::{Name, NameError};
 pub use prefix::{Prefix, PrefixError};
 pub use record::{Data, Record, Soa, kind};
-pub use respond::{Act, Arrival, Responder, Told, Transport};
-pub use server::{Config, Secondary, Server, Swapped, TcpLimits};
-pub use signing::{Algorithm, Key, KeyError};
+pub use respond::{Act, Arrival, ReplySummary, Responder, Transport};
+pub use server::{DnsServer, Secondary, ServerConfig, Swapped, TcpLimits};
+pub use signing::{Key, KeyError, TsigAlgorithm};
 pub use store::ZoneSet;
 pub use transfer::Transfer;
 pub use zone::{Zone, ZoneSpec};

@@ -16,9 +16,11 @@ use gatepost_core::plan::{self, PlanStep, ZoneChange, ZoneContent};
 pub mod data;
 mod error;
 pub(crate) mod isolate;
+pub mod kind;
+pub mod settings;
 mod units;
 
-pub use error::{Error, Problem, Result};
+pub use error::{ProviderError, ProviderProblem, Result};
 pub(crate) use units::{Unit, units};
 
 /// An answer that is still to come.
@@ -38,8 +40,8 @@ pub trait Provider: Send + Sync + fmt::Debug {
 
     /// What became of a zone since a state that was read, which its epoch tells. Who cannot say so says that; nothing may be
     /// left out of what is said.
-    fn since<'a>(&'a self, _zone: &'a str, _epoch: &'a str) -> Call<'a, Result<Since>> {
-        Box::pin(async { Ok(Since::Unknown) })
+    fn since<'a>(&'a self, _zone: &'a str, _epoch: &'a str) -> Call<'a, Result<ChangesSince>> {
+        Box::pin(async { Ok(ChangesSince::Unknown) })
     }
 
     /// Carries out steps of one zone in their order, and says for each how it went.
@@ -61,7 +63,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
 
 /// What became of a zone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Since {
+pub enum ChangesSince {
     /// Nothing: it is as it was.
     Same,
     /// These changes, one after the other.

@@ -20,16 +20,16 @@ use crate::provider::data::WireName;
 const PAYLOAD: u16 = 1232;
 
 /// A question, ready to be sent.
-pub(crate) struct Question<'a> {
+pub(crate) struct PreparedQuery<'a> {
     pub(crate) name: &'a WireName,
     pub(crate) kind: Rtype,
     id: u16,
     bytes: Vec<u8>,
 }
 
-impl<'a> Question<'a> {
+impl<'a> PreparedQuery<'a> {
     /// The question for the records of a name; `recursive` asks a resolver to find them.
-    pub(crate) fn new(name: &'a WireName, kind: Rtype, recursive: bool) -> Result<Question<'a>, String> {
+    pub(crate) fn new(name: &'a WireName, kind: Rtype, recursive: bool) -> Result<PreparedQuery<'a>, String> {
         let mut random = [0; 2];
         SystemRandom::new().fill(&mut random).map_err(|_| "the system has no random numbers")?;
         let id = u16::from_be_bytes(random);
@@ -44,7 +44,7 @@ impl<'a> Question<'a> {
             Ok(())
         };
         builder.opt(payload).map_err(|error| error.to_string())?;
-        Ok(Question { name, kind, id, bytes: builder.finish() })
+        Ok(PreparedQuery { name, kind, id, bytes: builder.finish() })
     }
 
     /// Asks a server, and waits for the answer in the form in which it is whole.

@@ -20,7 +20,7 @@ pub use system::{SYSTEM_FILE, nameservers};
 
 /// The settings of a resolver.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct ResolverConfig {
     /// Resolvers in the order in which they are asked.
     pub servers: Vec<SocketAddr>,
     /// How long one question may take.
@@ -40,8 +40,8 @@ pub struct Config {
 /// Addresses of names, kept and refreshed.
 #[derive(Debug)]
 pub struct Resolver {
-    config: Config,
-    known: Mutex<BTreeMap<Str, Entry>>,
+    config: ResolverConfig,
+    known: Mutex<BTreeMap<Str, CachedName>>,
 }
 
 /// What is known about a name.
@@ -60,13 +60,13 @@ pub enum Resolution {
 
 /// What one look at a name gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Found {
+struct ResolvedName {
     addresses: Vec<IpAddr>,
     ttl: Duration,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct CachedName {
     addresses: Vec<IpAddr>,
     problem: Option<String>,
     due: Instant,
@@ -76,13 +76,13 @@ struct Entry {
 const AT_ONCE: usize = 16;
 
 /// The addresses of a name, asked for now and kept nowhere.
-pub async fn addresses(config: &Config, name: &str) -> Result<Vec<IpAddr>, String> {
+pub async fn addresses(config: &ResolverConfig, name: &str) -> Result<Vec<IpAddr>, String> {
     query::addresses(config, name).await.map(|found| found.addresses)
 }
 
-impl Default for Config {
+impl Default for ResolverConfig {
     fn default() -> Self {
-        Config {
+        ResolverConfig {
             servers: Vec::new(),
             timeout: Duration::from_secs(2),
             rounds: 2,
@@ -96,7 +96,7 @@ impl Default for Config {
 
 impl Resolver {
     /// A resolver that knows nothing yet.
-    pub fn new(config: Config) -> Resolver {
+    pub fn new(config: ResolverConfig) -> Resolver {
         Resolver { config, known: Mutex::default() }
     }
 
@@ -114,7 +114,7 @@ impl Resolver {
         }
         let known = self.known();
         let too_many = || Resolution::Unknown(format!("more than {} names are to be resolved", self.config.max_names));
-        names.iter().map(|name| (name.clone(), known.get(name).map_or_else(too_many, Entry::resolution))).collect()
+        names.iter().map(|name| (name.clone(), known.get(name).map_or_else(too_many, CachedName::resolution))).collect()
     }
 
     /// When the next name is due.
@@ -122,7 +122,7 @@ impl Resolver {
         self.known().values().map(|entry| entry.due).min()
     }
 
-    async fn ask(&self, names: Vec<Str>) -> Vec<(Str, Result<Found, String>)> {
+    async fn ask(&self, names: Vec<Str>) -> Vec<(Str, Result<ResolvedName, String>)> {
         let places = Arc::new(Semaphore::new(AT_ONCE));
         let config = Arc::new(self.config.clone());
         let mut tasks = JoinSet::new();
@@ -139,9 +139,9 @@ impl Resolver {
         answers
     }
 
-    fn learn(&self, name: Str, found: Result<Found, String>, now: Instant) {
+    fn learn(&self, name: Str, found: Result<ResolvedName, String>, now: Instant) {
         let mut known = self.known();
-        let entry = known.entry(name).or_insert_with(|| Entry { addresses: Vec::new(), problem: None, due: now });
+        let entry = known.entry(name).or_insert_with(|| CachedName { addresses: Vec::new(), problem: None, due: now });
         let wait = match found {
             Ok(mut found) => {
                 found.addresses.truncate(self.config.max_addresses);
@@ -157,13 +157,13 @@ impl Resolver {
         entry.due = now + wait;
     }
 
-    fn known(&self) -> MutexGuard<'_, BTreeMap<Str, Entry>> {
+    fn known(&self) -> MutexGuard<'_, BTreeMap<Str, CachedName>> {
         // Nothing panics while it is held, and no entry is ever half written.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Entry {
+impl CachedName {
     fn resolution(&self) -> Resolution {
         if self.addresses.is_empty() {
             return Resolution::Unknown(self.problem.clone().unwrap_or_else(|| "not asked yet".to_owned()));
@@ -176,8 +176,8 @@ impl Entry {
 mod tests {
     use super::*;
 
-    fn found(address: &str, ttl: u64) -> Result<Found, String> {
-        Ok(Found { addresses: vec![address.parse().unwrap()], ttl: Duration::from_secs(ttl) })
+    fn found(address: &str, ttl: u64) -> Result<ResolvedName, String> {
+        Ok(ResolvedName { addresses: vec![address.parse().unwrap()], ttl: Duration::from_secs(ttl) })
     }
 
     fn look(resolver: &Resolver, name: &str) -> Resolution {
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn the_last_good_answer_stays() {
-        let resolver = Resolver::new(Config::default());
+        let resolver = Resolver::new(ResolverConfig::default());
         let now = Instant::now();
         let name: Str = "edge.example.net".into();
         resolver.learn(name.clone(), Err("timed out".into()), now);
@@ -200,7 +200,7 @@ mod tests {
 
     #[test]
     fn waits_are_bounded() {
-        let resolver = Resolver::new(Config::default());
+        let resolver = Resolver::new(ResolverConfig::default());
         let now = Instant::now();
         for (ttl, wait) in [(0, 30), (60, 60), (1_000_000, 3600)] {
             resolver.learn("a".into(), found("192.0.2.1", ttl), now);

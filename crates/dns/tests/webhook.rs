@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use gatepost_core::plan::{Content, PlanStep, Precondition, SetChange};
 use gatepost_core::publication::{NameSource, Record, RecordType};
-use gatepost_dns::provider::{Error, Problem, Provider};
-use gatepost_dns::providers::webhook::server::{Limits, Server};
-use gatepost_dns::providers::webhook::{Config, Webhook};
+use gatepost_dns::provider::{Provider, ProviderError, ProviderProblem};
+use gatepost_dns::providers::webhook::server::{RequestLimits, WebhookService};
+use gatepost_dns::providers::webhook::{Webhook, WebhookConfig};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -23,15 +23,16 @@ use stub::{JSON, Stub, reply, typed};
 const ZONE: &str = "example.com";
 
 fn client(url: &str) -> Webhook {
-    Webhook::new(Config { url: url.to_owned(), timeout: Duration::from_secs(5), ..Config::default() }).unwrap()
+    Webhook::new(WebhookConfig { url: url.to_owned(), timeout: Duration::from_secs(5), ..WebhookConfig::default() })
+        .unwrap()
 }
 
 /// Our server over a provider in memory, and its address.
 async fn served(memory: &Memory) -> String {
-    serve(Server::new(memory.shared())).await
+    serve(WebhookService::new(memory.shared())).await
 }
 
-async fn serve(server: Server) -> String {
+async fn serve(server: WebhookService) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     tokio::spawn(server.serve(listener));
@@ -120,12 +121,12 @@ async fn what_changed_meanwhile_is_not_written() {
     ];
     for result in client.write(ZONE, &steps).await {
         let error = result.unwrap_err();
-        assert!(matches!(error.problem, Problem::Stale(_)) && error.needs_read(), "{error}");
+        assert!(matches!(error.problem, ProviderProblem::Stale(_)) && error.needs_read(), "{error}");
     }
     assert_eq!(memory.content(), before);
     let outside = step(0, change("www.example.org", RecordType::A, None, Some(&["192.0.2.1"])));
     let error = client.write(ZONE, &[outside]).await.remove(0).unwrap_err();
-    assert!(matches!(error.problem, Problem::Unwritable(_)), "{error}");
+    assert!(matches!(error.problem, ProviderProblem::Unwritable(_)), "{error}");
 }
 
 #[tokio::test]
@@ -151,7 +152,7 @@ async fn the_provider_says_how_it_would_keep_records() {
 }
 
 /// A read from a server that gives this answer to `GET /records`.
-async fn read_from(answer: Vec<u8>) -> Error {
+async fn read_from(answer: Vec<u8>) -> ProviderError {
     let stub = Stub::start(
         move |_, path| if path == "/" { typed(200, r#"{"include":["example.com"]}"#) } else { answer.clone() },
     )
@@ -190,9 +191,12 @@ async fn an_answer_that_is_none_is_a_failed_read() {
         let error = read_from(answer).await;
         assert!(error.to_string().contains("http://127.0.0.1"), "{name}: {error}");
         let expected = match name {
-            "error" => matches!(error.problem, Problem::Failed { .. }) && error.is_transient(),
-            "not found" => matches!(error.problem, Problem::Refused { .. }) && !error.is_transient(),
-            _ => matches!(error.problem, Problem::Incomplete(_) | Problem::Protocol(_) | Problem::Lost(_)),
+            "error" => matches!(error.problem, ProviderProblem::Failed { .. }) && error.is_transient(),
+            "not found" => matches!(error.problem, ProviderProblem::Refused { .. }) && !error.is_transient(),
+            _ => matches!(
+                error.problem,
+                ProviderProblem::Incomplete(_) | ProviderProblem::Protocol(_) | ProviderProblem::Lost(_)
+            ),
         };
         assert!(expected, "{name}: {error}");
     }
@@ -225,7 +229,8 @@ async fn the_negotiation_is_exact() {
     let open = Stub::start(|_, _| typed(200, "{}")).await;
     let error = client(&open.url).zones().await.unwrap_err().to_string();
     assert!(error.contains("--domain-filter"), "{error}");
-    let config = Config { url: open.url.clone(), zones: vec!["Example.com.".into()], ..Config::default() };
+    let config =
+        WebhookConfig { url: open.url.clone(), zones: vec!["Example.com.".into()], ..WebhookConfig::default() };
     assert_eq!(Webhook::new(config).unwrap().zones().await.unwrap(), [ZONE.into()]);
 }
 
@@ -264,7 +269,7 @@ async fn a_server_that_fails_at_everything_is_not_asked_for_ever() {
     .await;
     let steps = creates((0..500).map(|n| format!("host-{n}.example.com")));
     let results = client(&stub.url).write(ZONE, &steps).await;
-    assert!(results.iter().all(|result| result.as_ref().is_err_and(Error::is_transient)));
+    assert!(results.iter().all(|result| result.as_ref().is_err_and(ProviderError::is_transient)));
     assert!(stub.count("POST") < 40, "{}", stub.count("POST"));
 }
 
@@ -278,7 +283,7 @@ async fn a_write_without_answer_may_have_happened() {
         })
         .await;
         let error = client(&stub.url).write(ZONE, &creates(["a.example.com".into()])).await.remove(0).unwrap_err();
-        assert!(matches!(error.problem, Problem::Lost(_)) && error.needs_read(), "{error}");
+        assert!(matches!(error.problem, ProviderProblem::Lost(_)) && error.needs_read(), "{error}");
     }
 }
 
@@ -294,13 +299,13 @@ async fn raw(url: &str, request: &str) -> String {
 #[tokio::test]
 async fn our_server_takes_only_what_it_should() {
     let memory = Memory::new(ZONE, &[]);
-    let limits = Limits {
+    let limits = RequestLimits {
         body: 1000,
         headers: Duration::from_millis(300),
         reading: Duration::from_millis(300),
-        ..Limits::default()
+        ..RequestLimits::default()
     };
-    let url = serve(Server::new(memory.shared()).with_limits(limits)).await;
+    let url = serve(WebhookService::new(memory.shared()).with_limits(limits)).await;
     let post = |path: &str, kind: &str, length: usize, body: &str| {
         format!(
             "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"

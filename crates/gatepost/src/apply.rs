@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use gatepost_core::plan::{Plan, PlanStep};
-use gatepost_dns::provider::{Error, Provider};
+use gatepost_dns::provider::{Provider, ProviderError as Error};
 
 mod check;
 

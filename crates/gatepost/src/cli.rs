@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+use crate::error::RunError;
+
 mod apply;
 mod bench_data;
 mod check;
@@ -214,6 +216,15 @@ fn warn_unreadable(objects: &crate::source::Objects) {
     for problem in objects.placed(problems) {
         let text = crate::render::snippet::render(&problem, objects, crate::render::Colour::Off);
         let _ = writeln!(std::io::stderr(), "{text}");
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        match error {
+            RunError::Usage(error) => Failure::Usage(error),
+            RunError::Unreadable(error) => Failure::Unreadable(error),
+        }
     }
 }
 

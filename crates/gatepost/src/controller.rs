@@ -15,7 +15,7 @@ use gatepost_kube::watch::Watching;
 use tokio::sync::watch;
 
 use crate::apply::Mode;
-use crate::cli::Failure;
+use crate::error::RunError;
 use crate::run::Pass;
 
 pub mod cert_manager;
@@ -72,7 +72,7 @@ pub struct Occasion<'a> {
 /// What runs a pass: the session of the command line.
 pub trait Passes {
     /// One pass over the line.
-    fn pass(&mut self, occasion: Occasion<'_>) -> impl Future<Output = Result<Pass, Failure>>;
+    fn pass(&mut self, occasion: Occasion<'_>) -> impl Future<Output = Result<Pass, RunError>>;
     /// Ends when something changed that the watches do not tell of; may be given up and asked again.
     fn woken(&mut self) -> impl Future<Output = ()>;
     /// When the next pass is due though nothing changed, in seconds since 1970: an order goes on, a certificate is to be renewed.
@@ -83,7 +83,7 @@ pub trait Passes {
 
 impl Controller {
     /// Runs until somebody asks the program to stop.
-    pub async fn run(mut self, passes: &mut impl Passes, stop: impl Future<Output = ()>) -> Result<(), Failure> {
+    pub async fn run(mut self, passes: &mut impl Passes, stop: impl Future<Output = ()>) -> Result<(), RunError> {
         tokio::pin!(stop);
         let mut reporter = report::Reporter::new(self.connection.clone(), self.identity.clone());
         let mut log = told::Log::new(self.campaign.as_ref().map(|campaign| campaign.lease.clone()));
@@ -141,7 +141,7 @@ impl Controller {
         passes: &mut impl Passes,
         reporter: &mut report::Reporter,
         log: &mut told::Log,
-    ) -> Result<PassEnd, Failure> {
+    ) -> Result<PassEnd, RunError> {
         let changed = self.view.settle();
         let problems = self.view.problems();
         let refusal = self.permit.refusal();
@@ -204,7 +204,7 @@ enum PassEnd {
 
 impl PassEnd {
     fn of(pass: &Pass) -> PassEnd {
-        let asked = pass.outcome.failed.values().filter_map(gatepost_dns::provider::Error::retry_after).max();
+        let asked = pass.outcome.failed.values().filter_map(gatepost_dns::provider::ProviderError::retry_after).max();
         match (pass.unread.is_empty() && pass.outcome.failed.is_empty(), pass.outcome.written.is_empty()) {
             (false, _) => PassEnd::Failed(asked),
             (true, false) => PassEnd::Wrote,

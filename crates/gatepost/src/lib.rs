@@ -7,6 +7,8 @@ pub mod apply;
 pub mod certificates;
 pub mod cli;
 pub mod controller;
+pub mod error;
+pub mod metrics;
 pub mod render;
 pub mod rights;
 pub mod run;

@@ -12,7 +12,8 @@ use gatepost_core::policy::Policies;
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_objects::Settings;
 
-use crate::cli::{Failure, Input};
+use crate::cli::Input;
+use crate::error::RunError;
 use crate::run::Seen;
 
 pub mod cluster;
@@ -31,17 +32,17 @@ pub struct Objects {
 
 impl Objects {
     /// Reads what the command line names.
-    pub fn read(input: &Input) -> Result<Objects, Failure> {
+    pub fn read(input: &Input) -> Result<Objects, RunError> {
         Objects::read_for(input, None)
     }
 
     /// The same for somebody who asks about a namespace and may see no more than that of a cluster.
-    pub fn read_for(input: &Input, namespace: Option<&str>) -> Result<Objects, Failure> {
+    pub fn read_for(input: &Input, namespace: Option<&str>) -> Result<Objects, RunError> {
         if input.files.is_empty() {
             return Ok(Objects { loaded: cluster::read(&input.cluster.place(), namespace)? });
         }
         if input.cluster.is_named() {
-            return Err(Failure::usage(
+            return Err(RunError::usage(
                 "objects come from files or from a cluster: leave out -f, or --kubeconfig and --context",
             ));
         }

@@ -13,7 +13,7 @@ use gatepost_core::plan::{Instance, Plan};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::apply::Outcome;
-use crate::cli::Failure;
+use crate::error::RunError;
 
 mod memory;
 
@@ -36,9 +36,9 @@ pub struct State {
 impl State {
     /// Reads what is remembered in a directory, which is made where it is not there; nothing without one. Who writes keeps
     /// others from writing.
-    pub fn open(directory: Option<&Path>, writes: bool) -> Result<State, Failure> {
+    pub fn open(directory: Option<&Path>, writes: bool) -> Result<State, RunError> {
         let Some(directory) = directory else { return Ok(State::default()) };
-        let failed = |error: io::Error| Failure::usage(format!("--state-dir {}: {error}", directory.display()));
+        let failed = |error: io::Error| RunError::usage(format!("--state-dir {}: {error}", directory.display()));
         fs::create_dir_all(directory).map_err(failed)?;
         let lock = if writes { Some(lock(directory)?) } else { None };
         let instance = Instance::new(secret(&directory.join(INSTANCE)).map_err(failed)?.trim());
@@ -75,9 +75,9 @@ impl State {
 }
 
 /// Keeps other runs from writing into a directory, for as long as the file is open.
-fn lock(directory: &Path) -> Result<File, Failure> {
+fn lock(directory: &Path) -> Result<File, RunError> {
     let failed =
-        |error: &dyn std::fmt::Display| Failure::usage(format!("--state-dir {}: {error}", directory.display()));
+        |error: &dyn std::fmt::Display| RunError::usage(format!("--state-dir {}: {error}", directory.display()));
     let file = File::options().create(true).truncate(false).write(true).open(directory.join(LOCK));
     let file = file.map_err(|error| failed(&error))?;
     match file.try_lock() {
@@ -130,7 +130,7 @@ mod tests {
         let path = folder.path().join("state");
         let mut first = State::open(Some(&path), true).unwrap();
         first.learn(&deletion("a.example.com"), &written()).unwrap();
-        assert!(matches!(State::open(Some(&path), true), Err(Failure::Usage(_))), "one at a time");
+        assert!(matches!(State::open(Some(&path), true), Err(RunError::Usage(_))), "one at a time");
         let second = State::open(Some(&path), false).unwrap();
         assert_eq!(first.instance(), second.instance());
         assert_eq!(first.memory(), second.memory());
@@ -146,7 +146,7 @@ mod tests {
         for text in ["", "{", "{\"format\":\"x\",\"version\":1,\"ours\":[],\"deletes\":[]}"] {
             folder.file("memory.json", text).unwrap();
             match State::open(Some(folder.path()), false) {
-                Err(Failure::Unreadable(error)) => assert!(error.to_string().contains("remove the file"), "{error}"),
+                Err(RunError::Unreadable(error)) => assert!(error.to_string().contains("remove the file"), "{error}"),
                 other => panic!("{other:?}"),
             }
         }

@@ -13,7 +13,7 @@ use gatepost_core::names::Hostname;
 use gatepost_core::plan::{Observed, ZoneContent, ZoneState};
 use gatepost_core::publication::wildcards::DnsTree;
 use gatepost_core::publication::{Desired, Record, RecordType, Withheld};
-use gatepost_dns::authority::Answer;
+use gatepost_dns::authority::ServerAnswer;
 
 pub mod handshake;
 pub mod servers;
@@ -66,7 +66,7 @@ pub struct Wire {
     /// What it comes to.
     pub verdict: Verdict,
     /// What it said, or why nothing was heard.
-    pub answer: Result<Answer, String>,
+    pub answer: Result<ServerAnswer, String>,
 }
 
 /// What an answer comes to.
@@ -113,7 +113,7 @@ impl TypeCheck {
     }
 
     /// What an answer comes to.
-    fn judge(&self, answer: &Result<Answer, String>) -> Verdict {
+    fn judge(&self, answer: &Result<ServerAnswer, String>) -> Verdict {
         let Ok(answer) = answer else { return Verdict::Unanswered };
         if !answer.is_authoritative || !matches!(answer.code.as_str(), "NOERROR" | "NXDOMAIN") {
             return Verdict::Unanswered;
@@ -257,9 +257,9 @@ mod tests {
         }
     }
 
-    fn answer(code: &str, values: &[&str]) -> Result<Answer, String> {
+    fn answer(code: &str, values: &[&str]) -> Result<ServerAnswer, String> {
         let values = values.iter().map(|value| (*value).into()).collect();
-        Ok(Answer { code: code.to_owned(), is_authoritative: true, values, alias: None })
+        Ok(ServerAnswer { code: code.to_owned(), is_authoritative: true, values, alias: None })
     }
 
     #[test]
@@ -293,8 +293,8 @@ mod tests {
         let four = check(RecordType::A, &["192.0.2.1"]);
         let none = type_check(RecordType::Aaaa, &[]);
         let alias = check(RecordType::Cname, &["LB.example.net."]);
-        let lame = Ok(Answer { is_authoritative: false, ..answer("NOERROR", &["192.0.2.1"]).unwrap() });
-        let aliased = Ok(Answer { alias: Some("x".into()), ..answer("NOERROR", &[]).unwrap() });
+        let lame = Ok(ServerAnswer { is_authoritative: false, ..answer("NOERROR", &["192.0.2.1"]).unwrap() });
+        let aliased = Ok(ServerAnswer { alias: Some("x".into()), ..answer("NOERROR", &[]).unwrap() });
         let rows = [
             (&four, answer("NOERROR", &["192.0.2.1"]), Verdict::Right),
             (&four, answer("NOERROR", &["192.0.2.2"]), Verdict::Differs),

@@ -14,6 +14,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::{self, Semaphore};
 
+use crate::metrics;
 use crate::run::Pass;
 use crate::view::plan::PlanView;
 
@@ -82,7 +83,7 @@ impl Default for Board {
     /// What is told before anything is known: nobody is ready who has not looked yet.
     fn default() -> Self {
         let unready = Some("the first pass has not ended yet".to_owned());
-        Board { unready, notes: Vec::new(), plan: Arc::default(), metrics: "# EOF\n".to_owned() }
+        Board { unready, notes: Vec::new(), plan: Arc::default(), metrics: metrics::EMPTY.to_owned() }
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a failure here is a failed test")]
 
+use gatepost_dns::provider::settings::{Setting, SettingKind};
+use gatepost_dns::providers::PROVIDERS;
 use gatepost_testkit::program::Program;
 use gatepost_testkit::tree;
 
@@ -20,7 +22,7 @@ fn current(file: &str, said: &str, command: &str) {
         std::fs::write(&path, said).unwrap();
     } else {
         let kept = tree::text(&path).unwrap();
-        assert!(kept == said, "{file} is not what `{command}` prints; `make bless` rewrites it");
+        assert!(kept == said, "{file} is not as `{command}` has it; `make bless` rewrites it");
     }
 }
 
@@ -60,6 +62,25 @@ fn the_definitions_come_as_json_too() {
     let list: serde_json::Value = serde_json::from_str(&say(&["crds", "-o", "json"])).unwrap();
     let kinds: Vec<_> = list["items"].as_array().unwrap().iter().map(|item| &item["spec"]["names"]["kind"]).collect();
     assert_eq!(kinds, ["DNSPolicy", "TLSPolicy"]);
+}
+
+/// The providers, and the secrets of theirs that must come from files, as lines of the chart's schema.
+fn provider_lines() -> String {
+    let names: Vec<String> = PROVIDERS.iter().map(|kind| format!("\"{}\"", kind.name)).collect();
+    let is_secret = |setting: &&Setting| matches!(setting.kind, SettingKind::Secret { .. });
+    let secrets = PROVIDERS.iter().flat_map(|kind| kind.settings).filter(is_secret);
+    let secrets = secrets.map(|setting| format!("        \"{}\": false,\n", setting.name));
+    format!("        \"provider\": {{\"enum\": [{}]}},\n{}", names.join(", "), secrets.collect::<String>())
+}
+
+#[test]
+fn the_providers_in_the_schema_of_the_chart_are_current() {
+    let file = "charts/gatepost/values.schema.json";
+    let text = tree::text(&tree::root().join(file)).unwrap();
+    let start = text.find("        \"provider\":").unwrap();
+    let end = text.find("        \"issuer\":").unwrap();
+    let said = format!("{}{}{}", &text[..start], provider_lines(), &text[end..]);
+    current(file, &said, "the registry of providers");
 }
 
 /// The words behind each `GATEPOST_` in a text.

@@ -8,7 +8,7 @@ use super::name::Name;
 
 /// Why the server did not start, or did not keep its state.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub enum ServerError {
     /// An address could not be bound.
     #[error("cannot listen for DNS on {address} ({transport}): {cause}")]
     Listen {
@@ -53,13 +53,13 @@ pub enum Error {
     },
 }
 
-impl Error {
+impl ServerError {
     /// Whether the same call may succeed later without anybody changing anything.
     pub fn is_transient(&self) -> bool {
         match self {
-            Error::Listen { cause, .. } => cause.kind() == io::ErrorKind::AddrInUse,
-            Error::System(_) | Error::State { .. } => true,
-            Error::NoAddress | Error::UnknownKey { .. } | Error::Damaged { .. } => false,
+            ServerError::Listen { cause, .. } => cause.kind() == io::ErrorKind::AddrInUse,
+            ServerError::System(_) | ServerError::State { .. } => true,
+            ServerError::NoAddress | ServerError::UnknownKey { .. } | ServerError::Damaged { .. } => false,
         }
     }
 }

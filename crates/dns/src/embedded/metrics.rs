@@ -24,11 +24,6 @@ macro_rules! counters {
             fn add(&mut self, counters: &Counters) {
                 $(self.$name = self.$name.wrapping_add(counters.$name.value());)+
             }
-
-            /// Every counter with its name.
-            pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($name), self.$name),)+].into_iter()
-            }
         }
     };
 }

@@ -1,6 +1,6 @@
 //! Domain names as the server stores them: wire format, lower case, absolute.
 //!
-//! A [`Name`] is always valid. [`Path`] is a name on the stack with its label offsets, for walking up from a question.
+//! A [`Name`] is always valid. [`LabelPath`] is a name on the stack with its label offsets, for walking up from a question.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -36,7 +36,7 @@ impl Name {
 
     /// Takes an uncompressed name at the start of these bytes, and says how long it is.
     pub(crate) fn from_wire(bytes: &[u8]) -> Option<(Name, usize)> {
-        let path = Path::read(bytes)?;
+        let path = LabelPath::read(bytes)?;
         Some((Name(path.whole().into()), path.len()))
     }
 
@@ -152,17 +152,17 @@ pub(crate) fn is_within(name: &[u8], other: &[u8]) -> bool {
 }
 
 /// A lower-case name on the stack, with the offset of each label.
-pub(crate) struct Path {
+pub(crate) struct LabelPath {
     bytes: [u8; MAX_NAME],
     offsets: [u8; 128],
     length: u8,
     labels: u8,
 }
 
-impl Path {
+impl LabelPath {
     /// Reads an uncompressed name at the start of these bytes. Compression, over-long names and cut ones are refused.
-    pub(crate) fn read(bytes: &[u8]) -> Option<Path> {
-        let mut path = Path { bytes: [0; MAX_NAME], offsets: [0; 128], length: 0, labels: 0 };
+    pub(crate) fn read(bytes: &[u8]) -> Option<LabelPath> {
+        let mut path = LabelPath { bytes: [0; MAX_NAME], offsets: [0; 128], length: 0, labels: 0 };
         let mut at = 0;
         loop {
             let length = usize::from(*bytes.get(at)?);
@@ -252,10 +252,10 @@ mod tests {
 
     #[test]
     fn a_path_takes_no_compression() {
-        assert!(Path::read(b"\x03www\xc0\x0c").is_none());
-        assert!(Path::read(b"\x03ww").is_none());
-        assert!(Path::read(&[1; 600]).is_none());
-        let path = Path::read(b"\x03WwW\x01B\0rest").unwrap();
+        assert!(LabelPath::read(b"\x03www\xc0\x0c").is_none());
+        assert!(LabelPath::read(b"\x03ww").is_none());
+        assert!(LabelPath::read(&[1; 600]).is_none());
+        let path = LabelPath::read(b"\x03WwW\x01B\0rest").unwrap();
         assert_eq!(path.whole(), b"\x03www\x01b\0");
         assert_eq!(
             (path.labels(), path.without(1), path.without(2), path.without(9)),

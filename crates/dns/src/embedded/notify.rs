@@ -28,20 +28,20 @@ const WAITS: [u64; 6] = [1, 2, 4, 8, 16, 30];
 
 /// Whom to tell, and how to sign.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct NotifyTarget {
     pub(crate) address: SocketAddr,
     pub(crate) key: Option<Key>,
 }
 
 /// Announces changes.
 pub(crate) struct Announcer {
-    targets: Vec<Target>,
+    targets: Vec<NotifyTarget>,
     listening: Vec<SocketAddr>,
     counters: Arc<Counters>,
 }
 
 impl Announcer {
-    pub(crate) fn new(targets: Vec<Target>, listening: Vec<SocketAddr>, counters: Arc<Counters>) -> Announcer {
+    pub(crate) fn new(targets: Vec<NotifyTarget>, listening: Vec<SocketAddr>, counters: Arc<Counters>) -> Announcer {
         Announcer { targets, listening, counters }
     }
 
@@ -71,7 +71,7 @@ impl Announcer {
 }
 
 /// Tells one secondary of one zone.
-async fn announce(zone: Arc<Zone>, target: Target, from: SocketAddr, counters: Arc<Counters>) {
+async fn announce(zone: Arc<Zone>, target: NotifyTarget, from: SocketAddr, counters: Arc<Counters>) {
     for seconds in WAITS {
         counters.notifies.one();
         let end = Instant::now() + Duration::from_secs(seconds);
@@ -85,7 +85,7 @@ async fn announce(zone: Arc<Zone>, target: Target, from: SocketAddr, counters: A
 }
 
 /// Sends once and waits for the confirmation.
-async fn attempt(zone: &Zone, target: &Target, from: SocketAddr) -> io::Result<()> {
+async fn attempt(zone: &Zone, target: &NotifyTarget, from: SocketAddr) -> io::Result<()> {
     let socket = UdpSocket::bind(from).await?;
     socket.connect(target.address).await?;
     let id = u16::from_be_bytes(random().map_err(io::Error::other)?);

@@ -3,7 +3,7 @@
 //! A reply never grows beyond its limit: what does not fit is left out and the reply says so (TC).
 
 use super::rrset::Rrset;
-use super::wire::{COOKIE, Edns, HEADER, Request};
+use super::wire::{COOKIE, DnsRequest, Edns, HEADER};
 use super::zone::Glue;
 
 /// The sections after the question.
@@ -26,7 +26,7 @@ pub(crate) struct Reply<'o> {
 
 impl<'o> Reply<'o> {
     /// Begins a reply to a request, of at most so many bytes before EDNS.
-    pub(crate) fn begin(out: &'o mut Vec<u8>, request: &Request<'_>, limit: usize) -> Reply<'o> {
+    pub(crate) fn begin(out: &'o mut Vec<u8>, request: &DnsRequest<'_>, limit: usize) -> Reply<'o> {
         let question_end = request.question_end();
         out.clear();
         out.extend_from_slice(&request.packet[..question_end]);

@@ -5,18 +5,18 @@
 use std::net::IpAddr;
 
 use super::cookies::Cookies;
-use super::error::Error;
-use super::lookup::{self, Found};
-use super::name::{Name, Path};
+use super::error::ServerError;
+use super::lookup::{self, LookupResult};
+use super::name::{LabelPath, Name};
 use super::prefix::Prefix;
 use super::record::kind;
 use super::reply::{self, Extra, Reply, Section};
 use super::rrset::HEAD;
-use super::server::{Config, random};
+use super::server::{ServerConfig, random};
 use super::signing::{self, Keys, Transaction};
 use super::store::{ZoneSet, is_later};
 use super::transfer::Transfer;
-use super::wire::{HEADER, IN, Request, Unreadable, opcode, rcode};
+use super::wire::{DnsRequest, HEADER, IN, Unreadable, opcode, rcode};
 use super::zone::Zone;
 
 /// How many aliases are followed in one answer.
@@ -51,14 +51,14 @@ pub enum Act {
     /// Nothing is sent.
     Silence,
     /// The written reply is sent.
-    Reply(Told),
+    Reply(ReplySummary),
     /// A zone is sent in many messages.
     Transfer(Box<Transfer>),
 }
 
 /// What the written reply says, for those who count and limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Told {
+pub struct ReplySummary {
     /// The response code.
     pub code: u16,
     /// Whether the source proved its address, by cookie or signature.
@@ -78,7 +78,7 @@ pub struct Responder {
 
 impl Responder {
     /// One who answers as a server with this configuration would.
-    pub fn new(config: &Config) -> Result<Responder, Error> {
+    pub fn new(config: &ServerConfig) -> Result<Responder, ServerError> {
         Ok(Responder {
             keys: Keys::new(&config.keys),
             cookies: Cookies::new(config.cookie_secret.map_or_else(random, Ok)?),
@@ -89,11 +89,11 @@ impl Responder {
 
     /// Answers a packet: writes the reply, or says what else to do.
     pub fn respond(&self, zones: &ZoneSet, packet: &[u8], arrival: Arrival, out: &mut Vec<u8>) -> Act {
-        match Request::read(packet) {
+        match DnsRequest::read(packet) {
             Err(Unreadable::Silent) => Act::Silence,
             Err(Unreadable::Code(code)) => {
                 reply::bare(out, packet, code);
-                Act::Reply(Told { code, proved: false, truncated: false })
+                Act::Reply(ReplySummary { code, proved: false, truncated: false })
             }
             Ok(request) if request.tsig.is_some() => self.respond_signed(zones, &request, arrival, out),
             Ok(request) => self.respond_plain(zones, &request, arrival, out),
@@ -102,14 +102,14 @@ impl Responder {
 
     /// Cuts a written reply to its header and question, so that the client asks again over TCP.
     pub(crate) fn cut(&self, packet: &[u8], arrival: Arrival, out: &mut Vec<u8>) {
-        if let Ok(request) = Request::read(packet)
+        if let Ok(request) = DnsRequest::read(packet)
             && out.len() > HEADER
         {
             reply::cut(out, request.question_end(), self.extra(&request, arrival));
         }
     }
 
-    fn respond_plain(&self, zones: &ZoneSet, request: &Request<'_>, arrival: Arrival, out: &mut Vec<u8>) -> Act {
+    fn respond_plain(&self, zones: &ZoneSet, request: &DnsRequest<'_>, arrival: Arrival, out: &mut Vec<u8>) -> Act {
         if is_transfer(request) {
             let allowed = self.may_transfer.iter().any(|prefix| prefix.contains(arrival.source));
             return self.transfer(zones, request, arrival, out, allowed, None);
@@ -117,13 +117,13 @@ impl Responder {
         Act::Reply(self.write(zones, request, arrival, out, 0))
     }
 
-    fn respond_signed(&self, zones: &ZoneSet, request: &Request<'_>, arrival: Arrival, out: &mut Vec<u8>) -> Act {
+    fn respond_signed(&self, zones: &ZoneSet, request: &DnsRequest<'_>, arrival: Arrival, out: &mut Vec<u8>) -> Act {
         let transaction = match self.keys.verify(request.packet, arrival.now) {
             Ok(transaction) => transaction,
             Err(refusal) if refusal.is_empty() => return Act::Silence,
             Err(refusal) => {
                 *out = refusal;
-                return Act::Reply(Told { code: rcode::NOTAUTH, proved: false, truncated: false });
+                return Act::Reply(ReplySummary { code: rcode::NOTAUTH, proved: false, truncated: false });
             }
         };
         if is_transfer(request) {
@@ -137,7 +137,7 @@ impl Responder {
     fn transfer(
         &self,
         zones: &ZoneSet,
-        request: &Request<'_>,
+        request: &DnsRequest<'_>,
         arrival: Arrival,
         out: &mut Vec<u8>,
         allowed: bool,
@@ -165,7 +165,7 @@ impl Responder {
             reply.push(Section::Answer, zone.soa_set(), HEADER);
         }
         reply.finish(code, self.extra(request, arrival));
-        let told = Told { code, proved: signer.is_some(), truncated: false };
+        let told = ReplySummary { code, proved: signer.is_some(), truncated: false };
         match signer {
             Some(signer) => sealed(told, out, signer, arrival.now),
             None => Act::Reply(told),
@@ -173,7 +173,14 @@ impl Responder {
     }
 
     /// Writes the reply to anything but a transfer, leaving room for a signature.
-    fn write(&self, zones: &ZoneSet, request: &Request<'_>, arrival: Arrival, out: &mut Vec<u8>, room: usize) -> Told {
+    fn write(
+        &self,
+        zones: &ZoneSet,
+        request: &DnsRequest<'_>,
+        arrival: Arrival,
+        out: &mut Vec<u8>,
+        room: usize,
+    ) -> ReplySummary {
         let extra = self.extra(request, arrival);
         let largest = self.largest(request, arrival.transport);
         let mut reply = Reply::begin(out, request, largest.saturating_sub(room + extra.map_or(0, |extra| extra.len())));
@@ -183,11 +190,11 @@ impl Responder {
         };
         let truncated = reply.is_truncated();
         reply.finish(code, extra);
-        Told { code, proved: room > 0 || self.is_proved(request, arrival), truncated }
+        ReplySummary { code, proved: room > 0 || self.is_proved(request, arrival), truncated }
     }
 
     /// The largest reply that the client takes and that we want to send.
-    fn largest(&self, request: &Request<'_>, transport: Transport) -> usize {
+    fn largest(&self, request: &DnsRequest<'_>, transport: Transport) -> usize {
         match (transport, request.edns) {
             (Transport::Tcp, _) => usize::from(u16::MAX),
             (Transport::Udp, None) => PLAIN_UDP,
@@ -195,7 +202,7 @@ impl Responder {
         }
     }
 
-    fn extra(&self, request: &Request<'_>, arrival: Arrival) -> Option<Extra> {
+    fn extra(&self, request: &DnsRequest<'_>, arrival: Arrival) -> Option<Extra> {
         let edns = request.edns?;
         let mut extra = Extra::to(&edns, self.payload);
         if let Some(cookie) = edns.cookie {
@@ -204,14 +211,14 @@ impl Responder {
         Some(extra)
     }
 
-    fn is_proved(&self, request: &Request<'_>, arrival: Arrival) -> bool {
+    fn is_proved(&self, request: &DnsRequest<'_>, arrival: Arrival) -> bool {
         let cookie = request.edns.and_then(|edns| edns.cookie);
         cookie.is_some_and(|cookie| self.cookies.proves(&cookie, arrival.source, arrival.now as u32))
     }
 }
 
 /// Signs the written reply.
-fn sealed(told: Told, out: &mut Vec<u8>, signer: Transaction, now: u64) -> Act {
+fn sealed(told: ReplySummary, out: &mut Vec<u8>, signer: Transaction, now: u64) -> Act {
     match signing::sign(out, signer, now) {
         Some(signed) => {
             *out = signed;
@@ -221,17 +228,17 @@ fn sealed(told: Told, out: &mut Vec<u8>, signer: Transaction, now: u64) -> Act {
     }
 }
 
-fn is_transfer(request: &Request<'_>) -> bool {
+fn is_transfer(request: &DnsRequest<'_>) -> bool {
     request.opcode() == opcode::QUERY && matches!(request.question.kind, kind::AXFR | kind::IXFR)
 }
 
 /// Whether an incremental transfer has anything to bring.
-fn is_behind(request: &Request<'_>, zone: &Zone) -> bool {
+fn is_behind(request: &DnsRequest<'_>, zone: &Zone) -> bool {
     request.serial.is_none_or(|serial| is_later(zone.soa().serial, serial))
 }
 
 /// Why a readable request gets no look into the zones.
-fn refusal(request: &Request<'_>) -> Option<u16> {
+fn refusal(request: &DnsRequest<'_>) -> Option<u16> {
     if request.edns.is_some_and(|edns| edns.version > 0) {
         return Some(rcode::BADVERS);
     }
@@ -246,21 +253,21 @@ fn refusal(request: &Request<'_>) -> Option<u16> {
 }
 
 /// Looks the question up, follows aliases through our zones, and writes what is found.
-fn answer(zones: &ZoneSet, request: &Request<'_>, reply: &mut Reply<'_>) -> u16 {
+fn answer(zones: &ZoneSet, request: &DnsRequest<'_>, reply: &mut Reply<'_>) -> u16 {
     let (asked, kind) = (&request.question.name, request.question.kind);
     let Some(mut zone) = zones.find(asked, kind) else { return rcode::REFUSED };
     let mut at = HEADER;
-    let mut followed: Vec<Path> = Vec::new();
+    let mut followed: Vec<LabelPath> = Vec::new();
     reply.set_authoritative(true);
     loop {
         let path = followed.last().unwrap_or(asked);
         let alias = match lookup::find(zone, path, kind) {
-            Found::Alias(alias) => alias,
+            LookupResult::Alias(alias) => alias,
             found => return conclude(&found, zone, path, at, reply),
         };
         let record = reply.len();
         reply.push(Section::Answer, alias, at);
-        let Some(target) = alias.data().next().and_then(Path::read) else { return rcode::SERVFAIL };
+        let Some(target) = alias.data().next().and_then(LabelPath::read) else { return rcode::SERVFAIL };
         let known = std::iter::once(asked).chain(&followed).any(|name| name.whole() == target.whole());
         if known || reply.is_truncated() || followed.len() == MAX_ALIASES {
             return rcode::NOERROR;
@@ -272,16 +279,18 @@ fn answer(zones: &ZoneSet, request: &Request<'_>, reply: &mut Reply<'_>) -> u16 
 }
 
 /// Writes the end of an answer about a name that stands at an offset of the message.
-fn conclude(found: &Found<'_>, zone: &Zone, path: &Path, at: usize, reply: &mut Reply<'_>) -> u16 {
+fn conclude(found: &LookupResult<'_>, zone: &Zone, path: &LabelPath, at: usize, reply: &mut Reply<'_>) -> u16 {
     let suffix = |name: &[u8]| at + path.len().saturating_sub(name.len());
     match found {
-        Found::Answer(set) | Found::Alias(set) => reply.push(Section::Answer, *set, at),
-        Found::NoData | Found::NoName => reply.push(Section::Authority, zone.negative(), suffix(zone.name().as_wire())),
-        Found::Elsewhere(cut, servers) => {
+        LookupResult::Answer(set) | LookupResult::Alias(set) => reply.push(Section::Answer, *set, at),
+        LookupResult::NoData | LookupResult::NoName => {
+            reply.push(Section::Authority, zone.negative(), suffix(zone.name().as_wire()))
+        }
+        LookupResult::Elsewhere(cut, servers) => {
             reply.set_authoritative(reply.count(Section::Answer) > 0);
             reply.push(Section::Authority, *servers, suffix(cut.name()));
             reply.push_glue(cut.glue());
         }
     }
-    if matches!(found, Found::NoName) { rcode::NXDOMAIN } else { rcode::NOERROR }
+    if matches!(found, LookupResult::NoName) { rcode::NXDOMAIN } else { rcode::NOERROR }
 }

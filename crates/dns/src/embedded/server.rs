@@ -14,11 +14,11 @@ use arc_swap::ArcSwap;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::sync::{mpsc, watch};
 
-use super::error::Error;
+use super::error::ServerError;
 use super::limits::{Limiter, RateLimit};
 use super::metrics::{Counters, Metrics, sum};
 use super::name::Name;
-use super::notify::{Announcer, Target};
+use super::notify::{Announcer, NotifyTarget};
 use super::prefix::Prefix;
 use super::respond::Responder;
 use super::signing::{Key, Keys};
@@ -33,7 +33,7 @@ mod udp;
 
 /// How the server runs. Every field has a default but the address.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct ServerConfig {
     /// Where to answer, over UDP and TCP; port 0 picks a free one. On a machine with several addresses name each of them:
     /// the system chooses which one an answer from an unspecified address comes from.
     pub listen: Vec<SocketAddr>,
@@ -85,10 +85,10 @@ impl Default for TcpLimits {
     }
 }
 
-impl Config {
+impl ServerConfig {
     /// The defaults, on one address.
-    pub fn new(listen: SocketAddr) -> Config {
-        Config {
+    pub fn new(listen: SocketAddr) -> ServerConfig {
+        ServerConfig {
             listen: vec![listen],
             workers: 0,
             zones: ZoneSet::default(),
@@ -105,7 +105,7 @@ impl Config {
 }
 
 /// A server that answers until it is stopped or dropped.
-pub struct Server {
+pub struct DnsServer {
     addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
     /// Whether the disk holds what is served; held while a new set comes into service.
@@ -113,7 +113,7 @@ pub struct Server {
     changes: mpsc::UnboundedSender<Vec<Arc<Zone>>>,
     stopping: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
-    restored: Result<bool, Error>,
+    restored: Result<bool, ServerError>,
 }
 
 /// What became of a new set of zones.
@@ -122,7 +122,7 @@ pub struct Swapped {
     /// Zones that are new or changed, with the serials they got.
     pub changed: Vec<(Name, u32)>,
     /// Whether the set is safe on disk; if not, it is served all the same.
-    pub saved: Result<(), Error>,
+    pub saved: Result<(), ServerError>,
 }
 
 /// What all threads see.
@@ -136,9 +136,9 @@ pub(super) struct Shared {
     state_directory: Option<PathBuf>,
 }
 
-impl Server {
+impl DnsServer {
     /// Starts to answer. When this returns, the addresses are bound and queries are taken.
-    pub fn start(config: Config) -> Result<Server, Error> {
+    pub fn start(config: ServerConfig) -> Result<DnsServer, ServerError> {
         let (zones, restored) = first_zones(&config);
         let targets = targets(&config)?;
         let workers = sockets::workers(config.workers);
@@ -148,8 +148,15 @@ impl Server {
         let (stopping, stopped) = watch::channel(false);
         let addresses = bound.iter().map(|one| one.address).collect();
         let (udp, tcp): (Vec<_>, Vec<_>) = bound.into_iter().map(|one| (one.udp, one.tcp)).unzip();
-        let mut server =
-            Server { addresses, shared, swapping: Mutex::new(false), changes, stopping, threads: Vec::new(), restored };
+        let mut server = DnsServer {
+            addresses,
+            shared,
+            swapping: Mutex::new(false),
+            changes,
+            stopping,
+            threads: Vec::new(),
+            restored,
+        };
         server.spawn_udp(udp.into_iter().flatten())?;
         let announcer = Announcer::new(targets, server.addresses.clone(), server.shared.slow_counters());
         server.threads.push(tcp::spawn(tcp, server.shared.clone(), announcer, announced, stopped)?);
@@ -169,7 +176,7 @@ impl Server {
     }
 
     /// Whether the last good zones were found at the start; an error says why they could not be used.
-    pub fn restored(&self) -> Result<bool, &Error> {
+    pub fn restored(&self) -> Result<bool, &ServerError> {
         self.restored.as_ref().copied()
     }
 
@@ -210,7 +217,7 @@ impl Server {
         let _ = self.changes.send(zones);
     }
 
-    fn spawn_udp(&mut self, sockets: impl Iterator<Item = std::net::UdpSocket>) -> Result<(), Error> {
+    fn spawn_udp(&mut self, sockets: impl Iterator<Item = std::net::UdpSocket>) -> Result<(), ServerError> {
         for (worker, socket) in sockets.enumerate() {
             let counters = self.shared.workers[worker].clone();
             self.threads.push(udp::spawn(worker, socket, self.shared.clone(), counters)?);
@@ -227,14 +234,14 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for DnsServer {
     fn drop(&mut self) {
         self.end();
     }
 }
 
 impl Shared {
-    fn new(config: &Config, zones: ZoneSet, workers: usize) -> Result<Shared, Error> {
+    fn new(config: &ServerConfig, zones: ZoneSet, workers: usize) -> Result<Shared, ServerError> {
         Ok(Shared {
             zones: ArcSwap::from_pointee(zones),
             responder: Responder::new(config)?,
@@ -251,13 +258,13 @@ impl Shared {
         self.workers.last().cloned().unwrap_or_default()
     }
 
-    fn save(&self, zones: &ZoneSet) -> Result<(), Error> {
+    fn save(&self, zones: &ZoneSet) -> Result<(), ServerError> {
         self.state_directory.as_deref().map_or(Ok(()), |directory| state::save(directory, zones))
     }
 }
 
 /// The zones given, after those that were served last; without any given, the latter.
-fn first_zones(config: &Config) -> (ZoneSet, Result<bool, Error>) {
+fn first_zones(config: &ServerConfig) -> (ZoneSet, Result<bool, ServerError>) {
     let last = match config.state_directory.as_deref().map(state::load) {
         None | Some(Ok(None)) => return (config.zones.clone(), Ok(false)),
         Some(Err(error)) => return (config.zones.clone(), Err(error)),
@@ -267,21 +274,21 @@ fn first_zones(config: &Config) -> (ZoneSet, Result<bool, Error>) {
 }
 
 /// The secondaries with their keys.
-fn targets(config: &Config) -> Result<Vec<Target>, Error> {
+fn targets(config: &ServerConfig) -> Result<Vec<NotifyTarget>, ServerError> {
     let keys = Keys::new(&config.keys);
     let target = |secondary: &Secondary| {
-        let unknown = |name: &Name| Error::UnknownKey { address: secondary.address, key: name.to_string() };
+        let unknown = |name: &Name| ServerError::UnknownKey { address: secondary.address, key: name.to_string() };
         let key =
             secondary.key.as_ref().map(|name| keys.find(name).cloned().ok_or_else(|| unknown(name))).transpose()?;
-        Ok(Target { address: secondary.address, key })
+        Ok(NotifyTarget { address: secondary.address, key })
     };
     config.secondaries.iter().map(target).collect()
 }
 
 /// Random bytes from the system.
-pub(super) fn random<const N: usize>() -> Result<[u8; N], Error> {
+pub(super) fn random<const N: usize>() -> Result<[u8; N], ServerError> {
     let mut bytes = [0; N];
-    let failed = |_| Error::System(std::io::Error::other("the system has no random numbers"));
+    let failed = |_| ServerError::System(std::io::Error::other("the system has no random numbers"));
     SystemRandom::new().fill(&mut bytes).map_err(failed)?;
     Ok(bytes)
 }

@@ -21,7 +21,7 @@ use super::name::Name;
 
 /// How a key signs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Algorithm {
+pub enum TsigAlgorithm {
     /// HMAC with SHA-256.
     Sha256,
     /// HMAC with SHA-384.
@@ -45,35 +45,35 @@ pub enum KeyError {
     Name(#[from] super::name::NameError),
     /// The algorithm is not one of ours.
     #[error("the TSIG algorithm `{0}` is not known; hmac-sha256, hmac-sha384 and hmac-sha512 are")]
-    Algorithm(String),
+    TsigAlgorithm(String),
     /// The secret is not base64, or is empty.
     #[error("the secret of the TSIG key `{0}` is not base64 of at least one byte")]
     Secret(String),
 }
 
-impl FromStr for Algorithm {
+impl FromStr for TsigAlgorithm {
     type Err = KeyError;
 
-    fn from_str(text: &str) -> Result<Algorithm, KeyError> {
+    fn from_str(text: &str) -> Result<TsigAlgorithm, KeyError> {
         match text.trim_end_matches('.').to_ascii_lowercase().as_str() {
-            "hmac-sha256" => Ok(Algorithm::Sha256),
-            "hmac-sha384" => Ok(Algorithm::Sha384),
-            "hmac-sha512" => Ok(Algorithm::Sha512),
-            _ => Err(KeyError::Algorithm(text.to_owned())),
+            "hmac-sha256" => Ok(TsigAlgorithm::Sha256),
+            "hmac-sha384" => Ok(TsigAlgorithm::Sha384),
+            "hmac-sha512" => Ok(TsigAlgorithm::Sha512),
+            _ => Err(KeyError::TsigAlgorithm(text.to_owned())),
         }
     }
 }
 
 impl Key {
     /// A key from its name, algorithm and secret in base64.
-    pub fn new(name: &str, algorithm: Algorithm, secret: &str) -> Result<Key, KeyError> {
+    pub fn new(name: &str, algorithm: TsigAlgorithm, secret: &str) -> Result<Key, KeyError> {
         let refuse = || KeyError::Secret(name.to_owned());
         let bytes = STANDARD.decode(secret.trim()).ok().filter(|bytes| !bytes.is_empty()).ok_or_else(refuse)?;
         let own = Name::parse(name)?;
         let algorithm = match algorithm {
-            Algorithm::Sha256 => tsig::Algorithm::Sha256,
-            Algorithm::Sha384 => tsig::Algorithm::Sha384,
-            Algorithm::Sha512 => tsig::Algorithm::Sha512,
+            TsigAlgorithm::Sha256 => tsig::Algorithm::Sha256,
+            TsigAlgorithm::Sha384 => tsig::Algorithm::Sha384,
+            TsigAlgorithm::Sha512 => tsig::Algorithm::Sha512,
         };
         let wire = domain::base::Name::from_octets(own.as_wire()).map_err(|_| refuse())?;
         let key = tsig::Key::new(algorithm, &bytes, wire.try_to_name().map_err(|_| refuse())?, None, None)
@@ -199,12 +199,12 @@ mod tests {
 
     #[test]
     fn keys_are_checked_and_kept_secret() {
-        let key = Key::new("Transfer.Key", Algorithm::Sha256, "c2VjcmV0").unwrap();
+        let key = Key::new("Transfer.Key", TsigAlgorithm::Sha256, "c2VjcmV0").unwrap();
         assert_eq!(format!("{key:?}"), "Key(transfer.key., secret)");
-        assert!(matches!(Key::new("k", Algorithm::Sha256, "not base64!"), Err(KeyError::Secret(_))));
-        assert!(matches!(Key::new("k", Algorithm::Sha256, ""), Err(KeyError::Secret(_))));
-        assert!(matches!(Key::new("a..b", Algorithm::Sha256, "c2VjcmV0"), Err(KeyError::Name(_))));
-        assert_eq!("HMAC-SHA512.".parse(), Ok(Algorithm::Sha512));
-        assert!("hmac-md5".parse::<Algorithm>().is_err());
+        assert!(matches!(Key::new("k", TsigAlgorithm::Sha256, "not base64!"), Err(KeyError::Secret(_))));
+        assert!(matches!(Key::new("k", TsigAlgorithm::Sha256, ""), Err(KeyError::Secret(_))));
+        assert!(matches!(Key::new("a..b", TsigAlgorithm::Sha256, "c2VjcmV0"), Err(KeyError::Name(_))));
+        assert_eq!("HMAC-SHA512.".parse(), Ok(TsigAlgorithm::Sha512));
+        assert!("hmac-md5".parse::<TsigAlgorithm>().is_err());
     }
 }

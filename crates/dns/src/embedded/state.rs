@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use super::error::Error;
+use super::error::ServerError;
 use super::store::ZoneSet;
 
 mod v1;
@@ -16,22 +16,22 @@ mod v1;
 const FILE: &str = "zones.json";
 
 /// Writes the zones to the state directory, which is made if it is not there.
-pub fn save(directory: &Path, zones: &ZoneSet) -> Result<(), Error> {
+pub fn save(directory: &Path, zones: &ZoneSet) -> Result<(), ServerError> {
     let path = directory.join(FILE);
-    let failed = |cause: io::Error| Error::State { verb: "write", path: path.clone(), cause };
+    let failed = |cause: io::Error| ServerError::State { verb: "write", path: path.clone(), cause };
     let bytes = v1::write(zones).map_err(|cause| failed(io::Error::other(cause)))?;
     replace(directory, &path, &bytes).map_err(failed)
 }
 
 /// Reads the zones that were written last; `None` if there were never any.
-pub fn load(directory: &Path) -> Result<Option<ZoneSet>, Error> {
+pub fn load(directory: &Path) -> Result<Option<ZoneSet>, ServerError> {
     let path = directory.join(FILE);
     let bytes = match fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(cause) => return Err(Error::State { verb: "read", path, cause }),
+        Err(cause) => return Err(ServerError::State { verb: "read", path, cause }),
     };
-    read(&bytes).map(Some).map_err(|cause| Error::Damaged { path, cause })
+    read(&bytes).map(Some).map_err(|cause| ServerError::Damaged { path, cause })
 }
 
 fn read(bytes: &[u8]) -> Result<ZoneSet, String> {
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(read.zones()[0].soa(), zones().zones()[0].soa());
         let text = fs::read(directory.join(FILE)).unwrap();
         fs::write(directory.join(FILE), &text[..text.len() / 2]).unwrap();
-        assert!(matches!(load(&directory), Err(Error::Damaged { .. })));
+        assert!(matches!(load(&directory), Err(ServerError::Damaged { .. })));
         fs::remove_dir_all(&directory).unwrap();
     }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::error::ZoneError;
-use super::name::{Name, Path};
+use super::name::{LabelPath, Name};
 use super::record::kind;
 use super::zone::Zone;
 
@@ -40,11 +40,11 @@ impl ZoneSet {
 
     /// Whether a name lies in one of the zones.
     pub fn covers(&self, name: &Name) -> bool {
-        Path::read(name.as_wire()).is_some_and(|path| self.find(&path, kind::A).is_some())
+        LabelPath::read(name.as_wire()).is_some_and(|path| self.find(&path, kind::A).is_some())
     }
 
     /// The zone that answers for a name: the nearest one. What is asked of the parent's side goes to the parent.
-    pub(crate) fn find(&self, path: &Path, kind: u16) -> Option<&Zone> {
+    pub(crate) fn find(&self, path: &LabelPath, kind: u16) -> Option<&Zone> {
         let start = path.labels().saturating_sub(self.deepest);
         let mut nearest = None;
         for taken in start..=path.labels() {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     fn found(set: &ZoneSet, name: &str, kind: u16) -> Option<String> {
-        let path = Path::read(Name::parse(name).unwrap().as_wire()).unwrap();
+        let path = LabelPath::read(Name::parse(name).unwrap().as_wire()).unwrap();
         set.find(&path, kind).map(|zone| zone.name().to_string())
     }
 

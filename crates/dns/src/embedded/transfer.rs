@@ -14,7 +14,7 @@ use domain::tsig::{self, ServerSequence};
 
 use super::record::kind;
 use super::signing::{Transaction, time};
-use super::wire::Request;
+use super::wire::DnsRequest;
 use super::zone::{Cursor, Zone};
 
 /// A message is closed when it has grown beyond this many bytes.
@@ -41,7 +41,7 @@ enum Next {
 }
 
 impl Transfer {
-    pub(crate) fn new(zone: Arc<Zone>, request: &Request<'_>, signer: Option<Transaction>) -> Option<Transfer> {
+    pub(crate) fn new(zone: Arc<Zone>, request: &DnsRequest<'_>, signer: Option<Transaction>) -> Option<Transfer> {
         let request = Message::from_octets(request.packet.to_vec()).ok()?;
         Some(Transfer { zone, request, signer: signer.map(Into::into), next: Next::FirstSoa })
     }

@@ -2,7 +2,7 @@
 //!
 //! Nothing here follows a compression pointer, allocates, or does more work than the packet is long.
 
-use super::name::Path;
+use super::name::LabelPath;
 use super::record::kind;
 
 /// The length of a header.
@@ -31,9 +31,9 @@ pub(crate) mod opcode {
 }
 
 /// A request, read.
-pub(crate) struct Request<'p> {
+pub(crate) struct DnsRequest<'p> {
     pub(crate) packet: &'p [u8],
-    pub(crate) question: Question,
+    pub(crate) question: RequestQuestion,
     pub(crate) edns: Option<Edns>,
     /// Where the signature begins, if the last record is one.
     pub(crate) tsig: Option<usize>,
@@ -42,8 +42,8 @@ pub(crate) struct Request<'p> {
 }
 
 /// The one question of a request.
-pub(crate) struct Question {
-    pub(crate) name: Path,
+pub(crate) struct RequestQuestion {
+    pub(crate) name: LabelPath,
     pub(crate) kind: u16,
     pub(crate) class: u16,
 }
@@ -74,16 +74,16 @@ pub(crate) enum Unreadable {
     Code(u16),
 }
 
-impl<'p> Request<'p> {
+impl<'p> DnsRequest<'p> {
     /// Reads a packet.
-    pub(crate) fn read(packet: &'p [u8]) -> Result<Request<'p>, Unreadable> {
+    pub(crate) fn read(packet: &'p [u8]) -> Result<DnsRequest<'p>, Unreadable> {
         if packet.len() < HEADER || is_response(packet) {
             return Err(Unreadable::Silent);
         }
         if !matches!(opcode_of(packet), opcode::QUERY | opcode::NOTIFY | opcode::UPDATE) {
             return Err(Unreadable::Code(rcode::NOTIMP));
         }
-        Request::read_sections(packet).ok_or(Unreadable::Code(rcode::FORMERR))
+        DnsRequest::read_sections(packet).ok_or(Unreadable::Code(rcode::FORMERR))
     }
 
     /// The operation asked for.
@@ -96,14 +96,14 @@ impl<'p> Request<'p> {
         HEADER + self.question.name.len() + 4
     }
 
-    fn read_sections(packet: &'p [u8]) -> Option<Request<'p>> {
+    fn read_sections(packet: &'p [u8]) -> Option<DnsRequest<'p>> {
         let [questions, answers, authorities, additionals] = [4, 6, 8, 10].map(|at| number(packet, at));
         if questions? != 1 {
             return None;
         }
-        let question = Question::read(packet.get(HEADER..)?)?;
+        let question = RequestQuestion::read(packet.get(HEADER..)?)?;
         let end = HEADER + question.name.len() + 4;
-        let mut request = Request { packet, question, edns: None, tsig: None, serial: None };
+        let mut request = DnsRequest { packet, question, edns: None, tsig: None, serial: None };
         let mut at = end;
         if request.opcode() == opcode::QUERY && answers? != 0 {
             return None;
@@ -158,11 +158,11 @@ impl<'p> Request<'p> {
     }
 }
 
-impl Question {
-    fn read(bytes: &[u8]) -> Option<Question> {
-        let name = Path::read(bytes)?;
+impl RequestQuestion {
+    fn read(bytes: &[u8]) -> Option<RequestQuestion> {
+        let name = LabelPath::read(bytes)?;
         let (kind, class) = (number(bytes, name.len())?, number(bytes, name.len() + 2)?);
-        Some(Question { name, kind, class })
+        Some(RequestQuestion { name, kind, class })
     }
 }
 
@@ -266,13 +266,13 @@ mod tests {
     const OPT: &[u8] = b"\0\0\x29\x04\xd0\0\0\x80\0\0\0";
 
     fn refused(bytes: &[u8]) -> Unreadable {
-        Request::read(bytes).map(|_| ()).unwrap_err()
+        DnsRequest::read(bytes).map(|_| ()).unwrap_err()
     }
 
     #[test]
     fn a_plain_query() {
         let bytes = packet(1, [1, 0, 0, 0], b"");
-        let request = Request::read(&bytes).ok().unwrap();
+        let request = DnsRequest::read(&bytes).ok().unwrap();
         assert_eq!((request.question.kind, request.question.class, request.question_end()), (1, 1, bytes.len()));
         assert!(request.edns.is_none() && request.tsig.is_none());
     }
@@ -280,11 +280,11 @@ mod tests {
     #[test]
     fn edns_and_cookies() {
         let bytes = packet(1, [1, 0, 0, 1], OPT);
-        let edns = Request::read(&bytes).ok().unwrap().edns.unwrap();
+        let edns = DnsRequest::read(&bytes).ok().unwrap().edns.unwrap();
         assert_eq!((edns.payload, edns.version, edns.dnssec_ok), (1232, 0, true));
         let cookie = [&OPT[..9], b"\0\x0c\0\x0a\0\x0812345678"].concat();
         let bytes = packet(1, [1, 0, 0, 1], &cookie);
-        let edns = Request::read(&bytes).ok().unwrap().edns.unwrap();
+        let edns = DnsRequest::read(&bytes).ok().unwrap().edns.unwrap();
         assert_eq!(edns.cookie, Some(Cookie { client: *b"12345678", server: None }));
         let short = [&OPT[..9], b"\0\x0b\0\x0a\0\x071234567"].concat();
         assert_eq!(refused(&packet(1, [1, 0, 0, 1], &short)), Unreadable::Code(rcode::FORMERR));

@@ -12,7 +12,7 @@ use super::rrset::{HEAD, Rrset, SoaSet};
 mod body;
 mod build;
 
-pub(crate) use body::{Glue, Node};
+pub(crate) use body::{Glue, ZoneNode};
 
 /// What a zone is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,12 +137,12 @@ impl Zone {
     }
 
     /// The node of a lower-case name.
-    pub(crate) fn node(&self, name: &[u8]) -> Option<Node<'_>> {
+    pub(crate) fn node(&self, name: &[u8]) -> Option<ZoneNode<'_>> {
         self.body.find(name)
     }
 
     /// The set of a type at a node of this zone.
-    pub(crate) fn set<'z>(&'z self, node: Node<'z>, kind: u16) -> Option<Rrset<'z>> {
+    pub(crate) fn set<'z>(&'z self, node: ZoneNode<'z>, kind: u16) -> Option<Rrset<'z>> {
         if kind == kind::SOA && node.is_apex() { Some(self.soa_set()) } else { node.set(kind) }
     }
 

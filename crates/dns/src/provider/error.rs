@@ -4,11 +4,11 @@ use std::fmt;
 use std::time::Duration;
 
 /// What a call to a provider gives.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T> = std::result::Result<T, ProviderError>;
 
 /// A failure, with the server, zone and record it is about.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Error {
+pub struct ProviderError {
     /// Who was asked.
     pub server: Option<Box<str>>,
     /// The zone it is about.
@@ -16,14 +16,14 @@ pub struct Error {
     /// The record it is about: name and type.
     pub record: Option<Box<str>>,
     /// What went wrong.
-    pub problem: Problem,
+    pub problem: ProviderProblem,
     /// How long the server asks to be left alone.
     pub retry_after: Option<Duration>,
 }
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum ProviderProblem {
     /// The settings cannot be used.
     #[error("{0}")]
     Settings(String),
@@ -104,36 +104,36 @@ pub enum Problem {
     Unwritable(String),
 }
 
-impl Error {
+impl ProviderError {
     /// A failure about nothing in particular yet.
-    pub fn new(problem: Problem) -> Error {
-        Error { server: None, zone: None, record: None, problem, retry_after: None }
+    pub fn new(problem: ProviderProblem) -> ProviderError {
+        ProviderError { server: None, zone: None, record: None, problem, retry_after: None }
     }
 
     /// The settings cannot be used.
-    pub fn settings(message: impl Into<String>) -> Error {
-        Error::new(Problem::Settings(message.into()))
+    pub fn settings(message: impl Into<String>) -> ProviderError {
+        ProviderError::new(ProviderProblem::Settings(message.into()))
     }
 
     /// The answer is not what the protocol allows.
-    pub fn protocol(message: impl Into<String>) -> Error {
-        Error::new(Problem::Protocol(message.into()))
+    pub fn protocol(message: impl Into<String>) -> ProviderError {
+        ProviderError::new(ProviderProblem::Protocol(message.into()))
     }
 
     /// Names the server, unless it is named already.
-    pub fn at(mut self, server: impl fmt::Display) -> Error {
+    pub fn at(mut self, server: impl fmt::Display) -> ProviderError {
         self.server.get_or_insert_with(|| server.to_string().into());
         self
     }
 
     /// Names the zone, unless it is named already.
-    pub fn zone(mut self, zone: impl fmt::Display) -> Error {
+    pub fn zone(mut self, zone: impl fmt::Display) -> ProviderError {
         self.zone.get_or_insert_with(|| zone.to_string().into());
         self
     }
 
     /// Names the record, unless it is named already.
-    pub fn record(mut self, record: impl fmt::Display) -> Error {
+    pub fn record(mut self, record: impl fmt::Display) -> ProviderError {
         self.record.get_or_insert_with(|| record.to_string().into());
         self
     }
@@ -141,21 +141,21 @@ impl Error {
     /// Whether the same call may succeed later without anybody changing anything.
     pub fn is_transient(&self) -> bool {
         match self.problem {
-            Problem::Unreachable(_)
-            | Problem::Lost(_)
-            | Problem::Incomplete(_)
-            | Problem::BadTime { .. }
-            | Problem::Stale(_)
-            | Problem::Failed { .. }
-            | Problem::NotTried(_) => true,
-            Problem::Settings(_)
-            | Problem::Protocol(_)
-            | Problem::BadKey { .. }
-            | Problem::BadSignature { .. }
-            | Problem::Unsigned { .. }
-            | Problem::Forged(_)
-            | Problem::Refused { .. }
-            | Problem::Unwritable(_) => false,
+            ProviderProblem::Unreachable(_)
+            | ProviderProblem::Lost(_)
+            | ProviderProblem::Incomplete(_)
+            | ProviderProblem::BadTime { .. }
+            | ProviderProblem::Stale(_)
+            | ProviderProblem::Failed { .. }
+            | ProviderProblem::NotTried(_) => true,
+            ProviderProblem::Settings(_)
+            | ProviderProblem::Protocol(_)
+            | ProviderProblem::BadKey { .. }
+            | ProviderProblem::BadSignature { .. }
+            | ProviderProblem::Unsigned { .. }
+            | ProviderProblem::Forged(_)
+            | ProviderProblem::Refused { .. }
+            | ProviderProblem::Unwritable(_) => false,
         }
     }
 
@@ -166,12 +166,12 @@ impl Error {
 
     /// Whether the zone must be read again before anything else is written.
     pub fn needs_read(&self) -> bool {
-        use Problem::{Failed, Lost, NotTried, Stale};
+        use ProviderProblem::{Failed, Lost, NotTried, Stale};
         matches!(self.problem, Lost(_) | Stale(_) | Failed { .. } | NotTried(_))
     }
 }
 
-impl fmt::Display for Error {
+impl fmt::Display for ProviderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [("", &self.server), ("zone ", &self.zone), ("", &self.record)];
         let named: Vec<_> = parts.iter().filter_map(|(word, part)| Some(format!("{word}{}", part.as_ref()?))).collect();
@@ -188,7 +188,9 @@ mod tests {
 
     #[test]
     fn a_failure_names_server_zone_and_record() {
-        let error = Error::new(Problem::BadTime { ours: 1000, theirs: 1600 }).at("192.0.2.1:53").zone("example.com");
+        let error = ProviderError::new(ProviderProblem::BadTime { ours: 1000, theirs: 1600 })
+            .at("192.0.2.1:53")
+            .zone("example.com");
         let text = error.clone().record("www.example.com A").to_string();
         assert!(text.starts_with("192.0.2.1:53, zone example.com, www.example.com A: NOTAUTH/BADTIME"), "{text}");
         assert!(text.contains("600 s apart"), "{text}");
@@ -198,7 +200,10 @@ mod tests {
 
     #[test]
     fn what_needs_a_person_is_not_transient() {
-        assert!(!Error::settings("x").is_transient());
-        assert!(!Error::new(Problem::Refused { code: "REFUSED".into(), meaning: "no".into() }).is_transient());
+        assert!(!ProviderError::settings("x").is_transient());
+        assert!(
+            !ProviderError::new(ProviderProblem::Refused { code: "REFUSED".into(), meaning: "no".into() })
+                .is_transient()
+        );
     }
 }

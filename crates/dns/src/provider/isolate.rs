@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::ops::Range;
 
-use super::{Error, Problem, Result};
+use super::{ProviderError, ProviderProblem, Result};
 
 /// After this many single failures and no success, pieces further on are tried before going on.
 const PATIENCE: usize = 8;
@@ -25,17 +25,17 @@ pub(crate) trait Piece: Sync {
 /// What carries pieces to a server.
 pub(crate) trait Courier<P: Piece>: Sync {
     /// Sends pieces together. It may settle some of them in the results without sending them.
-    fn send(&self, pieces: &[&P], results: &mut Results) -> impl Future<Output = Sent> + Send;
+    fn send(&self, pieces: &[&P], results: &mut Results) -> impl Future<Output = WriteOutcome> + Send;
 }
 
 /// How it went with all pieces that are not settled.
-pub(crate) enum Sent {
+pub(crate) enum WriteOutcome {
     /// All were written.
     Done,
     /// None was written, and one of them may be the cause.
-    Unclear(Error),
+    Unclear(ProviderError),
     /// Nothing more can be written now.
-    Stop(Error),
+    Stop(ProviderError),
 }
 
 /// The results of all steps of a write, under way.
@@ -55,14 +55,18 @@ impl Results {
     }
 
     /// Marks everything that is not settled as not tried, because of this failure.
-    pub(crate) fn abandon(&mut self, stop: &Error) {
-        let left = Error { record: None, problem: Problem::NotTried(stop.problem.to_string()), ..stop.clone() };
+    pub(crate) fn abandon(&mut self, stop: &ProviderError) {
+        let left = ProviderError {
+            record: None,
+            problem: ProviderProblem::NotTried(stop.problem.to_string()),
+            ..stop.clone()
+        };
         self.0.iter_mut().filter(|step| step.is_none()).for_each(|step| *step = Some(Err(left.clone())));
     }
 
     /// One result per step.
     pub(crate) fn finish(self, zone: &str) -> Vec<Result<()>> {
-        let untried = || Err(Error::new(Problem::NotTried("no answer was recorded".into())));
+        let untried = || Err(ProviderError::new(ProviderProblem::NotTried("no answer was recorded".into())));
         let named = |result: Result<()>| result.map_err(|error| error.zone(zone));
         self.0.into_iter().map(|step| named(step.unwrap_or_else(untried))).collect()
     }
@@ -88,16 +92,16 @@ pub(crate) async fn write<P: Piece>(courier: &impl Courier<P>, batch: &[P], resu
         let sent = courier.send(&part, results).await;
         let left = results.open(&part);
         match (sent, left.as_slice()) {
-            (Sent::Done, left) => {
+            (WriteOutcome::Done, left) => {
                 successes += left.len();
                 results.put_all(left, &Ok(()));
             }
-            (Sent::Stop(error), left) => {
+            (WriteOutcome::Stop(error), left) => {
                 results.put_all(left, &Err(error.clone()));
                 return Err(error);
             }
-            (Sent::Unclear(_), []) => {}
-            (Sent::Unclear(error), [one]) => {
+            (WriteOutcome::Unclear(_), []) => {}
+            (WriteOutcome::Unclear(error), [one]) => {
                 failures += 1;
                 results.put(*one, Err(error.clone()));
                 if successes == 0 && failures == PATIENCE {
@@ -110,7 +114,7 @@ pub(crate) async fn write<P: Piece>(courier: &impl Courier<P>, batch: &[P], resu
                     }
                 }
             }
-            (Sent::Unclear(_), many) => {
+            (WriteOutcome::Unclear(_), many) => {
                 let (first, second) = many.split_at(many.len() / 2);
                 waiting.extend([second.to_vec(), first.to_vec()]);
             }
@@ -126,13 +130,13 @@ async fn probe<P: Piece>(courier: &impl Courier<P>, rest: &[&P], results: &mut R
         // Spread evenly, the last one included.
         let piece = rest[(number + 1) * rest.len() / PROBES.min(rest.len()) - 1];
         match courier.send(&[piece], results).await {
-            Sent::Done if results.is_open(piece) => {
+            WriteOutcome::Done if results.is_open(piece) => {
                 results.put(piece, Ok(()));
                 return Ok(1);
             }
-            Sent::Done => {}
-            Sent::Unclear(error) => results.put(piece, Err(error)),
-            Sent::Stop(error) => {
+            WriteOutcome::Done => {}
+            WriteOutcome::Unclear(error) => results.put(piece, Err(error)),
+            WriteOutcome::Stop(error) => {
                 results.put(piece, Err(error.clone()));
                 return Err(error);
             }
@@ -141,9 +145,9 @@ async fn probe<P: Piece>(courier: &impl Courier<P>, rest: &[&P], results: &mut R
     Ok(0)
 }
 
-fn not_tried(error: &Error) -> Error {
+fn not_tried(error: &ProviderError) -> ProviderError {
     let cause = format!("everything that was tried failed, at last with {}", error.problem);
-    Error { record: None, problem: Problem::NotTried(cause), ..error.clone() }
+    ProviderError { record: None, problem: ProviderProblem::NotTried(cause), ..error.clone() }
 }
 
 #[cfg(test)]
@@ -174,10 +178,10 @@ mod tests {
     }
 
     impl Courier<One> for Picky {
-        async fn send(&self, pieces: &[&One], _: &mut Results) -> Sent {
+        async fn send(&self, pieces: &[&One], _: &mut Results) -> WriteOutcome {
             self.sent.fetch_add(1, Ordering::Relaxed);
             let bad = pieces.iter().any(|piece| self.bad.contains(&piece.0));
-            if bad { Sent::Unclear(Error::protocol("bad")) } else { Sent::Done }
+            if bad { WriteOutcome::Unclear(ProviderError::protocol("bad")) } else { WriteOutcome::Done }
         }
     }
 

@@ -11,11 +11,26 @@ use gatepost_core::model::Str;
 use gatepost_core::plan::{self, PlanStep, Precondition, RecordSet, SetChange, ZoneContent};
 use gatepost_core::publication::RecordType;
 
-use crate::embedded::{Data, Name, Record, Server, Soa, Zone, ZoneSet, ZoneSpec};
-use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result, Since, data, units};
+use crate::embedded::{Data, DnsServer, Name, Record, Soa, Zone, ZoneSet, ZoneSpec};
+use crate::provider::kind::{ProviderAccess, ProviderKind};
+use crate::provider::settings::Setting;
+use crate::provider::{
+    Call, Capabilities, ChangesSince, Provider, ProviderError, ProviderProblem, Result, data, units,
+};
 
 /// Seconds for a record that asks for no TTL of its own.
 const USUAL_TTL: u32 = 300;
+
+const ZONE: Setting = Setting::list("zone", "NAME", "embedded: a zone; may be repeated")
+    .with_default("the last two labels of each hostname");
+
+/// The kind, for the registry.
+pub const KIND: ProviderKind = ProviderKind {
+    settings: &[ZONE],
+    zones: Some(ZONE),
+    is_sole_writer: true,
+    ..ProviderKind::new("embedded", "An authoritative DNS server inside this program", ProviderAccess::Process)
+};
 
 /// What every zone says of itself.
 #[derive(Clone, Debug)]
@@ -28,9 +43,9 @@ pub struct Authority {
     pub negative_ttl: u32,
 }
 
-/// The embedded server, written through the same door as any other provider.
+/// The embedded server, written through the same trait as any other provider.
 pub struct Embedded {
-    server: Arc<Server>,
+    server: Arc<DnsServer>,
     authority: Authority,
     writing: Mutex<()>,
     unkept: Mutex<Option<String>>,
@@ -45,7 +60,7 @@ type Sets = BTreeMap<Key, Set>;
 
 impl Embedded {
     /// Publishes through a running server.
-    pub fn new(server: Arc<Server>, authority: Authority) -> Self {
+    pub fn new(server: Arc<DnsServer>, authority: Authority) -> Self {
         Embedded { server, authority, writing: Mutex::new(()), unkept: Mutex::new(None) }
     }
 
@@ -78,7 +93,7 @@ impl Embedded {
 
     /// Puts zones into service. A disk that does not take them is no reason not to answer.
     fn swap(&self, zones: Vec<Zone>) -> Result<()> {
-        let zones = ZoneSet::new(zones).map_err(|error| Error::settings(error.to_string()))?;
+        let zones = ZoneSet::new(zones).map_err(|error| ProviderError::settings(error.to_string()))?;
         let saved = self.server.swap(zones).saved;
         *self.unkept.lock().unwrap_or_else(PoisonError::into_inner) = saved.err().map(|error| error.to_string());
         Ok(())
@@ -87,7 +102,7 @@ impl Embedded {
     fn content(&self, zone: &str) -> Result<(Name, u32, Sets)> {
         let name = parsed(zone)?;
         let served = self.server.zones();
-        let found = served.zone(&name).ok_or_else(|| Error::settings("it is not served").zone(zone))?;
+        let found = served.zone(&name).ok_or_else(|| ProviderError::settings("it is not served").zone(zone))?;
         let mut sets = Sets::new();
         for record in found.records() {
             let Some((kind, value)) = shown(&record.data) else { continue };
@@ -161,11 +176,11 @@ impl Provider for Embedded {
         Box::pin(async move { self.read_now(zone) })
     }
 
-    fn since<'a>(&'a self, zone: &'a str, epoch: &'a str) -> Call<'a, Result<Since>> {
+    fn since<'a>(&'a self, zone: &'a str, epoch: &'a str) -> Call<'a, Result<ChangesSince>> {
         Box::pin(async move {
             let (served, name) = (self.server.zones(), parsed(zone)?);
             let is_same = served.zone(&name).is_some_and(|zone| zone.soa().serial.to_string() == epoch);
-            Ok(if is_same { Since::Same } else { Since::Unknown })
+            Ok(if is_same { ChangesSince::Same } else { ChangesSince::Unknown })
         })
     }
 
@@ -177,15 +192,15 @@ impl Provider for Embedded {
 }
 
 fn parsed(zone: &str) -> Result<Name> {
-    Name::parse(zone).map_err(|error| Error::settings(error.to_string()))
+    Name::parse(zone).map_err(|error| ProviderError::settings(error.to_string()))
 }
 
 fn bare(name: &str) -> Str {
     name.strip_suffix('.').unwrap_or(name).into()
 }
 
-fn refused(meaning: String) -> Error {
-    Error::new(Problem::Refused { code: "invalid".to_owned(), meaning })
+fn refused(meaning: String) -> ProviderError {
+    ProviderError::new(ProviderProblem::Refused { code: "invalid".to_owned(), meaning })
 }
 
 /// Type and value of a record as text; `None` where there is no text for it.
@@ -219,7 +234,7 @@ fn stands(sets: &Sets, step: &PlanStep) -> Result<()> {
         }
     };
     match step.preconditions().iter().find(|condition| !holds(condition)) {
-        Some(_) => Err(Error::new(Problem::Stale(step.name.to_string()))),
+        Some(_) => Err(ProviderError::new(ProviderProblem::Stale(step.name.to_string()))),
         None => Ok(()),
     }
 }

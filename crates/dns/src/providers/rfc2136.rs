@@ -10,13 +10,12 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use gatepost_core::model::Str;
 use gatepost_core::publication::RecordType;
 
 use crate::provider::data::{self, WireName};
-use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result, Since};
+use crate::provider::{Call, Capabilities, ChangesSince, Provider, ProviderError, ProviderProblem, Result};
 use gatepost_core::plan::{self, PlanStep, ZoneContent};
 
 mod answer;
@@ -24,14 +23,16 @@ mod batch;
 mod connection;
 mod key;
 mod message;
+mod settings;
 mod signing;
 mod since;
 mod tls;
 mod transfer;
 mod update;
 
-use connection::Transport;
-pub use key::{KeyConfig, SecretText};
+use connection::ServerTransport;
+pub use key::KeyConfig;
+pub use settings::{KIND, Rfc2136Config};
 use signing::Signer;
 pub use tls::Authority;
 use tls::Tls;
@@ -45,83 +46,44 @@ const USUAL_TTL: u32 = 300;
 /// The time as it is signed, in seconds since 1970.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// The settings of this provider.
-#[derive(Clone)]
-pub struct Config {
-    /// Servers in the order in which they are tried: names or addresses, with or without a port.
-    pub hosts: Vec<String>,
-    /// The port of hosts that name none.
-    pub port: u16,
-    /// The zones.
-    pub zones: Vec<String>,
-    /// The key that signs.
-    pub key: Option<KeyConfig>,
-    /// Whether to talk without a key.
-    pub insecure: bool,
-    /// No record is written with a lower TTL.
-    pub min_ttl: u32,
-    /// Whether to talk over TLS, and who vouches for the servers then.
-    pub tls: Option<Authority>,
-    /// How long a connection, or one message of an answer, may take.
-    pub timeout: Duration,
-    /// The clock for signatures.
-    pub clock: Clock,
-}
-
 /// The provider.
 pub struct Rfc2136 {
     hosts: Vec<String>,
-    zones: Vec<Zone>,
+    zones: Vec<ConfiguredZone>,
     min_ttl: u32,
-    transport: Transport,
+    transport: ServerTransport,
     signer: Signer,
     /// The server that answered last.
     current: AtomicUsize,
 }
 
 #[derive(Clone, Debug)]
-struct Zone {
+struct ConfiguredZone {
     text: Str,
     wire: WireName,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        Config {
-            hosts: Vec::new(),
-            port: DEFAULT_PORT,
-            zones: Vec::new(),
-            key: None,
-            insecure: false,
-            min_ttl: 0,
-            tls: None,
-            timeout: Duration::from_secs(10),
-            clock: Arc::new(system_time),
-        }
-    }
-}
-
 impl Rfc2136 {
     /// A provider with these settings; nothing is asked of the network yet.
-    pub fn new(config: Config) -> Result<Rfc2136> {
+    pub fn new(config: Rfc2136Config) -> Result<Rfc2136> {
         if config.hosts.is_empty() {
-            return Err(Error::settings("rfc2136 needs a server: set --rfc2136-host"));
+            return Err(ProviderError::settings("rfc2136 needs a server: set --rfc2136-host"));
         }
         if config.zones.is_empty() {
-            return Err(Error::settings("rfc2136 needs a zone: set --rfc2136-zone"));
+            return Err(ProviderError::settings("rfc2136 needs a zone: set --rfc2136-zone"));
         }
-        let zones: Result<Vec<_>> = config.zones.iter().map(|zone| Zone::parse(zone)).collect();
+        let zones: Result<Vec<_>> = config.zones.iter().map(|zone| ConfiguredZone::parse(zone)).collect();
         let hosts = config.hosts.iter().map(|host| with_port(host, config.port)).collect();
         let signer = Signer::new(config.key.as_ref(), config.insecure, config.clock)?;
         let tls = config.tls.as_ref().map(Tls::new).transpose()?;
-        let transport = Transport { patience: config.timeout, tls };
+        let transport = ServerTransport { patience: config.timeout, tls };
         let (min_ttl, current) = (config.min_ttl, AtomicUsize::new(0));
         Ok(Rfc2136 { hosts, zones: zones?, min_ttl, transport, signer, current })
     }
 
-    fn zone(&self, name: &str) -> Result<&Zone> {
+    fn zone(&self, name: &str) -> Result<&ConfiguredZone> {
         let found = self.zones.iter().find(|zone| zone.text.eq_ignore_ascii_case(name.trim_end_matches('.')));
-        let unknown = || Error::settings(format!("`{name}` is not among the zones of --rfc2136-zone"));
+        let unknown = || ProviderError::settings(format!("`{name}` is not among the zones of --rfc2136-zone"));
         found.ok_or_else(unknown)
     }
 
@@ -138,7 +100,7 @@ impl Rfc2136 {
 
     async fn read_zone(&self, name: &str) -> Result<ZoneContent> {
         let zone = self.zone(name)?;
-        let mut failure = Error::settings("rfc2136 has no server");
+        let mut failure = ProviderError::settings("rfc2136 has no server");
         for (at, host) in self.servers() {
             match transfer::read(&self.transport, host, &zone.wire, &self.signer).await {
                 Ok(content) => {
@@ -152,9 +114,11 @@ impl Rfc2136 {
     }
 
     /// Asks the server that answered last; another one may have another history.
-    async fn changes(&self, name: &str, epoch: &str) -> Result<Since> {
+    async fn changes(&self, name: &str, epoch: &str) -> Result<ChangesSince> {
         let zone = self.zone(name)?;
-        let (Ok(serial), Some((_, host))) = (epoch.parse(), self.servers().next()) else { return Ok(Since::Unknown) };
+        let (Ok(serial), Some((_, host))) = (epoch.parse(), self.servers().next()) else {
+            return Ok(ChangesSince::Unknown);
+        };
         let asked = since::read(&self.transport, host, &zone.wire, serial, &self.signer).await;
         asked.map_err(|error| error.at(host).zone(&zone.text))
     }
@@ -181,7 +145,7 @@ impl Provider for Rfc2136 {
         Box::pin(self.read_zone(zone))
     }
 
-    fn since<'a>(&'a self, zone: &'a str, epoch: &'a str) -> Call<'a, Result<Since>> {
+    fn since<'a>(&'a self, zone: &'a str, epoch: &'a str) -> Call<'a, Result<ChangesSince>> {
         Box::pin(self.changes(zone, epoch))
     }
 
@@ -190,11 +154,11 @@ impl Provider for Rfc2136 {
     }
 }
 
-impl Zone {
-    fn parse(text: &str) -> Result<Zone> {
-        let broken = |cause| Error::settings(format!("--rfc2136-zone: {cause}"));
+impl ConfiguredZone {
+    fn parse(text: &str) -> Result<ConfiguredZone> {
+        let broken = |cause| ProviderError::settings(format!("--rfc2136-zone: {cause}"));
         let wire = data::name(text).map_err(broken)?;
-        Ok(Zone { text: data::name_text(&wire).to_ascii_lowercase().into(), wire })
+        Ok(ConfiguredZone { text: data::name_text(&wire).to_ascii_lowercase().into(), wire })
     }
 }
 
@@ -204,20 +168,10 @@ impl fmt::Debug for Rfc2136 {
     }
 }
 
-impl fmt::Debug for Config {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("Config");
-        shown.field("hosts", &self.hosts).field("port", &self.port).field("zones", &self.zones).field("key", &self.key);
-        shown.field("insecure", &self.insecure).field("min_ttl", &self.min_ttl);
-        shown.field("tls", &self.tls).field("timeout", &self.timeout);
-        shown.finish_non_exhaustive()
-    }
-}
-
 /// Of two failures the one that says more than "not reached"; the later one otherwise.
-fn more_telling(first: Error, second: Error) -> Error {
-    let is_dumb = |error: &Error| matches!(error.problem, Problem::Unreachable(_));
-    let is_none = matches!(first.problem, Problem::Settings(_));
+fn more_telling(first: ProviderError, second: ProviderError) -> ProviderError {
+    let is_dumb = |error: &ProviderError| matches!(error.problem, ProviderProblem::Unreachable(_));
+    let is_none = matches!(first.problem, ProviderProblem::Settings(_));
     if is_dumb(&second) && !is_dumb(&first) && !is_none { first } else { second }
 }
 
@@ -258,17 +212,20 @@ mod tests {
 
     #[test]
     fn settings_that_cannot_work_are_refused_with_the_flag_to_set() {
-        let refused = |config: Config| Rfc2136::new(config).unwrap_err().to_string();
+        let refused = |config: Rfc2136Config| Rfc2136::new(config).unwrap_err().to_string();
         let hosts = vec!["192.0.2.1".to_owned()];
         let zones = vec!["example.com.".to_owned()];
-        assert!(refused(Config::default()).contains("--rfc2136-host"));
-        assert!(refused(Config { hosts: hosts.clone(), ..Config::default() }).contains("--rfc2136-zone"));
-        let unsigned = Config { hosts: hosts.clone(), zones: zones.clone(), ..Config::default() };
+        assert!(refused(Rfc2136Config::default()).contains("--rfc2136-host"));
+        assert!(refused(Rfc2136Config { hosts: hosts.clone(), ..Rfc2136Config::default() }).contains("--rfc2136-zone"));
+        let unsigned = Rfc2136Config { hosts: hosts.clone(), zones: zones.clone(), ..Rfc2136Config::default() };
         assert!(refused(unsigned.clone()).contains("--rfc2136-insecure"));
-        let both =
-            Config { key: Some(KeyConfig::new("k", "c2VjcmV0", "hmac-sha256")), insecure: true, ..unsigned.clone() };
+        let both = Rfc2136Config {
+            key: Some(KeyConfig::new("k", "c2VjcmV0", "hmac-sha256")),
+            insecure: true,
+            ..unsigned.clone()
+        };
         assert!(refused(both).contains("--rfc2136-insecure"));
-        let odd = Config { zones: vec!["a..b".into()], insecure: true, ..unsigned };
+        let odd = Rfc2136Config { zones: vec!["a..b".into()], insecure: true, ..unsigned };
         assert!(refused(odd).contains("--rfc2136-zone"));
     }
 }

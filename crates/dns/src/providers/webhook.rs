@@ -5,6 +5,7 @@
 //! failed read, never an empty zone. Nothing here retries: a failure says whether and when to.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gatepost_core::model::Str;
@@ -13,7 +14,9 @@ use gatepost_core::publication::{Record, RecordType};
 use ring::digest;
 use tokio::sync::OnceCell;
 
-use crate::provider::{Call, Capabilities, Error, Problem, Provider, Result};
+use crate::provider::kind::{ProviderAccess, ProviderKind};
+use crate::provider::settings::{ProviderSettings, Setting};
+use crate::provider::{Call, Capabilities, Provider, ProviderError, ProviderProblem, Result};
 
 mod adjust;
 mod apply;
@@ -24,7 +27,7 @@ pub mod server;
 
 use client::{Body, Client};
 pub use endpoint::{Changes, Endpoint, Property};
-pub use filter::Filter;
+pub use filter::WebhookDomains;
 
 /// The media type of the protocol; it is compared as it stands.
 pub const MEDIA_TYPE: &str = "application/external.dns.webhook+json;version=1";
@@ -35,9 +38,28 @@ pub const MAX_BODY: usize = 32 << 20;
 /// Where a sidecar listens.
 pub const DEFAULT_URL: &str = "http://localhost:8888";
 
+/// How long a question with its answer may take, where settings do not say.
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+const PROVIDER_URL: Setting =
+    Setting::text("webhook-provider-url", "URL", "webhook: its address").with_default(DEFAULT_URL);
+
+/// The kind, for the registry.
+pub const KIND: ProviderKind = ProviderKind {
+    settings: &[PROVIDER_URL],
+    ..ProviderKind::new(
+        "webhook",
+        "Any provider that speaks the webhook protocol of external-dns",
+        ProviderAccess::Network {
+            open: |settings| Ok(Arc::new(Webhook::new(WebhookConfig::from_settings(settings))?)),
+            timeout: TIMEOUT,
+        },
+    )
+};
+
 /// The settings of this provider.
 #[derive(Clone, Debug)]
-pub struct Config {
+pub struct WebhookConfig {
     /// The base address.
     pub url: String,
     /// Zones to look after where the webhook does not name its domains.
@@ -50,29 +72,40 @@ pub struct Config {
 pub struct Webhook {
     client: Client,
     zones: Vec<Str>,
-    filter: OnceCell<Filter>,
+    filter: OnceCell<WebhookDomains>,
 }
 
-impl Default for Config {
+impl Default for WebhookConfig {
     fn default() -> Self {
-        Config { url: DEFAULT_URL.to_owned(), zones: Vec::new(), timeout: Duration::from_secs(15) }
+        WebhookConfig { url: DEFAULT_URL.to_owned(), zones: Vec::new(), timeout: TIMEOUT }
+    }
+}
+
+impl WebhookConfig {
+    /// The configuration that settings amount to. The webhook may not name its domains: then those of publication are its zones.
+    fn from_settings(settings: &ProviderSettings) -> WebhookConfig {
+        WebhookConfig {
+            url: settings.text(&PROVIDER_URL).unwrap_or(DEFAULT_URL).to_owned(),
+            zones: settings.domains.clone(),
+            timeout: settings.timeout.unwrap_or(TIMEOUT),
+        }
     }
 }
 
 impl Webhook {
     /// A provider with these settings; nothing is asked of the network yet.
-    pub fn new(config: Config) -> Result<Webhook> {
+    pub fn new(config: WebhookConfig) -> Result<Webhook> {
         let zones = config.zones.iter().map(|zone| zone_name(zone)).filter(|zone| !zone.is_empty()).collect();
         Ok(Webhook { client: Client::new(&config.url, config.timeout)?, zones, filter: OnceCell::new() })
     }
 
     /// The domains that the webhook looks after; asked for once.
-    async fn filter(&self) -> Result<&Filter> {
+    async fn filter(&self) -> Result<&WebhookDomains> {
         let negotiate = async {
             let answer = self.client.ask("GET", "", Body::None).await?;
             answer.expect(200)?;
             answer.expect_exact_type()?;
-            Filter::parse(&answer.body).map_err(|cause| self.client.wrong(cause))
+            WebhookDomains::parse(&answer.body).map_err(|cause| self.client.wrong(cause))
         };
         self.filter.get_or_try_init(|| negotiate).await
     }
@@ -83,7 +116,7 @@ impl Webhook {
         let zones = if self.zones.is_empty() { named } else { self.zones.clone() };
         if zones.is_empty() {
             let message = "the webhook does not say which domains it has: name the zones with --domain-filter";
-            return Err(Error::settings(message).at(&self.client));
+            return Err(ProviderError::settings(message).at(&self.client));
         }
         Ok(zones)
     }
@@ -95,8 +128,8 @@ impl Webhook {
         answer.expect(200)?;
         answer.expect_type()?;
         endpoint::parse_list(&answer.body).map_err(|cause| {
-            let problem = Problem::Incomplete(format!("GET /records: {cause}"));
-            Error::new(problem).at(&self.client)
+            let problem = ProviderProblem::Incomplete(format!("GET /records: {cause}"));
+            ProviderError::new(problem).at(&self.client)
         })
     }
 
@@ -105,7 +138,9 @@ impl Webhook {
         let zones = self.all_zones().await?;
         let wanted = zone_name(zone);
         if !zones.contains(&wanted) {
-            return Err(Error::settings(format!("`{zone}` is not among the domains of the webhook")).at(&self.client));
+            return Err(
+                ProviderError::settings(format!("`{zone}` is not among the domains of the webhook")).at(&self.client)
+            );
         }
         let mut endpoints = self.endpoints().await?;
         endpoints.retain(|endpoint| zone_of(&zones, &endpoint.name()) == Some(&wanted));

@@ -10,15 +10,15 @@ use domain::base::message::Message;
 use domain::base::name::ToName;
 use domain::rdata::{A, Aaaa, Cname};
 
-use super::{Config, Found};
+use super::{ResolvedName, ResolverConfig};
 use crate::provider::data::{self, WireName};
-use crate::question::Question;
+use crate::question::PreparedQuery;
 
 /// More names in a chain are not followed.
 const MAX_CHAIN: usize = 16;
 
 /// The addresses of a name. Both families must be answered, and at least one must have an address.
-pub(super) async fn addresses(config: &Config, name: &str) -> Result<Found, String> {
+pub(super) async fn addresses(config: &ResolverConfig, name: &str) -> Result<ResolvedName, String> {
     let wire = data::name(name)?;
     let (four, six) = tokio::join!(ask_all(config, &wire, Rtype::A), ask_all(config, &wire, Rtype::AAAA));
     let (four, six) = (four?, six?);
@@ -28,10 +28,10 @@ pub(super) async fn addresses(config: &Config, name: &str) -> Result<Found, Stri
     }
     // A family without addresses says nothing about how long the other one lasts.
     let ttls = [&four, &six].into_iter().filter(|found| !found.addresses.is_empty()).map(|found| found.ttl);
-    Ok(Found { addresses: addresses.into_iter().collect(), ttl: ttls.min().unwrap_or_default() })
+    Ok(ResolvedName { addresses: addresses.into_iter().collect(), ttl: ttls.min().unwrap_or_default() })
 }
 
-async fn ask_all(config: &Config, name: &WireName, kind: Rtype) -> Result<Found, String> {
+async fn ask_all(config: &ResolverConfig, name: &WireName, kind: Rtype) -> Result<ResolvedName, String> {
     let mut failure = "no resolver is known: name one, or see /etc/resolv.conf".to_owned();
     for server in std::iter::repeat_n(&config.servers, config.rounds.max(1)).flatten() {
         match ask(*server, name, kind, config.timeout).await {
@@ -42,16 +42,16 @@ async fn ask_all(config: &Config, name: &WireName, kind: Rtype) -> Result<Found,
     Err(failure)
 }
 
-async fn ask(server: SocketAddr, name: &WireName, kind: Rtype, patience: Duration) -> Result<Found, String> {
-    let question = Question::new(name, kind, true)?;
-    Reading(&question).read(&question.ask(server, patience).await?)
+async fn ask(server: SocketAddr, name: &WireName, kind: Rtype, patience: Duration) -> Result<ResolvedName, String> {
+    let question = PreparedQuery::new(name, kind, true)?;
+    AddressReader(&question).read(&question.ask(server, patience).await?)
 }
 
 /// What the answer to a question says.
-struct Reading<'a>(&'a Question<'a>);
+struct AddressReader<'a>(&'a PreparedQuery<'a>);
 
-impl Reading<'_> {
-    fn read(&self, message: &Message<Vec<u8>>) -> Result<Found, String> {
+impl AddressReader<'_> {
+    fn read(&self, message: &Message<Vec<u8>>) -> Result<ResolvedName, String> {
         match message.header().rcode() {
             Rcode::NOERROR => {}
             Rcode::NXDOMAIN => return Err("the name does not exist (NXDOMAIN)".to_owned()),
@@ -73,7 +73,7 @@ impl Reading<'_> {
             addresses.extend(address);
             ttl = ttl.min(Duration::from_secs(record.ttl().as_secs().into()));
         }
-        Ok(Found { addresses: addresses.into_iter().collect(), ttl })
+        Ok(ResolvedName { addresses: addresses.into_iter().collect(), ttl })
     }
 
     /// The name at the end of the chain of aliases, and the shortest TTL on the way.

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use gatepost_dns::embedded::{self, Algorithm, Data, Key, Name, Record, Soa, Zone, ZoneSet, ZoneSpec};
+use gatepost_dns::embedded::{self, Data, Key, Name, Record, Soa, TsigAlgorithm, Zone, ZoneSet, ZoneSpec};
 use gatepost_dns::provider::{Shared, data};
 use gatepost_dns::providers::embedded::{Authority, Embedded};
-use gatepost_dns::providers::{self, Settings, rfc2136, webhook};
+use gatepost_dns::providers::{rfc2136, webhook};
 use gatepost_testkit::servers::{self, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind, Primary};
 
 /// A kind of bed.
@@ -51,7 +51,7 @@ pub(crate) struct Bed {
 }
 
 enum Running {
-    Ourselves(Arc<embedded::Server>),
+    Ourselves(Arc<embedded::DnsServer>),
     Primary(servers::Server),
 }
 
@@ -124,14 +124,14 @@ impl Bed {
     }
 }
 
-/// Opens a provider the way settings do.
-pub(crate) fn rfc2136_config(address: SocketAddr, zone: &str) -> rfc2136::Config {
-    rfc2136::Config {
+/// The configuration that reaches a zone on the server at this address.
+pub(crate) fn rfc2136_config(address: SocketAddr, zone: &str) -> rfc2136::Rfc2136Config {
+    rfc2136::Rfc2136Config {
         hosts: vec![address.to_string()],
         zones: vec![zone.to_owned()],
         key: Some(rfc2136::KeyConfig::new(KEY_NAME, KEY_SECRET, KEY_ALGORITHM)),
         timeout: Duration::from_secs(20),
-        ..rfc2136::Config::default()
+        ..rfc2136::Rfc2136Config::default()
     }
 }
 
@@ -140,29 +140,33 @@ fn primary(kind: Kind, zone: &str) -> (Running, SocketAddr, Shared) {
     let refused = vec![format!("refused.{zone}")];
     let server = kind.start(&Primary { zones, refused, ..Primary::default() }).unwrap();
     let address = server.address;
-    let settings = Settings { rfc2136: rfc2136_config(address, zone), ..Settings::default() };
-    (Running::Primary(server), address, providers::open("rfc2136", &settings).unwrap())
+    let provider = rfc2136::Rfc2136::new(rfc2136_config(address, zone)).unwrap();
+    (Running::Primary(server), address, Arc::new(provider))
 }
 
 /// Our webhook server over HTTP in front of another provider, our client of it, and where it is.
 pub(crate) async fn behind_webhook(inner: Shared, zone: &str) -> (Shared, Option<String>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(webhook::server::Server::new(inner).serve(listener));
+    tokio::spawn(webhook::server::WebhookService::new(inner).serve(listener));
     (webhook_at(&url, zone), Some(url))
 }
 
 /// A client of the webhook at this address.
 pub(crate) fn webhook_at(url: &str, zone: &str) -> Shared {
-    let config = webhook::Config { url: url.to_owned(), zones: vec![zone.to_owned()], ..webhook::Config::default() };
-    providers::open("webhook", &Settings { webhook: config, ..Settings::default() }).unwrap()
+    let config = webhook::WebhookConfig {
+        url: url.to_owned(),
+        zones: vec![zone.to_owned()],
+        ..webhook::WebhookConfig::default()
+    };
+    Arc::new(webhook::Webhook::new(config).unwrap())
 }
 
 fn ourselves(zone: &str) -> (Running, SocketAddr, Shared) {
-    let mut config = embedded::Config::new("127.0.0.1:0".parse().unwrap());
-    config.keys = vec![Key::new(KEY_NAME, Algorithm::Sha256, KEY_SECRET).unwrap()];
+    let mut config = embedded::ServerConfig::new("127.0.0.1:0".parse().unwrap());
+    config.keys = vec![Key::new(KEY_NAME, TsigAlgorithm::Sha256, KEY_SECRET).unwrap()];
     config.rate_limit = None;
-    let server = Arc::new(embedded::Server::start(config).unwrap());
+    let server = Arc::new(embedded::DnsServer::start(config).unwrap());
     let name = |text: &str| Name::parse(text).unwrap();
     let ns = name(&format!("ns1.{zone}"));
     let soa = Soa::new(ns.clone(), name(&format!("hostmaster.{zone}")), 1);
@@ -175,11 +179,11 @@ fn ourselves(zone: &str) -> (Running, SocketAddr, Shared) {
     (Running::Ourselves(server), address, Arc::new(provider))
 }
 
-fn serve(server: &embedded::Server, spec: &ZoneSpec) {
+fn serve(server: &embedded::DnsServer, spec: &ZoneSpec) {
     server.swap(ZoneSet::new([Zone::build(spec).unwrap()]).unwrap()).saved.unwrap();
 }
 
-fn spec_of(server: &embedded::Server, zone: &str) -> ZoneSpec {
+fn spec_of(server: &embedded::DnsServer, zone: &str) -> ZoneSpec {
     let zones = server.zones();
     let zone = zones.zone(&Name::parse(zone).unwrap()).unwrap();
     let ns = Name::parse(&format!("ns1.{}", zone.name())).unwrap();

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gatepost_core::reason;
-use gatepost_dns::provider::{Problem, Shared};
-use gatepost_dns::providers::rfc2136::{Config, KeyConfig, Rfc2136};
+use gatepost_dns::provider::{ProviderProblem, Shared};
+use gatepost_dns::providers::rfc2136::{KeyConfig, Rfc2136, Rfc2136Config};
 use gatepost_testkit::servers::relay::{Fate, Relay, Way, is_update};
 use gatepost_testkit::servers::{KEY_ALGORITHM, KEY_NAME};
 
@@ -48,7 +48,7 @@ impl Stage {
         assert_eq!(self.bed.dump(), without_faults(kind, &self.bed.zone).await);
     }
 
-    fn config(&self) -> Config {
+    fn config(&self) -> Rfc2136Config {
         rfc2136_config(self.bed.address, &self.bed.zone)
     }
 }
@@ -60,7 +60,7 @@ pub(crate) async fn without_faults(kind: BedKind, zone: &str) -> Vec<String> {
     stage.bed.dump()
 }
 
-fn rfc2136(config: Config) -> Shared {
+fn rfc2136(config: Rfc2136Config) -> Shared {
     Arc::new(Rfc2136::new(config).unwrap())
 }
 
@@ -105,9 +105,9 @@ pub(crate) async fn cut_update(kind: BedKind) {
 pub(crate) async fn wrong_key(kind: BedKind) {
     let mut stage = Stage::set(kind, "key.test").await;
     let key = Some(KeyConfig::new(KEY_NAME, "d3Jvbmcgc2VjcmV0", KEY_ALGORITHM));
-    stage.is_unharmed_by(rfc2136(Config { key, ..stage.config() }), "a wrong secret").await;
+    stage.is_unharmed_by(rfc2136(Rfc2136Config { key, ..stage.config() }), "a wrong secret").await;
     let key = Some(KeyConfig::new("nobody", gatepost_testkit::servers::KEY_SECRET, KEY_ALGORITHM));
-    stage.is_unharmed_by(rfc2136(Config { key, ..stage.config() }), "an unknown key").await;
+    stage.is_unharmed_by(rfc2136(Rfc2136Config { key, ..stage.config() }), "an unknown key").await;
     stage.converges(kind).await;
 }
 
@@ -115,7 +115,7 @@ pub(crate) async fn clock_off(kind: BedKind) {
     let mut stage = Stage::set(kind, "clock.test").await;
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let clock = Arc::new(move || now() + 1000);
-    stage.is_unharmed_by(rfc2136(Config { clock, ..stage.config() }), "a clock that is off").await;
+    stage.is_unharmed_by(rfc2136(Rfc2136Config { clock, ..stage.config() }), "a clock that is off").await;
     stage.converges(kind).await;
 }
 
@@ -131,7 +131,8 @@ pub(crate) async fn hand_edit_in_the_gap(kind: BedKind) {
     let results = stage.keeper.write(&plan.steps).await;
     for (step, result) in plan.steps.iter().zip(&results) {
         let is_edited = ["host-8.gap.test", "a.apps.gap.test"].contains(&&*step.name);
-        let is_stale = matches!(result, Err(error) if matches!(error.problem, Problem::Stale(_)) && error.needs_read());
+        let is_stale =
+            matches!(result, Err(error) if matches!(error.problem, ProviderProblem::Stale(_)) && error.needs_read());
         // What waits for an edited one was not written either.
         assert!(is_stale || !is_edited, "{}: {result:?}", step.name);
     }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use gatepost_dns::providers::{self, Settings};
+use gatepost_dns::providers::rfc2136::Rfc2136;
 use gatepost_testkit::servers::Kind;
 use gatepost_testkit::servers::relay::{Fate, Relay, Way, is_update};
 
@@ -138,8 +138,7 @@ pub(crate) fn was_keeper() -> bool {
 }
 
 fn opened(server: SocketAddr, zone: &str) -> gatepost_dns::provider::Shared {
-    let settings = Settings { rfc2136: rfc2136_config(server, zone), ..Settings::default() };
-    providers::open("rfc2136", &settings).unwrap()
+    Arc::new(Rfc2136::new(rfc2136_config(server, zone)).unwrap())
 }
 
 fn end_process(id: u32) {

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use gatepost_dns::embedded::{Config, Data, Server, kind};
+use gatepost_dns::embedded::{Data, DnsServer, ServerConfig, kind};
 use gatepost_testkit::{Failed, Trial, tree};
 
 use super::ask::{Question, exchange_tcp, receive, socket};
@@ -27,7 +27,7 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn server(config: impl FnOnce(&mut Config)) -> Server {
+fn server(config: impl FnOnce(&mut ServerConfig)) -> DnsServer {
     let mut records = vec![
         a("www.attack.test", [192, 0, 2, 1]),
         a("big.attack.test", [192, 0, 2, 2]),
@@ -36,10 +36,10 @@ fn server(config: impl FnOnce(&mut Config)) -> Server {
     ];
     records.extend((0..4).map(|n| record("big.attack.test", Data::text(vec![b'a' + n; 250]))));
     records.extend((0..40).map(|n| record("huge.attack.test", Data::text(vec![b'0' + n; 250]))));
-    let mut settings = Config::new("127.0.0.1:0".parse().unwrap());
+    let mut settings = ServerConfig::new("127.0.0.1:0".parse().unwrap());
     settings.zones = set(&[spec("attack.test", 1, records)]);
     config(&mut settings);
-    Server::start(settings).unwrap()
+    DnsServer::start(settings).unwrap()
 }
 
 fn is_alive(server: SocketAddr) {
@@ -215,7 +215,8 @@ fn huge_sets() -> Result<(), Failed> {
     let count = 4000_u32;
     let records = (0..count).map(|n| a("many.attack.test", [10, 0, (n >> 8) as u8, n as u8])).collect();
     let zones = set(&[spec("attack.test", 1, records)]);
-    let server = Server::start(Config { zones, workers: 1, ..Config::new("127.0.0.1:0".parse().unwrap()) })?;
+    let server =
+        DnsServer::start(ServerConfig { zones, workers: 1, ..ServerConfig::new("127.0.0.1:0".parse().unwrap()) })?;
     for _ in 0..20 {
         let said = Question::of("many.attack.test", 1).ask_tcp(server.address());
         assert_eq!(said.answer.len(), count as usize);

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, UdpSocket};
 
-use gatepost_dns::embedded::{Config, Server, ZoneSpec, kind};
+use gatepost_dns::embedded::{DnsServer, ServerConfig, ZoneSpec, kind};
 use gatepost_testkit::servers::peers::{Peer, Running, Setup, trial};
 use gatepost_testkit::{Failed, Trial};
 
@@ -27,8 +27,9 @@ fn zones() -> Vec<ZoneSpec> {
 
 fn compare(peer: Peer) -> Result<(), Failed> {
     let specs = zones();
-    let config = Config { zones: set(&specs), workers: 1, rate_limit: None, ..Config::new("127.0.0.1:0".parse()?) };
-    let ours = Server::start(config)?;
+    let config =
+        ServerConfig { zones: set(&specs), workers: 1, rate_limit: None, ..ServerConfig::new("127.0.0.1:0".parse()?) };
+    let ours = DnsServer::start(config)?;
     let files = specs.iter().map(|spec| (spec.name.to_string().trim_end_matches('.').to_owned(), text(spec))).collect();
     let theirs = peer.start(&Setup { files, ..Setup::default() })?;
     let client = socket();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use gatepost_dns::embedded::{Config, Data, Server, ZoneSet, state};
+use gatepost_dns::embedded::{Data, DnsServer, ServerConfig, ZoneSet, state};
 use gatepost_testkit::servers::{Scratch, free_address};
 use gatepost_testkit::{Failed, Trial};
 
@@ -25,8 +25,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn config(zones: ZoneSet) -> Config {
-    Config { zones, ..Config::new("127.0.0.1:0".parse().unwrap()) }
+fn config(zones: ZoneSet) -> ServerConfig {
+    ServerConfig { zones, ..ServerConfig::new("127.0.0.1:0".parse().unwrap()) }
 }
 
 /// What stays the same in every version, between names that come and go.
@@ -39,7 +39,7 @@ fn version(number: u32) -> ZoneSet {
 }
 
 fn swaps() -> Result<(), Failed> {
-    let server = Server::start(config(version(0)))?;
+    let server = DnsServer::start(config(version(0)))?;
     let (done, asked) = (AtomicBool::new(false), AtomicUsize::new(0));
     let wrong = thread::scope(|scope| {
         let asking: Vec<_> = (0..3).map(|_| scope.spawn(|| ask_until(&done, &asked, server.address()))).collect();
@@ -78,13 +78,13 @@ fn restart() -> Result<(), Failed> {
     let scratch = Scratch::new("restart")?;
     let mut settings = config(version(1));
     settings.state_directory = Some(scratch.path().join("state"));
-    let server = Server::start(settings.clone())?;
+    let server = DnsServer::start(settings.clone())?;
     assert!(!server.restored().unwrap(), "there was nothing to restore");
     let swapped = server.swap(version(2));
     swapped.saved?;
     drop(server);
     settings.zones = ZoneSet::default();
-    let server = Server::start(settings.clone())?;
+    let server = DnsServer::start(settings.clone())?;
     let said = Question::of("www.load.test", 1).ask(&socket(), server.address());
     assert!(server.restored().unwrap());
     assert_eq!(said.answer, ["www.load.test. 60 a 192.0.2.2"]);
@@ -92,7 +92,7 @@ fn restart() -> Result<(), Failed> {
     assert_eq!(server.swap(version(3)).changed, [(name("load.test"), 3)], "serials go on where they were");
     drop(server);
     settings.zones = version(4);
-    assert_eq!(Server::start(settings)?.zones().zones()[0].soa().serial, 4, "also with zones given at the start");
+    assert_eq!(DnsServer::start(settings)?.zones().zones()[0].soa().serial, 4, "also with zones given at the start");
     Ok(())
 }
 
@@ -104,7 +104,7 @@ fn damaged_state() -> Result<(), Failed> {
     std::fs::write(&file, &text[..text.len() - 10])?;
     let mut settings = config(version(5));
     settings.state_directory = Some(scratch.path().to_owned());
-    let server = Server::start(settings)?;
+    let server = DnsServer::start(settings)?;
     let error = server.restored().unwrap_err().to_string();
     assert!(error.contains("zones.json") && error.contains("damaged"), "{error}");
     assert_eq!(Question::of("www.load.test", 1).ask(&socket(), server.address()).answer.len(), 1);
@@ -120,7 +120,7 @@ fn damaged_state() -> Result<(), Failed> {
 fn unwritable_state() -> Result<(), Failed> {
     let mut settings = config(version(1));
     settings.state_directory = Some("/dev/null/state".into());
-    let server = Server::start(settings)?;
+    let server = DnsServer::start(settings)?;
     let saved = server.swap(version(2)).saved.unwrap_err();
     assert!(saved.to_string().contains("/dev/null/state"), "{saved}");
     let said = Question::of("www.load.test", 1).ask(&socket(), server.address());
@@ -129,26 +129,26 @@ fn unwritable_state() -> Result<(), Failed> {
 }
 
 fn taken_address() -> Result<(), Failed> {
-    let ours = Server::start(config(version(1)))?;
+    let ours = DnsServer::start(config(version(1)))?;
     let tcp = TcpListener::bind("127.0.0.1:0")?;
     let udp = UdpSocket::bind(free_address()?)?;
     let taken = [(ours.address(), "TCP"), (tcp.local_addr()?, "TCP"), (udp.local_addr()?, "UDP")];
     for (address, transport) in taken {
-        let error = Server::start(Config::new(address)).err().expect("two on one address");
+        let error = DnsServer::start(ServerConfig::new(address)).err().expect("two on one address");
         let text = error.to_string();
         assert!(text.contains(&address.to_string()) && text.contains(transport) && text.contains("in use"), "{text}");
         assert!(error.is_transient());
     }
-    assert!(Server::start(Config::new("192.0.2.1:0".parse()?)).is_err(), "an address of somebody else");
+    assert!(DnsServer::start(ServerConfig::new("192.0.2.1:0".parse()?)).is_err(), "an address of somebody else");
     Ok(())
 }
 
 fn freed_address() -> Result<(), Failed> {
-    let server = Server::start(config(version(1)))?;
+    let server = DnsServer::start(config(version(1)))?;
     let address = server.address();
     Question::of("www.load.test", 1).ask_tcp(address);
     server.stop();
-    let again = Server::start(Config { zones: version(2), ..Config::new(address) })?;
+    let again = DnsServer::start(ServerConfig { zones: version(2), ..ServerConfig::new(address) })?;
     assert_eq!(Question::of("www.load.test", 1).ask(&socket(), again.address()).answer.len(), 1);
     Ok(())
 }
@@ -160,7 +160,7 @@ fn several_addresses() -> Result<(), Failed> {
     if UdpSocket::bind("[::1]:0").is_ok() {
         settings.listen.push("[::1]:0".parse()?);
     }
-    let server = Server::start(settings.clone())?;
+    let server = DnsServer::start(settings.clone())?;
     assert_eq!(server.addresses().len(), settings.listen.len());
     for address in server.addresses() {
         let client = UdpSocket::bind(SocketAddr::new(address.ip(), 0))?;
@@ -172,7 +172,7 @@ fn several_addresses() -> Result<(), Failed> {
 }
 
 fn one_connection() -> Result<(), Failed> {
-    let server = Server::start(config(version(1)))?;
+    let server = DnsServer::start(config(version(1)))?;
     let mut stream = TcpStream::connect(server.address())?;
     let packets: Vec<Vec<u8>> =
         (0..50).map(|id| Question { id, ..Question::of("www.load.test", 1) }.packet()).collect();

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use domain::base::message::RecordSection;
 use domain::base::rdata::UnknownRecordData;
 use domain::base::{Message, Rtype};
-use gatepost_dns::embedded::{Act, Arrival, Config, Data, Name, Record, Responder, Transport, ZoneSpec, kind};
+use gatepost_dns::embedded::{Act, Arrival, Data, Name, Record, Responder, ServerConfig, Transport, ZoneSpec, kind};
 use gatepost_testkit::{Failed, Trial};
 use proptest::test_runner::{Config as Cases, TestCaseError, TestRunner};
 
@@ -103,7 +103,7 @@ struct Answers {
 
 impl Answers {
     fn of(specs: &[ZoneSpec]) -> Answers {
-        let responder = Responder::new(&Config::new("127.0.0.1:0".parse().unwrap())).unwrap();
+        let responder = Responder::new(&ServerConfig::new("127.0.0.1:0".parse().unwrap())).unwrap();
         Answers { responder, zones: zones::set(specs) }
     }
 

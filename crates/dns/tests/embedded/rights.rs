@@ -9,7 +9,7 @@ use domain::base::{Message, MessageBuilder, ParsedName, Ttl};
 use domain::rdata::AllRecordData;
 use domain::rdata::tsig::Time48;
 use domain::tsig::{self, ClientSequence, ClientTransaction, KeyName, ValidationError};
-use gatepost_dns::embedded::{Config, Data, Server, Soa, kind};
+use gatepost_dns::embedded::{Data, DnsServer, ServerConfig, Soa, kind};
 use gatepost_testkit::{Failed, Trial};
 
 use super::ask::{exchange_tcp, receive, receive_tcp, send_tcp, socket};
@@ -29,15 +29,15 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 type TsigKey = Arc<tsig::Key>;
 
-fn server(config: impl FnOnce(&mut Config)) -> Server {
+fn server(config: impl FnOnce(&mut ServerConfig)) -> DnsServer {
     let mut records: Vec<_> =
         (0..2000u32).map(|n| a(&format!("h{n}.rights.test"), [10, 0, (n >> 8) as u8, n as u8])).collect();
     records.push(record("long.rights.test", Data::text("x".repeat(40_000))));
-    let mut settings = Config::new("127.0.0.1:0".parse().unwrap());
+    let mut settings = ServerConfig::new("127.0.0.1:0".parse().unwrap());
     settings.zones = set(&[spec("rights.test", 7, records)]);
     settings.keys = vec![key()];
     config(&mut settings);
-    Server::start(settings).unwrap()
+    DnsServer::start(settings).unwrap()
 }
 
 fn tsig_key(name: &str, secret: &[u8]) -> TsigKey {

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use gatepost_dns::embedded::{Algorithm, Config, Data, Key, Record, Secondary, Server, ZoneSpec};
+use gatepost_dns::embedded::{Data, DnsServer, Key, Record, Secondary, ServerConfig, TsigAlgorithm, ZoneSpec};
 use gatepost_testkit::servers::peers::{Peer, Running, Setup, trial};
 use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, free_address};
 use gatepost_testkit::{Failed, Trial};
@@ -20,7 +20,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 pub(crate) fn key() -> Key {
-    Key::new(KEY_NAME, Algorithm::Sha256, KEY_SECRET).unwrap()
+    Key::new(KEY_NAME, TsigAlgorithm::Sha256, KEY_SECRET).unwrap()
 }
 
 /// A zone large enough for several messages.
@@ -43,9 +43,13 @@ fn zone(serial: u32, last: u8) -> ZoneSpec {
 fn follow(peer: Peer) -> Result<(), Failed> {
     let theirs = free_address()?;
     let secondaries = vec![Secondary { address: theirs, key: Some(key().name().clone()) }];
-    let config =
-        Config { zones: set(&[zone(1, 1)]), keys: vec![key()], secondaries, ..Config::new("127.0.0.1:0".parse()?) };
-    let ours = Server::start(config)?;
+    let config = ServerConfig {
+        zones: set(&[zone(1, 1)]),
+        keys: vec![key()],
+        secondaries,
+        ..ServerConfig::new("127.0.0.1:0".parse()?)
+    };
+    let ours = DnsServer::start(config)?;
     let setup = Setup {
         copies: vec!["copy.test".into()],
         primary: Some(ours.address()),

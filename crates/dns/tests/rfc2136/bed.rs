@@ -7,7 +7,7 @@ use std::time::Duration;
 use gatepost_core::plan::{Content, PlanStep, Precondition, SetChange, Verb, ZoneContent};
 use gatepost_core::publication::RecordType;
 use gatepost_dns::provider::{Provider, Result};
-use gatepost_dns::providers::rfc2136::{Config, KeyConfig, Rfc2136};
+use gatepost_dns::providers::rfc2136::{KeyConfig, Rfc2136, Rfc2136Config};
 use gatepost_testkit::servers::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind, Server};
 
 pub(crate) type Run = for<'a> fn(Bed<'a>) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
@@ -74,13 +74,13 @@ impl<'a> Bed<'a> {
         Bed { server, zone: scenario.zone() }
     }
 
-    pub(crate) fn config(&self) -> Config {
-        Config {
+    pub(crate) fn config(&self) -> Rfc2136Config {
+        Rfc2136Config {
             hosts: vec![self.server.address.to_string()],
             zones: vec![self.zone.clone()],
             key: Some(KeyConfig::new(KEY_NAME, KEY_SECRET, KEY_ALGORITHM)),
             timeout: Duration::from_secs(20),
-            ..Config::default()
+            ..Rfc2136Config::default()
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> Bed<'a> {
     /// The provider through other addresses.
     pub(crate) fn through(&self, hosts: &[String]) -> Rfc2136 {
         let timeout = Duration::from_secs(10);
-        Rfc2136::new(Config { hosts: hosts.to_vec(), timeout, ..self.config() }).unwrap()
+        Rfc2136::new(Rfc2136Config { hosts: hosts.to_vec(), timeout, ..self.config() }).unwrap()
     }
 
     pub(crate) fn name(&self, label: &str) -> String {

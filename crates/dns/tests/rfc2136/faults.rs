@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gatepost_core::plan::PlanStep;
-use gatepost_dns::provider::{Problem, Provider};
+use gatepost_dns::provider::{Provider, ProviderProblem};
 
 use crate::bed::{Bed, MARKER, Scenario, all_ok, values};
 use crate::proxy::{Fault, Proxy};
@@ -22,7 +22,10 @@ async fn lost(bed: Bed<'_>) {
     let provider = bed.through(&[proxy.address()]);
     let steps = [bed.create("www", "192.0.2.1"), bed.create("web", "192.0.2.2")];
     for error in provider.write(&bed.zone, &steps).await.into_iter().map(|result| result.unwrap_err()) {
-        assert!(matches!(error.problem, Problem::Lost(_)) && error.is_transient() && error.needs_read(), "{error}");
+        assert!(
+            matches!(error.problem, ProviderProblem::Lost(_)) && error.is_transient() && error.needs_read(),
+            "{error}"
+        );
     }
     assert_eq!(proxy.connections(), 1);
     assert_eq!(bed.values("www", "A").await, ["192.0.2.1"]);
@@ -41,10 +44,10 @@ async fn closed(bed: Bed<'_>) {
     let closed = gatepost_testkit::servers::free_address().unwrap().to_string();
     let provider = bed.through(std::slice::from_ref(&closed));
     let error = provider.read(&bed.zone).await.unwrap_err();
-    assert!(matches!(error.problem, Problem::Unreachable(_)), "{error}");
+    assert!(matches!(error.problem, ProviderProblem::Unreachable(_)), "{error}");
     let results = provider.write(&bed.zone, &[bed.create("www", "192.0.2.1"), bed.create("web", "192.0.2.1")]).await;
     for error in results.into_iter().map(|result| result.unwrap_err()) {
-        assert!(matches!(error.problem, Problem::Unreachable(_)), "{error}");
+        assert!(matches!(error.problem, ProviderProblem::Unreachable(_)), "{error}");
         assert!(error.is_transient() && error.to_string().contains(&closed), "{error}");
     }
 }
@@ -54,7 +57,7 @@ async fn twins(bed: Bed<'_>) {
     let losing = Proxy::start(bed.server.address, Fault::LoseAnswer).await;
     let provider = bed.through(&[losing.address(), bed.server.address.to_string()]);
     let error = provider.write(&bed.zone, &[bed.create("www", "192.0.2.1")]).await.remove(0).unwrap_err();
-    assert!(matches!(error.problem, Problem::Lost(_)), "{error}");
+    assert!(matches!(error.problem, ProviderProblem::Lost(_)), "{error}");
     assert_eq!(bed.values("www", "A").await, ["192.0.2.1"]);
 }
 

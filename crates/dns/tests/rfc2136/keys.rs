@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use gatepost_dns::provider::{Error, Problem, Provider};
-use gatepost_dns::providers::rfc2136::{Authority, Config, KeyConfig, Rfc2136};
+use gatepost_dns::provider::{Provider, ProviderError, ProviderProblem};
+use gatepost_dns::providers::rfc2136::{Authority, KeyConfig, Rfc2136, Rfc2136Config};
 use gatepost_testkit::servers::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind, Primary, Scratch, free_address};
 
 use crate::bed::{Bed, Scenario, zone_text};
@@ -22,7 +22,7 @@ pub(crate) const ALL: &[Scenario] = &[
 ];
 
 /// The failures of a read and of a write with other settings; nothing may have changed.
-async fn failures(bed: &Bed<'_>, config: Config) -> [Error; 2] {
+async fn failures(bed: &Bed<'_>, config: Rfc2136Config) -> [ProviderError; 2] {
     let before = bed.server.dump(&bed.zone).unwrap();
     let provider = Rfc2136::new(config).unwrap();
     let read = provider.read(&bed.zone).await.unwrap_err();
@@ -33,10 +33,10 @@ async fn failures(bed: &Bed<'_>, config: Config) -> [Error; 2] {
 
 async fn unknown_key(bed: Bed<'_>) {
     let key = Some(KeyConfig::new("nobody", KEY_SECRET, KEY_ALGORITHM));
-    for error in failures(&bed, Config { key, ..bed.config() }).await {
+    for error in failures(&bed, Rfc2136Config { key, ..bed.config() }).await {
         match bed.server.kind {
-            Kind::Pdns => assert!(matches!(error.problem, Problem::Unsigned { .. }), "{error}"),
-            _ => assert!(matches!(error.problem, Problem::BadKey { .. }), "{error}"),
+            Kind::Pdns => assert!(matches!(error.problem, ProviderProblem::Unsigned { .. }), "{error}"),
+            _ => assert!(matches!(error.problem, ProviderProblem::BadKey { .. }), "{error}"),
         }
         assert!(error.to_string().contains("nobody"), "{error}");
     }
@@ -44,10 +44,10 @@ async fn unknown_key(bed: Bed<'_>) {
 
 async fn wrong_secret(bed: Bed<'_>) {
     let key = Some(KeyConfig::new(KEY_NAME, "d3Jvbmcgc2VjcmV0", KEY_ALGORITHM));
-    for error in failures(&bed, Config { key, ..bed.config() }).await {
+    for error in failures(&bed, Rfc2136Config { key, ..bed.config() }).await {
         match bed.server.kind {
-            Kind::Pdns => assert!(matches!(error.problem, Problem::Unsigned { .. }), "{error}"),
-            _ => assert!(matches!(error.problem, Problem::BadSignature { .. }), "{error}"),
+            Kind::Pdns => assert!(matches!(error.problem, ProviderProblem::Unsigned { .. }), "{error}"),
+            _ => assert!(matches!(error.problem, ProviderProblem::BadSignature { .. }), "{error}"),
         }
         assert!(!error.is_transient() && error.to_string().contains(KEY_NAME), "{error}");
     }
@@ -56,17 +56,17 @@ async fn wrong_secret(bed: Bed<'_>) {
 async fn clock_off(bed: Bed<'_>) {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO).as_secs();
     let clock = Arc::new(move || now() + 1000);
-    for error in failures(&bed, Config { clock, ..bed.config() }).await {
+    for error in failures(&bed, Rfc2136Config { clock, ..bed.config() }).await {
         match &error.problem {
-            Problem::Unsigned { .. } => assert_eq!(bed.server.kind, Kind::Pdns, "{error}"),
-            Problem::BadTime { ours, theirs } => assert!((950..=1050).contains(&(ours - theirs)), "{error}"),
+            ProviderProblem::Unsigned { .. } => assert_eq!(bed.server.kind, Kind::Pdns, "{error}"),
+            ProviderProblem::BadTime { ours, theirs } => assert!((950..=1050).contains(&(ours - theirs)), "{error}"),
             _ => panic!("{error}"),
         }
     }
 }
 
 async fn without_key(bed: Bed<'_>) {
-    let provider = Rfc2136::new(Config { key: None, insecure: true, ..bed.config() }).unwrap();
+    let provider = Rfc2136::new(Rfc2136Config { key: None, insecure: true, ..bed.config() }).unwrap();
     assert_eq!(provider.read(&bed.zone).await.unwrap().sets().len(), 10);
     provider.write(&bed.zone, &[bed.create("new", "192.0.2.1")]).await.remove(0).unwrap();
     assert_eq!(provider.read(&bed.zone).await.unwrap().sets().len(), 12);
@@ -83,7 +83,7 @@ async fn over_tls(bed: Bed<'_>) {
     let scratch = Scratch::new("tls").unwrap();
     let file = scratch.path().join("ca.pem");
     std::fs::write(&file, made.cert.pem()).unwrap();
-    let config = |host: &str, authority| Config {
+    let config = |host: &str, authority| Rfc2136Config {
         hosts: vec![format!("{host}:{}", address.port())],
         tls: Some(authority),
         ..bed.config()
@@ -97,7 +97,7 @@ async fn over_tls(bed: Bed<'_>) {
     assert!(error.to_string().contains("certificate"), "{error}");
     // A plain server does not speak TLS.
     let (tls, timeout) = (Some(Authority::File(scratch.path().join("ca.pem"))), Duration::from_secs(1));
-    let plain = Config { tls, timeout, ..bed.config() };
+    let plain = Rfc2136Config { tls, timeout, ..bed.config() };
     let error = Rfc2136::new(plain).unwrap().read(&bed.zone).await.unwrap_err();
-    assert!(matches!(error.problem, Problem::Unreachable(_)), "{error}");
+    assert!(matches!(error.problem, ProviderProblem::Unreachable(_)), "{error}");
 }

@@ -1,6 +1,6 @@
 //! Reading: all of a zone, or an error.
 
-use gatepost_dns::provider::{Problem, Provider};
+use gatepost_dns::provider::{Provider, ProviderProblem};
 
 use crate::bed::{Bed, Scenario, values};
 use crate::proxy::{Fault, Proxy};
@@ -55,7 +55,7 @@ async fn cut(bed: Bed<'_>) {
     for bytes in [0, 1, 2, 30, 5_000, 40_000, 120_000] {
         let proxy = Proxy::start(bed.server.address, Fault::CutAfter(bytes)).await;
         let error = bed.through(&[proxy.address()]).read(&bed.zone).await.unwrap_err();
-        assert!(matches!(error.problem, Problem::Incomplete(_)), "{bytes}: {error}");
+        assert!(matches!(error.problem, ProviderProblem::Incomplete(_)), "{bytes}: {error}");
         assert!(error.is_transient() && error.to_string().contains(&bed.zone), "{error}");
     }
 }
@@ -63,20 +63,27 @@ async fn cut(bed: Bed<'_>) {
 async fn last(bed: Bed<'_>) {
     let proxy = Proxy::start(bed.server.address, Fault::WithoutLastMessage).await;
     let error = bed.through(&[proxy.address()]).read(&bed.zone).await.unwrap_err();
-    assert!(matches!(error.problem, Problem::Incomplete(_)), "{error}");
+    assert!(matches!(error.problem, ProviderProblem::Incomplete(_)), "{error}");
 }
 
 async fn forged(bed: Bed<'_>) {
     let proxy = Proxy::start(bed.server.address, Fault::FlipByte(30_000)).await;
     let error = bed.through(&[proxy.address()]).read(&bed.zone).await.unwrap_err();
-    assert!(matches!(error.problem, Problem::Forged(_) | Problem::Incomplete(_) | Problem::Protocol(_)), "{error}");
+    assert!(
+        matches!(
+            error.problem,
+            ProviderProblem::Forged(_) | ProviderProblem::Incomplete(_) | ProviderProblem::Protocol(_)
+        ),
+        "{error}"
+    );
 }
 
 async fn missing(bed: Bed<'_>) {
-    let config = gatepost_dns::providers::rfc2136::Config { zones: vec!["no-such-zone.test".into()], ..bed.config() };
+    let config =
+        gatepost_dns::providers::rfc2136::Rfc2136Config { zones: vec!["no-such-zone.test".into()], ..bed.config() };
     let provider = gatepost_dns::providers::rfc2136::Rfc2136::new(config).unwrap();
     let error = provider.read("no-such-zone.test").await.unwrap_err();
-    let refused = matches!(&error.problem, Problem::Refused { .. } | Problem::Unsigned { .. });
+    let refused = matches!(&error.problem, ProviderProblem::Refused { .. } | ProviderProblem::Unsigned { .. });
     assert!(refused && error.to_string().contains("no-such-zone.test"), "{error}");
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gatepost_core::plan::Verb;
 use gatepost_core::publication::RecordType;
-use gatepost_dns::resolve::{Config, Resolution, Resolver};
+use gatepost_dns::resolve::{Resolution, Resolver, ResolverConfig};
 
 use crate::bed::{Bed, Scenario, all_ok};
 
@@ -18,7 +18,7 @@ pub(crate) const ALL: &[Scenario] = &[
 ];
 
 fn resolver(servers: Vec<SocketAddr>) -> Resolver {
-    Resolver::new(Config { servers, timeout: Duration::from_secs(15), rounds: 1, ..Config::default() })
+    Resolver::new(ResolverConfig { servers, timeout: Duration::from_secs(15), rounds: 1, ..ResolverConfig::default() })
 }
 
 async fn resolves(bed: Bed<'_>) {

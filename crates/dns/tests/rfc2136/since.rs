@@ -2,7 +2,7 @@
 
 use gatepost_core::plan::follow::Follower;
 use gatepost_core::plan::{Observed, PlanSettings, Registry, ZoneContent, ZoneState};
-use gatepost_dns::provider::{Provider, Since};
+use gatepost_dns::provider::{ChangesSince, Provider};
 use gatepost_testkit::servers::Kind;
 
 use crate::bed::{Bed, Scenario};
@@ -27,11 +27,11 @@ async fn advance(bed: &Bed<'_>, follower: &mut Follower, settings: &PlanSettings
     let provider = bed.provider();
     let epoch = follower.epochs().next().unwrap().1.unwrap().clone();
     match provider.since(&bed.zone, &epoch).await.unwrap() {
-        Since::Changed(changes) => {
+        ChangesSince::Changed(changes) => {
             follower.advance(&bed.zone, changes).expect("the changes fit what was read");
             true
         }
-        Since::Whole(content) => {
+        ChangesSince::Whole(content) => {
             *follower = Follower::new(observed(&bed.zone, content), settings);
             false
         }
@@ -74,7 +74,7 @@ async fn follows(bed: Bed<'_>) {
 
 async fn same(bed: Bed<'_>) {
     let epoch = bed.read().await.epoch;
-    assert_eq!(bed.provider().since(&bed.zone, &epoch).await.unwrap(), Since::Same);
+    assert_eq!(bed.provider().since(&bed.zone, &epoch).await.unwrap(), ChangesSince::Same);
 }
 
 /// Many updates, so that an answer is long.
@@ -111,8 +111,8 @@ async fn unknown(bed: Bed<'_>) {
     let provider = bed.provider();
     for epoch in ["4000000000", "x", ""] {
         match provider.since(&bed.zone, epoch).await.unwrap() {
-            Since::Unknown => {}
-            Since::Whole(whole) => assert_eq!(whole, content),
+            ChangesSince::Unknown => {}
+            ChangesSince::Whole(whole) => assert_eq!(whole, content),
             other => panic!("{epoch}: {other:?}"),
         }
     }

@@ -2,8 +2,8 @@
 
 use gatepost_core::plan::{PlanStep, Precondition, Verb};
 use gatepost_core::publication::RecordType;
-use gatepost_dns::provider::{Problem, Provider};
-use gatepost_dns::providers::rfc2136::{Config, Rfc2136};
+use gatepost_dns::provider::{Provider, ProviderProblem};
+use gatepost_dns::providers::rfc2136::{Rfc2136, Rfc2136Config};
 use gatepost_testkit::servers::Kind;
 
 use crate::bed::{Bed, MARKER, Scenario, all_ok};
@@ -51,7 +51,7 @@ async fn stale(bed: Bed<'_>) {
     ];
     for result in bed.write(&steps).await {
         let error = result.unwrap_err();
-        assert!(matches!(error.problem, Problem::Stale(_)) && error.needs_read(), "{error}");
+        assert!(matches!(error.problem, ProviderProblem::Stale(_)) && error.needs_read(), "{error}");
         assert!(error.record.is_some() && error.to_string().contains("RRSET"), "{error}");
     }
     assert_eq!(bed.server.dump(&bed.zone).unwrap(), before);
@@ -64,7 +64,7 @@ async fn hand_edit(bed: Bed<'_>) {
     bed.server.edit(&bed.zone, &[&format!("update add {name}. 60 A 192.0.2.77")]).unwrap();
     for step in [bed.update("www", "192.0.2.1", "192.0.2.2"), bed.delete("www", "192.0.2.1")] {
         let error = provider.write(&bed.zone, &[step]).await.remove(0).unwrap_err();
-        assert!(matches!(error.problem, Problem::Stale(_)), "{error}");
+        assert!(matches!(error.problem, ProviderProblem::Stale(_)), "{error}");
     }
     assert_eq!(bed.values("www", "A").await, ["192.0.2.1", "192.0.2.77"]);
 }
@@ -72,7 +72,7 @@ async fn hand_edit(bed: Bed<'_>) {
 async fn together(bed: Bed<'_>) {
     bed.server.edit(&bed.zone, &[&format!("update add {}. 60 TXT \"foreign\"", bed.name("a-www"))]).unwrap();
     let error = bed.write(&[bed.create("www", "192.0.2.1")]).await.remove(0).unwrap_err();
-    assert!(matches!(error.problem, Problem::Stale(_)), "{error}");
+    assert!(matches!(error.problem, ProviderProblem::Stale(_)), "{error}");
     assert!(bed.values("www", "A").await.is_empty());
     assert_eq!(bed.values("a-www", "TXT").await, ["\"foreign\""]);
 }
@@ -81,7 +81,7 @@ async fn group(bed: Bed<'_>) {
     let mut steps = [bed.create("one", "192.0.2.1"), bed.create("two", "192.0.2.2"), bed.create("hand", "192.0.2.3")];
     steps.iter_mut().for_each(|step| step.group = 7);
     for result in bed.write(&steps).await {
-        assert!(matches!(result.unwrap_err().problem, Problem::Stale(_)));
+        assert!(matches!(result.unwrap_err().problem, ProviderProblem::Stale(_)));
     }
     assert!(bed.values("one", "A").await.is_empty() && bed.values("two", "A").await.is_empty());
     all_ok(&bed.write(&steps[..2]).await);
@@ -105,7 +105,7 @@ async fn kinds(bed: Bed<'_>) {
     let make = PlanStep { guards: vec![unused], ..make };
     all_ok(&bed.write(std::slice::from_ref(&make)).await);
     let again = bed.write(&[make]).await.remove(0).unwrap_err();
-    assert!(matches!(again.problem, Problem::Stale(_)), "{again}");
+    assert!(matches!(again.problem, ProviderProblem::Stale(_)), "{again}");
     let both: &[&str] = &["192.0.2.1", "192.0.2.2"];
     let swap = bed.step(Verb::Update, vec![addresses(None, Some(both)), cname(Some(target), None)], Vec::new());
     all_ok(&bed.write(&[swap]).await);
@@ -141,8 +141,8 @@ async fn odd(bed: Bed<'_>) {
     let broken =
         bed.step(Verb::Create, vec![bed.change("x", RecordType::A, None, Some(&["not an address"]))], Vec::new());
     let results = bed.write(&[outside, broken, bed.create("fine", "192.0.2.1")]).await;
-    assert!(matches!(results[0].as_ref().unwrap_err().problem, Problem::Unwritable(_)));
-    assert!(matches!(results[1].as_ref().unwrap_err().problem, Problem::Unwritable(_)));
+    assert!(matches!(results[0].as_ref().unwrap_err().problem, ProviderProblem::Unwritable(_)));
+    assert!(matches!(results[1].as_ref().unwrap_err().problem, ProviderProblem::Unwritable(_)));
     results[2].as_ref().unwrap();
 }
 
@@ -171,13 +171,13 @@ async fn one_refused(bed: Bed<'_>) {
     let failed: Vec<usize> = (0..200).filter(|at| results[*at].is_err()).collect();
     assert_eq!(failed, [77]);
     let error = results[77].as_ref().unwrap_err();
-    assert!(matches!(&error.problem, Problem::Refused { code, .. } if code == "REFUSED"), "{error}");
+    assert!(matches!(&error.problem, ProviderProblem::Refused { code, .. } if code == "REFUSED"), "{error}");
     assert_eq!(error.record.as_deref(), Some(format!("refused.{} A", bed.zone).as_str()));
     assert_eq!(bed.read().await.sets().len(), 10 + 2 * 199);
 }
 
 async fn lowest_ttl(bed: Bed<'_>) {
-    let provider = Rfc2136::new(Config { min_ttl: 120, ..bed.config() }).unwrap();
+    let provider = Rfc2136::new(Rfc2136Config { min_ttl: 120, ..bed.config() }).unwrap();
     assert_eq!(provider.capabilities().plan.min_ttl, 120);
     all_ok(&provider.write(&bed.zone, &[bed.create("www", "192.0.2.1")]).await);
     let content = provider.read(&bed.zone).await.unwrap();

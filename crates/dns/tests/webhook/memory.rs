@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use gatepost_core::model::Str;
 use gatepost_core::plan::{self, PlanStep, Precondition, RecordSet, SetChange, ZoneContent};
-use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result, Shared};
+use gatepost_dns::provider::{Call, Capabilities, Provider, ProviderError, ProviderProblem, Result, Shared};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
@@ -52,10 +52,10 @@ impl Memory {
     fn carry_out(&self, step: &PlanStep) -> Result<()> {
         if self.refused.as_deref() == Some(&*step.name) {
             let (code, meaning) = ("REFUSED".to_owned(), "not this one".to_owned());
-            return Err(Error::new(Problem::Refused { code, meaning }).record(&step.name));
+            return Err(ProviderError::new(ProviderProblem::Refused { code, meaning }).record(&step.name));
         }
         if let Some(broken) = step.preconditions().iter().find(|condition| !self.holds(condition)) {
-            return Err(Error::new(Problem::Stale(format!("{broken:?}"))));
+            return Err(ProviderError::new(ProviderProblem::Stale(format!("{broken:?}"))));
         }
         step.changes.iter().chain(&step.markers).for_each(|change| self.change(change));
         Ok(())
@@ -95,7 +95,7 @@ impl Provider for Memory {
     }
 
     fn read<'a>(&'a self, _: &'a str) -> Call<'a, Result<ZoneContent>> {
-        let failure = || Error::new(Problem::Incomplete("told to fail".into()));
+        let failure = || ProviderError::new(ProviderProblem::Incomplete("told to fail".into()));
         Box::pin(async move { if self.unreadable { Err(failure()) } else { Ok(self.content()) } })
     }
 

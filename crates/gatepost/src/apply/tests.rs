@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Content, RecordSet, SetChange, Verb, ZoneContent};
 use gatepost_core::publication::RecordType;
-use gatepost_dns::provider::{Call, Capabilities, Problem, Result};
+use gatepost_dns::provider::{Call, Capabilities, ProviderProblem as Problem, Result};
 
 use super::*;
 

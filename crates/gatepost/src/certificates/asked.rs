@@ -21,7 +21,7 @@ pub struct Asked {
     /// Servers that are asked about every name.
     named: Vec<Server>,
     /// Resolvers that know further servers of a zone; none are looked for without.
-    resolvers: Option<resolve::Config>,
+    resolvers: Option<resolve::ResolverConfig>,
     /// The zones that are published to, where they are known.
     zones: Vec<Str>,
     found: Mutex<Option<(Instant, Servers)>>,
@@ -42,7 +42,7 @@ impl Asked {
     }
 
     /// The same, and the servers that resolvers find for these zones; where no zones are given, for whatever zone a name is in.
-    pub fn and_found(self, resolvers: resolve::Config, zones: Vec<Str>) -> Self {
+    pub fn and_found(self, resolvers: resolve::ResolverConfig, zones: Vec<Str>) -> Self {
         Asked { resolvers: Some(resolvers), zones, ..self }
     }
 
@@ -62,7 +62,7 @@ impl Asked {
         if servers.is_empty() { Err("no server of the zone is known".to_owned()) } else { Ok(servers) }
     }
 
-    async fn search(&self, owner: &str, resolvers: &resolve::Config) -> Result<Vec<Server>, String> {
+    async fn search(&self, owner: &str, resolvers: &resolve::ResolverConfig) -> Result<Vec<Server>, String> {
         let mut found = self.found.lock().await;
         if found.as_ref().is_none_or(|(since, _)| since.elapsed() > FRESH) {
             *found = Some((Instant::now(), Servers::of_zones(resolvers.clone())));

@@ -12,6 +12,7 @@ use gatepost_core::plan::Instance;
 use gatepost_core::reason;
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::provider::Shared;
+use gatepost_dns::provider::kind::ProviderKind;
 use gatepost_kube::lease::{Campaign, Candidacy};
 use gatepost_kube::objects::watched_kinds;
 use gatepost_kube::watch::{self, Watching};
@@ -24,7 +25,7 @@ use tracing_subscriber::EnvFilter;
 use super::flags::Publishing;
 use super::flags::issuer::{IssuerFlag, IssuerFlags};
 use super::flags::planning::PlanningFlags;
-use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
+use super::flags::provider::{ProviderFlags, duration};
 use super::session::{Flags, Session};
 use super::{Cluster, Ending, Failure};
 use crate::apply::Mode;
@@ -33,6 +34,7 @@ use crate::controller::cert_manager::{self, CertManager};
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Occasion, Passes, View};
+use crate::error::RunError;
 use crate::run::{Following, Pass};
 use crate::source::cluster::connect;
 use crate::state::State;
@@ -220,13 +222,13 @@ impl Controller {
     /// The session, with the provider behind the permit. The embedded server is every replica's own and needs no leader.
     async fn session(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Session, Failure> {
         let flags = self.flags();
-        let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
+        let is_embedded = self.provider.is_embedded();
         let writes = self.mode() == Mode::Act;
         let state = State::open(self.provider.state_dir(), writes)?.of_instance(instance(connection).await?);
         let listen = is_embedded.then_some(self.dns_addr);
         let mut session = Session::of(flags, listen, writes, state, self.provider_of_cluster(connection, campaign))?;
         let permit = if is_embedded { Permit::new(None, self.freeze_file.clone()) } else { self.permit(campaign) };
-        let is_fenced = matches!(self.provider.provider(), Some(ProviderFlag::Rfc2136 | ProviderFlag::Webhook));
+        let is_fenced = self.provider.kind().is_some_and(ProviderKind::is_of_network);
         let owner = is_fenced.then(|| self.planning.owner());
         session.provider = Arc::new(Guarded::new(session.provider.clone(), permit, owner));
         Ok(session)
@@ -234,9 +236,9 @@ impl Controller {
 
     /// The providers that are no server of the network.
     fn provider_of_cluster(&self, connection: &Connection, campaign: &Option<Campaign>) -> Option<Shared> {
-        match self.provider.provider() {
+        match self.provider.kind() {
             None => Some(Nowhere::shared()),
-            Some(ProviderFlag::Dnsendpoint) => {
+            Some(kind) if kind.is_of_cluster() => {
                 let domains = self.publishing.domains();
                 let (namespace, permit) = (&self.controller_namespace, self.permit(campaign));
                 Some(Arc::new(DnsEndpoints::new(connection.clone(), namespace, domains, permit)))
@@ -271,7 +273,7 @@ impl Followed {
 }
 
 impl Passes for Followed {
-    async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, Failure> {
+    async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, RunError> {
         let Occasion { world, changed, problems, may_write, confirmed } = occasion;
         let session = &mut self.session;
         session.line.confirmed = confirmed;

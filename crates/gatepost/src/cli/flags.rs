@@ -21,6 +21,7 @@ pub(super) mod issuer;
 pub(super) mod issuing;
 pub(super) mod planning;
 pub(super) mod provider;
+mod secret;
 
 /// What is published.
 #[derive(Args, Debug, Clone)]
@@ -168,7 +169,7 @@ impl Publishing {
             return Ok(None);
         }
         let servers = if self.resolver.is_empty() { system_resolvers()? } else { self.resolver.clone() };
-        Ok(Some(Resolver::new(resolve::Config { servers, ..resolve::Config::default() })))
+        Ok(Some(Resolver::new(resolve::ResolverConfig { servers, ..resolve::ResolverConfig::default() })))
     }
 
     /// Refuses a resolver that has nothing to do.

@@ -104,7 +104,7 @@ impl Plan {
     /// The provider, if one is named. Flags that need one are refused without it.
     fn session(&self) -> Result<Option<Session>, Failure> {
         self.publishing.refuse_idle_resolver()?;
-        if self.provider.provider().is_none() {
+        if self.provider.kind().is_none() {
             self.provider.check()?;
             return Ok(None);
         }

@@ -5,10 +5,13 @@ use std::io::Write;
 use clap::{Args, ValueEnum};
 use gatepost_core::model::RouteKind;
 use gatepost_core::publication::settings::source_name;
+use gatepost_dns::provider::kind::ProviderKind;
+use gatepost_dns::providers::dnsendpoint;
 use gatepost_objects::render;
 use serde_json::{Value, json};
 
 use super::flags::issuer::IssuerFlag;
+use super::flags::provider::named_kind;
 use super::{Ending, Failure, flags};
 use crate::rights::{Feature, Place, Right};
 use crate::view::write_json;
@@ -40,22 +43,14 @@ pub(super) struct Features {
     #[arg(long, value_name = "SOURCE", value_parser = flags::source, env = "GATEPOST_SOURCE", value_delimiter = ',')]
     source: Vec<RouteKind>,
     /// Where records go; only dnsendpoint needs rights of its own
-    #[arg(long, value_enum, env = "GATEPOST_PROVIDER")]
-    provider: Option<Provider>,
+    #[arg(long, value_parser = named_kind(), env = "GATEPOST_PROVIDER")]
+    provider: Option<&'static ProviderKind>,
     /// Where certificates come from; may be repeated, for policies that name an issuer of cert-manager beside another
     #[arg(long, value_enum, env = "GATEPOST_ISSUER", value_delimiter = ',')]
     issuer: Vec<IssuerFlag>,
     /// Namespace whose Secrets may be written; may be repeated [default: all, where an issuer is set]
     #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_CERTIFICATE_NAMESPACE", value_delimiter = ',')]
     certificate_namespace: Vec<String>,
-}
-
-#[derive(ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
-enum Provider {
-    Embedded,
-    Rfc2136,
-    Webhook,
-    Dnsendpoint,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
@@ -127,7 +122,7 @@ impl Features {
     fn is_on(&self, feature: Feature) -> bool {
         match feature {
             Feature::Routes(kind) => self.source.is_empty() || self.source.contains(&kind),
-            Feature::DnsEndpoints => self.provider == Some(Provider::Dnsendpoint),
+            Feature::DnsEndpoints => self.provider.is_some_and(ProviderKind::is_of_cluster),
             Feature::Secrets => self.issuer.iter().any(|issuer| *issuer != IssuerFlag::CertManager),
             Feature::CertManager => self.issuer.contains(&IssuerFlag::CertManager),
             Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => true,
@@ -191,7 +186,9 @@ fn condition(feature: Feature) -> Option<String> {
             let source = source_name(kind);
             Some(format!("or (not .Values.settings.source) (has {source:?} (.Values.settings.source | default list))"))
         }
-        Feature::DnsEndpoints => Some("eq (.Values.settings.provider | default \"\") \"dnsendpoint\"".to_owned()),
+        Feature::DnsEndpoints => {
+            Some(format!("eq (.Values.settings.provider | default \"\") \"{}\"", dnsendpoint::KIND.name))
+        }
         Feature::Secrets => {
             Some("has (.Values.settings.issuer | default \"\") (list \"embedded\" \"acme\")".to_owned())
         }

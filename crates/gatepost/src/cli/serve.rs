@@ -14,10 +14,11 @@ use tokio::sync::mpsc;
 use super::flags::Publishing;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
-use super::flags::provider::{ProviderFlag, ProviderFlags, duration};
+use super::flags::provider::{ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
 use crate::apply::{Mode, chance};
+use crate::metrics::MetricSet;
 use crate::render::inert;
 use crate::run::{Following, Pass};
 use crate::source::Objects;
@@ -74,7 +75,7 @@ const GRACE: Duration = Duration::from_secs(5);
 impl Serve {
     pub(super) fn run(mut self, out: &mut dyn Write) -> Result<Ending, Failure> {
         self.publishing.refuse_idle_resolver()?;
-        self.provider = self.provider.or(ProviderFlag::Embedded);
+        self.provider = self.provider.or_embedded();
         block_on(self.serve(out))
     }
 
@@ -85,7 +86,7 @@ impl Serve {
             return Err(Failure::usage(message));
         }
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
-        let is_embedded = self.provider.provider() == Some(ProviderFlag::Embedded);
+        let is_embedded = self.provider.is_embedded();
         let writes = self.planning.mode() == Mode::Act;
         let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
         session.issue(&self.issuing, flags).await?;
@@ -148,7 +149,7 @@ impl Serve {
         }
         let pass = match read {
             Ok(objects) => pass(session, engine, &objects).await,
-            Err(failure) => Err(failure),
+            Err(failure) => Err(failure.into()),
         };
         match pass {
             Ok(pass) => {
@@ -244,22 +245,16 @@ fn missing(pass: &Pass) -> usize {
 }
 
 fn metrics(pass: &Pass) -> String {
-    let counts = [
-        ("records", pass.desired.records.len()),
-        ("withheld", pass.desired.withheld.len()),
-        ("held", pass.plan.held.len()),
-        ("zones", pass.plan.epochs.len()),
-        ("unreadable", pass.unread.len()),
-        ("failed", pass.outcome.failed.len()),
-        ("certificates", pass.desired.certificates.len()),
-        ("certificate_names_missing", missing(pass)),
-    ];
-    let mut text = String::new();
-    for (name, count) in counts {
-        text.push_str(&format!("# TYPE gatepost_{name} gauge\ngatepost_{name} {count}\n"));
-    }
-    text.push_str("# EOF\n");
-    text
+    let mut metrics = MetricSet::default();
+    metrics.gauge("records", "Record sets that ought to exist.", pass.desired.records.len());
+    metrics.gauge("withheld", "Hostnames that get nothing.", pass.desired.withheld.len());
+    metrics.gauge("held", "Changes that are held back.", pass.plan.held.len());
+    metrics.gauge("zones", "Zones that were read.", pass.plan.epochs.len());
+    metrics.gauge("unreadable", "Zones that could not be read.", pass.unread.len());
+    metrics.gauge("failed", "Changes that failed in the last pass.", pass.outcome.failed.len());
+    metrics.gauge("certificates", "Certificates that ought to exist.", pass.desired.certificates.len());
+    metrics.gauge("certificate_names_missing", "Names that wait for a certificate.", missing(pass));
+    metrics.into_text()
 }
 
 /// Ends when somebody asks the program to stop.
@@ -277,7 +272,7 @@ pub(super) async fn stopped() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gatepost_dns::provider::{Error, Problem};
+    use gatepost_dns::provider::{ProviderError as Error, ProviderProblem as Problem};
 
     fn after(failure: Option<Option<Duration>>, unread: &[&str]) -> Pass {
         let mut pass = Pass {

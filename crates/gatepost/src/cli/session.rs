@@ -10,7 +10,7 @@ use gatepost_core::incremental::{Engine, World};
 use gatepost_core::model::Str;
 use gatepost_core::publication::Desired;
 use gatepost_core::snapshot::{Origin, Snapshot};
-use gatepost_dns::embedded::Server;
+use gatepost_dns::embedded::DnsServer;
 use gatepost_dns::provider::{Provider, Shared};
 use gatepost_dns::providers::embedded::Embedded;
 
@@ -19,9 +19,10 @@ use super::flags::Publishing;
 use super::flags::issuer::Places;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
-use super::flags::provider::{self, ProviderFlag, ProviderFlags};
+use super::flags::provider::{self, ProviderFlags};
 use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
+use crate::error::RunError;
 use crate::run::{Beside, Decision, Following, Line, Pass, Place, Seen, derived_zones};
 use crate::source::Objects;
 use crate::state::State;
@@ -47,7 +48,7 @@ pub(super) struct Session {
 /// The embedded server.
 pub(super) struct Local {
     /// The server.
-    pub(super) server: Arc<Server>,
+    pub(super) server: Arc<DnsServer>,
     embedded: Arc<Embedded>,
     /// The zones that are named; others are derived from hostnames.
     zones: Vec<Str>,
@@ -71,7 +72,7 @@ impl Session {
     /// Opens a provider of the network, or what an embedded server kept; nothing is asked of it yet. Who `writes` keeps what
     /// was done.
     pub(super) fn open(flags: Flags<'_>, writes: bool) -> Result<Session, Failure> {
-        let is_embedded = flags.provider.provider() == Some(ProviderFlag::Embedded);
+        let is_embedded = flags.provider.is_embedded();
         if is_embedded && flags.provider.state_dir().is_none() {
             return Err(Failure::usage(
                 "--provider embedded is a server inside `gatepost serve`: add --state-dir with the directory where it keeps its zones",
@@ -82,8 +83,8 @@ impl Session {
 
     /// Opens a provider; the embedded one answers at an address. Who `writes` keeps what was done.
     pub(super) fn with(flags: Flags<'_>, listen: Option<SocketAddr>, writes: bool) -> Result<Session, Failure> {
-        if flags.provider.provider().is_none() {
-            return Err(Failure::usage("no provider is named: add --provider rfc2136, webhook or embedded"));
+        if flags.provider.kind().is_none() {
+            return Err(provider::unnamed());
         }
         Session::of(flags, listen, writes, State::open(flags.provider.state_dir(), writes)?, None)
     }
@@ -96,11 +97,10 @@ impl Session {
         state: State,
         instead: Option<Shared>,
     ) -> Result<Session, Failure> {
-        let kind = flags.provider.provider().unwrap_or(ProviderFlag::Rfc2136);
         let publishing = flags.publishing.settings()?;
         let resolver = flags.publishing.resolver()?;
         flags.provider.check()?;
-        let planning = flags.planning.settings(kind, state.instance().clone())?;
+        let planning = flags.planning.settings(flags.provider.kind(), state.instance().clone())?;
         let local = match listen {
             Some(listen) => Some(Local::start(flags.provider, listen, writes)?),
             None => None,
@@ -137,7 +137,7 @@ impl Session {
         world: &World,
         changed: Vec<Str>,
         problems: &[Diagnostic],
-    ) -> Result<Decision, Failure> {
+    ) -> Result<Decision, RunError> {
         let desired = self.line.desired_in(world, &self.beside);
         self.prepare(&desired).await?;
         let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems };
@@ -148,7 +148,7 @@ impl Session {
         Ok(decision)
     }
 
-    async fn prepare(&self, desired: &Desired) -> Result<(), Failure> {
+    async fn prepare(&self, desired: &Desired) -> Result<(), RunError> {
         match &self.local {
             Some(local) => local.prepare(desired).await,
             None => Ok(()),
@@ -176,7 +176,7 @@ impl Session {
             None => flags.provider.servers(),
         };
         let resolvers = flags.publishing.resolvers().to_vec();
-        Places { servers, zones: flags.provider.rfc2136_zones(), is_alone: self.local.is_some(), resolvers }
+        Places { servers, zones: flags.provider.zones(), is_alone: self.local.is_some(), resolvers }
     }
 
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
@@ -224,7 +224,7 @@ impl Local {
     }
 
     /// Serves the zones that are named, or those of the hostnames; a zone that was served once stays.
-    async fn prepare(&self, desired: &Desired) -> Result<(), Failure> {
+    async fn prepare(&self, desired: &Desired) -> Result<(), RunError> {
         let mut zones = self.zones.clone();
         if zones.is_empty() {
             zones = self.embedded.zones().await.unwrap_or_default();
@@ -232,7 +232,7 @@ impl Local {
             zones.sort();
             zones.dedup();
         }
-        self.embedded.serve(&zones).map_err(|error| Failure::usage(error.to_string()))
+        self.embedded.serve(&zones).map_err(|error| RunError::usage(error.to_string()))
     }
 }
 

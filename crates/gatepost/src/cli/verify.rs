@@ -113,7 +113,7 @@ impl Verify {
     }
 
     fn session(&self) -> Result<Option<Session>, Failure> {
-        if self.provider.provider().is_none() {
+        if self.provider.kind().is_none() {
             self.provider.check()?;
             return Ok(None);
         }
@@ -164,7 +164,11 @@ impl Verify {
             some => some.to_vec(),
         };
         let timeout = self.timeout.max(Duration::from_secs(1));
-        Ok(Servers::of_zones(resolve::Config { servers: resolvers, timeout, ..resolve::Config::default() }))
+        Ok(Servers::of_zones(resolve::ResolverConfig {
+            servers: resolvers,
+            timeout,
+            ..resolve::ResolverConfig::default()
+        }))
     }
 }
 

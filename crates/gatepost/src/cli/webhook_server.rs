@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use clap::Args;
 use gatepost_dns::provider::Shared;
-use gatepost_dns::providers::webhook::server::Server;
+use gatepost_dns::providers::webhook::server::WebhookService;
 use tokio::net::TcpListener;
 
-use super::flags::provider::{self, ProviderFlag, ProviderFlags};
+use super::flags::provider::{self, ProviderFlags};
 use super::serve::stopped;
 use super::session::block_on;
 use super::{Ending, Failure};
@@ -51,14 +51,14 @@ impl WebhookServer {
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}webhook={}", listener.local_addr()?);
         let tell = |message: &str| _ = writeln!(std::io::stderr(), "{}", inert(message));
-        Server::new(provider).with_log(Arc::new(tell)).serve_until(listener, stopped()).await;
+        WebhookService::new(provider).with_log(Arc::new(tell)).serve_until(listener, stopped()).await;
         Ok(Ending::Done)
     }
 
     /// The provider, and where it answers DNS if it does.
     fn open(&self) -> Result<(Shared, Option<SocketAddr>), Failure> {
-        match self.provider.provider() {
-            Some(ProviderFlag::Embedded) => {
+        match self.provider.kind() {
+            Some(kind) if kind.is_of_process() => {
                 let zones = self.provider.zones();
                 if zones.is_empty() {
                     return Err(Failure::usage("--provider embedded needs its zones here: add --zone NAME"));
@@ -71,7 +71,7 @@ impl WebhookServer {
             Some(_) => Ok((self.provider.open(&self.domain_filter)?, None)),
             None => {
                 self.provider.check()?;
-                Err(Failure::usage("no provider is named: add --provider rfc2136, embedded or webhook"))
+                Err(provider::unnamed())
             }
         }
     }

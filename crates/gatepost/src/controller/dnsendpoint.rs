@@ -11,7 +11,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use gatepost_core::model::Str;
 use gatepost_core::plan::{self, Content, PlanStep, RecordSet, SetChange, ZoneContent};
 use gatepost_core::publication::RecordType;
-use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result};
+use gatepost_dns::provider::{
+    Call, Capabilities, Provider, ProviderError as Error, ProviderProblem as Problem, Result,
+};
 use gatepost_kube::objects::{Stored, collection};
 use gatepost_kube::{Connection, Error as KubeError};
 use serde_json::{Value, json};

@@ -11,7 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Content, PlanStep, Precondition, SetChange, Verb, ZoneChange, ZoneContent};
 use gatepost_core::publication::{Record, RecordType};
-use gatepost_dns::provider::{Call, Capabilities, Error, Problem, Provider, Result, Shared, Since};
+use gatepost_dns::provider::{
+    Call, Capabilities, ChangesSince as Since, Provider, ProviderError as Error, ProviderProblem as Problem, Result,
+    Shared,
+};
 use gatepost_kube::lease::Standing;
 use tokio::sync::watch;
 

@@ -17,6 +17,7 @@ use tracing::{error, info, warn};
 
 use super::View;
 use super::permit::Permit;
+use crate::metrics::MetricSet;
 use crate::run::Pass;
 
 mod issuance;
@@ -249,41 +250,43 @@ impl Log {
         notes
     }
 
-    /// OpenMetrics.
+    /// The numbers as OpenMetrics text.
     pub(super) fn metrics(&self, view: &View, permit: &Permit) -> String {
-        let mut text = String::new();
+        let mut metrics = MetricSet::default();
+        self.add_state(&mut metrics, permit);
+        self.add_work(&mut metrics);
+        self.issuance.add_metrics(&mut metrics);
+        let hidden = view.hidden().into_iter().map(|(kind, _)| (kind, 1));
+        metrics.whole_gauges(("kind_hidden", "Kinds whose objects are not visible."), "kind", hidden);
+        let tenths = |age: Duration| (age.as_secs_f64() * 10.0).round() / 10.0;
+        let ages = view.ages().into_iter().map(|(kind, age)| (kind, tenths(age)));
+        metrics.gauges(("kind_age_seconds", "Seconds since a kind was last heard of."), "kind", ages);
+        metrics.into_text()
+    }
+
+    /// What holds now.
+    fn add_state(&self, metrics: &mut MetricSet, permit: &Permit) {
+        let (numbers, unconfirmed) = (&self.numbers, self.unconfirmed.as_ref().map_or(0, |(count, _)| *count));
+        metrics.gauge("records", "Record sets that ought to exist.", numbers.records);
+        metrics.gauge("certificates", "Certificates that ought to exist.", numbers.certificates);
+        metrics.gauge("withheld", "Hostnames that get nothing.", numbers.withheld);
+        metrics.gauge("held", "Changes that are held back.", numbers.held);
+        metrics.gauge("unconfirmed_deletes", "Deletes that wait to be confirmed.", unconfirmed);
+        metrics.gauge("zones", "Zones that were read.", numbers.zones);
+        metrics.gauge("zones_unreadable", "Zones that could not be read.", self.unread.len());
+        metrics.gauge("leader", "Whether this replica leads.", usize::from(permit.leads()));
+        metrics.gauge("frozen", "Whether writing is frozen.", usize::from(permit.frozen().is_some()));
+    }
+
+    /// What was done since the start.
+    fn add_work(&self, metrics: &mut MetricSet) {
         let numbers = &self.numbers;
-        let gauges = [
-            ("records", numbers.records),
-            ("certificates", numbers.certificates),
-            ("withheld", numbers.withheld),
-            ("held", numbers.held),
-            ("unconfirmed_deletes", self.unconfirmed.as_ref().map_or(0, |(count, _)| *count)),
-            ("zones", numbers.zones),
-            ("zones_unreadable", self.unread.len()),
-            ("leader", usize::from(permit.leads())),
-            ("frozen", usize::from(permit.frozen().is_some())),
-        ];
-        for (name, count) in gauges {
-            text += &format!("# TYPE gatepost_{name} gauge\ngatepost_{name} {count}\n");
-        }
-        text += &format!("# TYPE gatepost_passes counter\ngatepost_passes_total {}\n", numbers.passes);
-        text += "# TYPE gatepost_steps counter\n";
-        for verb in [Verb::Create, Verb::Update, Verb::Delete] {
-            text += &format!("gatepost_steps_total{{verb=\"{}\"}} {}\n", word(verb), numbers.written[verb as usize]);
-        }
-        text += &format!("# TYPE gatepost_step_failures counter\ngatepost_step_failures_total {}\n", numbers.failures);
-        text += &format!("# TYPE gatepost_api_troubles counter\ngatepost_api_troubles_total {}\n", numbers.troubles);
-        text += &self.issuance.metrics();
-        text += "# TYPE gatepost_kind_hidden gauge\n";
-        for (kind, _) in view.hidden() {
-            text += &format!("gatepost_kind_hidden{{kind=\"{kind}\"}} 1\n");
-        }
-        text += "# TYPE gatepost_kind_age_seconds gauge\n";
-        for (kind, age) in view.ages() {
-            text += &format!("gatepost_kind_age_seconds{{kind=\"{kind}\"}} {:.1}\n", age.as_secs_f64());
-        }
-        text + "# EOF\n"
+        metrics.counter("passes", "Passes since the start.", numbers.passes);
+        let verbs = [Verb::Create, Verb::Update, Verb::Delete];
+        let written = verbs.map(|verb| (word(verb), numbers.written[verb as usize]));
+        metrics.counters(("steps", "Changes written since the start."), "verb", written);
+        metrics.counter("step_failures", "Changes that failed since the start.", numbers.failures);
+        metrics.counter("api_troubles", "Failed requests to the API server since the start.", numbers.troubles);
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use gatepost_core::plan::{Held, Plan, PlanStep, SetChange, Verb};
 use gatepost_core::reason::Reason;
-use gatepost_dns::provider::Error;
+use gatepost_dns::provider::ProviderError;
 
 use super::{Colour, inert_line};
 use crate::apply::Outcome;
@@ -134,7 +134,7 @@ fn ending(i: usize, step: &PlanStep, outcome: Option<&Outcome>, colour: Colour) 
 }
 
 /// How long a server asks to be left alone.
-fn rest(error: &Error) -> String {
+fn rest(error: &ProviderError) -> String {
     error.retry_after().map(|wait| format!(" (it asks to be left alone for {} s)", wait.as_secs())).unwrap_or_default()
 }
 

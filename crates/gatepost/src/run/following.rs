@@ -13,9 +13,9 @@ use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::follow::{Follower, Part};
 use gatepost_core::plan::{Observed, Plan, PlanSettings, RecordKey, Sight, ZoneChange, ZoneContent};
-use gatepost_dns::provider::{Provider, Since};
+use gatepost_dns::provider::{ChangesSince as Since, Provider};
 
-use super::{Beside, Decision, Pass, observe};
+use super::{Beside, Decision, Pass};
 
 /// More names or record sets than this are compared by comparing everything.
 const MOST: usize = 1000;
@@ -62,8 +62,8 @@ impl Following {
             return Err(Given::new());
         }
         let Some(zones) = self.known(provider).await else { return Err(Given::new()) };
-        let calls = zones.iter().map(|(zone, epoch)| provider.since(zone, epoch)).collect();
-        let answers = observe::together(calls).await;
+        let calls = zones.iter().map(|(zone, epoch)| provider.since(zone, epoch));
+        let answers = futures_util::future::join_all(calls).await;
         let (mut given, mut is_known) = (Given::new(), true);
         for ((zone, _), answer) in zones.iter().zip(answers) {
             match answer {

@@ -3,13 +3,11 @@
 //! A provider that cannot even list its zones is one unreadable zone that holds every name, so that nothing is planned over
 //! what was not seen.
 
-use std::future::poll_fn;
-use std::task::Poll;
-
+use futures_util::future::join_all;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Observed, Plan, ZoneContent, ZoneState};
 use gatepost_core::reason;
-use gatepost_dns::provider::{Call, Error, Provider, Result};
+use gatepost_dns::provider::{Provider, ProviderError as Error, Result};
 
 use super::following::Given;
 
@@ -29,8 +27,8 @@ pub(super) async fn read(provider: &dyn Provider, given: Given) -> Observed {
     zones.retain(|zone| !given.contains_key(zone));
     given.into_iter().for_each(|(zone, content)| observed.insert(&zone, ZoneState::Read(content)));
     for some in zones.chunks(AT_ONCE) {
-        let calls: Vec<_> = some.iter().map(|zone| provider.read(zone)).collect();
-        for (zone, result) in some.iter().zip(together(calls).await) {
+        let calls = some.iter().map(|zone| provider.read(zone));
+        for (zone, result) in some.iter().zip(join_all(calls).await) {
             observed.insert(zone, state(result));
         }
     }
@@ -73,19 +71,4 @@ fn state(result: Result<ZoneContent>) -> ZoneState {
         Ok(content) => ZoneState::Read(content),
         Err(error) => ZoneState::Unreadable(error.to_string()),
     }
-}
-
-/// Waits for several answers at the same time.
-pub(super) async fn together<T>(calls: Vec<Call<'_, T>>) -> Vec<T> {
-    let mut open: Vec<_> = calls.into_iter().map(|call| (call, None)).collect();
-    poll_fn(|context| {
-        for (call, answer) in open.iter_mut().filter(|(_, answer)| answer.is_none()) {
-            if let Poll::Ready(value) = call.as_mut().poll(context) {
-                *answer = Some(value);
-            }
-        }
-        if open.iter().all(|(_, answer)| answer.is_some()) { Poll::Ready(()) } else { Poll::Pending }
-    })
-    .await;
-    open.into_iter().filter_map(|(_, answer)| answer).collect()
 }

@@ -13,14 +13,14 @@ use gatepost_kube::{Connection, Error, Problem, Read, Where, read_once};
 use gatepost_objects::Loaded;
 
 use crate::certificates::cert_manager::Found;
-use crate::cli::Failure;
 use crate::controller::cert_manager;
+use crate::error::RunError;
 
 /// Reads everything that the rules look at; of a kind that may not be listed everywhere, what is in `namespace`.
-pub fn read(place: &Where, namespace: Option<&str>) -> Result<Loaded, Failure> {
+pub fn read(place: &Where, namespace: Option<&str>) -> Result<Loaded, RunError> {
     // The caller may have a runtime of its own already, inside which no other can run.
     let read = std::thread::scope(|scope| scope.spawn(|| block_on(place, namespace)).join());
-    let read = read.unwrap_or_else(|_| Err(Failure::Unreadable(anyhow::anyhow!("the cluster could not be read"))))?;
+    let read = read.unwrap_or_else(|_| Err(RunError::Unreadable(anyhow::anyhow!("the cluster could not be read"))))?;
     Ok(loaded(read))
 }
 
@@ -51,18 +51,18 @@ async fn found(connection: &Connection, namespaces: &BTreeSet<Str>) -> gatepost_
 }
 
 /// Opens a connection; where nobody named a cluster and there is none, the message tells of files, too.
-pub async fn connect(place: &Where) -> Result<Connection, Failure> {
+pub async fn connect(place: &Where) -> Result<Connection, RunError> {
     let nobody_named_one = place.kubeconfig.is_none() && place.context.is_none();
     Connection::open(place).await.map_err(|error| {
         let hint = "name files with -f, or a cluster with --kubeconfig and --context";
         match nobody_named_one {
-            true => Failure::usage(format!("no objects given: {hint} ({})", error.problem)),
-            false => Failure::usage(format!("no such cluster: {}", error.problem)),
+            true => RunError::usage(format!("no objects given: {hint} ({})", error.problem)),
+            false => RunError::usage(format!("no such cluster: {}", error.problem)),
         }
     })
 }
 
-fn block_on(place: &Where, namespace: Option<&str>) -> Result<Read, Failure> {
+fn block_on(place: &Where, namespace: Option<&str>) -> Result<Read, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let connection = connect(place).await?;
@@ -70,14 +70,14 @@ fn block_on(place: &Where, namespace: Option<&str>) -> Result<Read, Failure> {
     })
 }
 
-fn failure(connection: &Connection, error: Error) -> Failure {
+fn failure(connection: &Connection, error: Error) -> RunError {
     let error = match error.problem {
         Problem::Unauthenticated(_) => {
             anyhow::anyhow!("{}: {error}; the credentials of the context are not valid", connection.server())
         }
         _ => anyhow::anyhow!("{}: {error}", connection.server()),
     };
-    Failure::Unreadable(error)
+    RunError::Unreadable(error)
 }
 
 fn loaded(read: Read) -> Loaded {

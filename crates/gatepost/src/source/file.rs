@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 
-use crate::cli::Failure;
+use crate::error::RunError;
 
 /// The largest file that is read.
 const LARGEST: u64 = 256 << 20;
@@ -28,12 +28,12 @@ pub struct Text {
 }
 
 /// Reads all texts behind the paths of a command line.
-pub fn texts(paths: &[PathBuf]) -> Result<Vec<Text>, Failure> {
+pub fn texts(paths: &[PathBuf]) -> Result<Vec<Text>, RunError> {
     let mut finder = Finder::default();
     for path in paths {
-        finder.add(path).map_err(Failure::Unreadable)?;
+        finder.add(path).map_err(RunError::Unreadable)?;
     }
-    finder.found.iter().map(|path| read(path)).collect::<anyhow::Result<_>>().map_err(Failure::Unreadable)
+    finder.found.iter().map(|path| read(path)).collect::<anyhow::Result<_>>().map_err(RunError::Unreadable)
 }
 
 #[derive(Default)]

@@ -15,7 +15,7 @@ use gatepost_core::publication::RecordType;
 use serde::{Deserialize, Serialize};
 
 use crate::apply::Outcome;
-use crate::cli::Failure;
+use crate::error::RunError;
 
 /// The file.
 const MEMORY: &str = "memory.json";
@@ -147,11 +147,11 @@ impl Memory {
         self.rewrites.insert(name, Rewrites { mark, at: now, count });
     }
 
-    pub(super) fn load(directory: &Path) -> Result<Memory, Failure> {
+    pub(super) fn load(directory: &Path) -> Result<Memory, RunError> {
         let path = &directory.join(MEMORY);
         let damaged = |error: String| {
             let advice = "remove the file to begin anew; then nothing is deleted that this instance did not write";
-            Failure::Unreadable(anyhow::anyhow!("{} cannot be used ({error}): {advice}", path.display()))
+            RunError::Unreadable(anyhow::anyhow!("{} cannot be used ({error}): {advice}", path.display()))
         };
         let size = match fs::metadata(path) {
             Ok(found) => found.len(),

@@ -46,7 +46,7 @@ impl Servers {
     }
 
     /// The servers that resolvers find.
-    pub fn of_zones(config: resolve::Config) -> Servers {
+    pub fn of_zones(config: resolve::ResolverConfig) -> Servers {
         Servers::OfZones(Finder::new(config))
     }
 

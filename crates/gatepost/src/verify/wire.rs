@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gatepost_core::model::Str;
 use gatepost_core::publication::RecordType;
-use gatepost_dns::authority::{self, Answer};
+use gatepost_dns::authority::{self, ServerAnswer};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -35,7 +35,7 @@ impl Default for Limits {
 /// Asks, and fills in what each server says.
 pub async fn ask_all(checks: &mut [Check], servers: &mut Servers, limits: Limits) {
     let places = Arc::new(Semaphore::new(limits.at_once));
-    let mut questions: JoinSet<(Place, Result<Answer, String>)> = JoinSet::new();
+    let mut questions: JoinSet<(Place, Result<ServerAnswer, String>)> = JoinSet::new();
     for (i, check) in checks.iter_mut().enumerate() {
         match servers.of(&check.name).await {
             Ok((some, lost)) if some.is_empty() => check.unasked = Some(nobody(&lost)),
@@ -69,7 +69,7 @@ async fn question(
     kind: RecordType,
     places: Arc<Semaphore>,
     limits: Limits,
-) -> (Place, Result<Answer, String>) {
+) -> (Place, Result<ServerAnswer, String>) {
     let _place = places.acquire().await;
     let mut answer = Err("it was not asked".to_owned());
     for _ in 0..limits.tries.max(1) {

@@ -1,6 +1,6 @@
 //! `verify -o json`: intent, provider and wire, apart.
 
-use gatepost_dns::authority::Answer;
+use gatepost_dns::authority::ServerAnswer;
 use serde::Serialize;
 
 use super::plan::{WithheldView, withheld};
@@ -119,7 +119,7 @@ fn one(check: &TypeCheck) -> TypeView {
 }
 
 fn wire(wire: &Wire) -> WireView {
-    let answer: Option<&Answer> = wire.answer.as_ref().ok();
+    let answer: Option<&ServerAnswer> = wire.answer.as_ref().ok();
     WireView {
         server: wire.server.clone(),
         state: wire.verdict.as_str(),

@@ -26,7 +26,7 @@ pub(super) struct Batch {
 
 /// What became of the answers.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(super) struct SendOutcome {
     pub(super) bytes: usize,
     /// Answers that the system would not send.
     pub(super) failures: usize,
@@ -64,8 +64,8 @@ impl Batch {
     }
 
     /// Sends the answers.
-    pub(super) fn send(&mut self, socket: &UdpSocket) -> Sent {
-        let mut sent = Sent::default();
+    pub(super) fn send(&mut self, socket: &UdpSocket) -> SendOutcome {
+        let mut sent = SendOutcome::default();
         let mut next = 0;
         while next < self.receivers.len() {
             let (replies, receivers) = (&self.replies[next..self.receivers.len()], &self.receivers[next..]);
@@ -182,8 +182,8 @@ mod tests {
     use super::*;
 
     /// Takes packets until so many came; answers those that do not begin with `-` with themselves, twice.
-    fn echo(batch: &mut Batch, socket: &UdpSocket, packets: usize) -> (usize, Sent) {
-        let (mut seen, mut handfuls, mut all) = (0, 0, Sent::default());
+    fn echo(batch: &mut Batch, socket: &UdpSocket, packets: usize) -> (usize, SendOutcome) {
+        let (mut seen, mut handfuls, mut all) = (0, 0, SendOutcome::default());
         while seen < packets {
             batch.receive(socket).unwrap();
             batch.answer(|packet, _, reply| {
@@ -217,7 +217,7 @@ mod tests {
             let (handfuls, sent) = echo(&mut batch, &server, packets.len());
             assert!(handfuls >= packets.len().div_ceil(MOST), "{handfuls}");
             let wanted: Vec<String> = packets.iter().filter(|packet| **packet != "-").map(|p| p.repeat(2)).collect();
-            assert_eq!(sent, Sent { bytes: wanted.iter().map(String::len).sum(), failures: 0 });
+            assert_eq!(sent, SendOutcome { bytes: wanted.iter().map(String::len).sum(), failures: 0 });
             for wanted in wanted {
                 let mut room = [0; 16];
                 let length = client.recv(&mut room).unwrap();

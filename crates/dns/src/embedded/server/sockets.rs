@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::super::error::Error;
+use super::super::error::ServerError;
 
 /// How often a worker without packets looks whether it is to stop.
 const WAKE: Duration = Duration::from_millis(100);
@@ -31,18 +31,18 @@ pub(super) fn workers(asked: usize) -> usize {
 }
 
 /// Binds every address.
-pub(super) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Vec<Bound>, Error> {
+pub(super) fn bind(addresses: &[SocketAddr], workers: usize) -> Result<Vec<Bound>, ServerError> {
     if addresses.is_empty() {
-        return Err(Error::NoAddress);
+        return Err(ServerError::NoAddress);
     }
     let only_v6 = addresses.iter().any(SocketAddr::is_ipv4);
     addresses.iter().map(|address| bind_one(*address, workers, only_v6)).collect()
 }
 
 /// With port 0 the system picks one for TCP, which may be taken for UDP: then another is tried.
-fn bind_one(address: SocketAddr, workers: usize, only_v6: bool) -> Result<Bound, Error> {
+fn bind_one(address: SocketAddr, workers: usize, only_v6: bool) -> Result<Bound, ServerError> {
     let attempts = if address.port() == 0 { ATTEMPTS } else { 1 };
-    let mut last = Err(Error::NoAddress);
+    let mut last = Err(ServerError::NoAddress);
     for _ in 0..attempts {
         last = bind_both(address, workers, only_v6);
         if last.is_ok() {
@@ -53,8 +53,8 @@ fn bind_one(address: SocketAddr, workers: usize, only_v6: bool) -> Result<Bound,
 }
 
 /// TCP comes first, and is bound by nobody else: two servers on one address would share its UDP packets unnoticed.
-fn bind_both(asked: SocketAddr, workers: usize, only_v6: bool) -> Result<Bound, Error> {
-    let failed = |transport| move |cause| Error::Listen { address: asked, transport, cause };
+fn bind_both(asked: SocketAddr, workers: usize, only_v6: bool) -> Result<Bound, ServerError> {
+    let failed = |transport| move |cause| ServerError::Listen { address: asked, transport, cause };
     let tcp = listen_tcp(asked, only_v6).map_err(failed("TCP"))?;
     let address = tcp.local_addr().map_err(failed("TCP"))?;
     drop(udp_socket(address, only_v6, false).map_err(failed("UDP"))?);

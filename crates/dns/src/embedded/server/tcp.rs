@@ -41,9 +41,9 @@ pub(super) fn spawn(
     };
     Builder::new().name("dns-tcp".into()).spawn(move || {
         runtime.block_on(async move {
-            let desk = Arc::new(Desk { counters: shared.slow_counters(), shared, open: Mutex::default() });
+            let all = Arc::new(TcpConnections { counters: shared.slow_counters(), shared, open: Mutex::default() });
             for listener in listeners {
-                tokio::spawn(accept(listener, desk.clone()));
+                tokio::spawn(accept(listener, all.clone()));
             }
             tokio::spawn(announcer.run(changes));
             // The sender goes away when the server does, which is a reason to stop as well.
@@ -53,34 +53,34 @@ pub(super) fn spawn(
 }
 
 /// All connections.
-struct Desk {
+struct TcpConnections {
     shared: Arc<Shared>,
     counters: Arc<Counters>,
-    open: Mutex<Open>,
+    open: Mutex<OpenConnections>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenConnections {
     next: u64,
-    connections: BTreeMap<u64, Entry>,
+    connections: BTreeMap<u64, ConnectionState>,
 }
 
-struct Entry {
+struct ConnectionState {
     active: Instant,
     busy: bool,
     task: AbortHandle,
 }
 
-async fn accept(listener: tokio::net::TcpListener, desk: Arc<Desk>) {
+async fn accept(listener: tokio::net::TcpListener, all: Arc<TcpConnections>) {
     loop {
         match listener.accept().await {
-            Ok((stream, source)) => desk.clone().admit(stream, source),
+            Ok((stream, source)) => all.clone().admit(stream, source),
             Err(_) => sleep(PAUSE).await,
         }
     }
 }
 
-impl Desk {
+impl TcpConnections {
     /// Lets a connection in, closing the one that was idle longest if there are too many.
     fn admit(self: Arc<Self>, stream: TcpStream, source: SocketAddr) {
         let mut open = self.open();
@@ -90,13 +90,13 @@ impl Desk {
         self.counters.tcp_connections.one();
         let id = open.next;
         open.next += 1;
-        let place = Place { desk: self.clone(), id };
-        let connection = Connection { stream, source: source.ip(), place, unread: Vec::new() };
+        let guard = ConnectionGuard { all: self.clone(), id };
+        let connection = TcpConnection { stream, source: source.ip(), guard, unread: Vec::new() };
         let task = tokio::spawn(connection.run()).abort_handle();
-        open.connections.insert(id, Entry { active: Instant::now(), busy: false, task });
+        open.connections.insert(id, ConnectionState { active: Instant::now(), busy: false, task });
     }
 
-    fn close_idlest(&self, open: &mut Open) -> bool {
+    fn close_idlest(&self, open: &mut OpenConnections) -> bool {
         let idle = open.connections.iter().filter(|(_, entry)| !entry.busy);
         let Some(id) = idle.min_by_key(|(_, entry)| entry.active).map(|(id, _)| *id) else { return false };
         if let Some(entry) = open.connections.remove(&id) {
@@ -106,43 +106,43 @@ impl Desk {
         true
     }
 
-    fn open(&self) -> MutexGuard<'_, Open> {
+    fn open(&self) -> MutexGuard<'_, OpenConnections> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A connection's entry, which goes when the connection goes.
-struct Place {
-    desk: Arc<Desk>,
+struct ConnectionGuard {
+    all: Arc<TcpConnections>,
     id: u64,
 }
 
-impl Place {
+impl ConnectionGuard {
     fn mark(&self, busy: bool) {
-        if let Some(entry) = self.desk.open().connections.get_mut(&self.id) {
+        if let Some(entry) = self.all.open().connections.get_mut(&self.id) {
             entry.active = Instant::now();
             entry.busy = busy;
         }
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
-        self.desk.open().connections.remove(&self.id);
+        self.all.open().connections.remove(&self.id);
     }
 }
 
-struct Connection {
+struct TcpConnection {
     stream: TcpStream,
     source: IpAddr,
-    place: Place,
+    guard: ConnectionGuard,
     unread: Vec<u8>,
 }
 
-impl Connection {
+impl TcpConnection {
     /// Answers one message after the other until the client goes or its time is up.
     async fn run(mut self) {
-        let limits = self.place.desk.shared.tcp;
+        let limits = self.guard.all.shared.tcp;
         let end = Instant::now() + limits.lifetime;
         let _ = self.stream.set_nodelay(true);
         while Instant::now() < end {
@@ -155,7 +155,7 @@ impl Connection {
                 Err(_) => break,
             }
         }
-        self.place.desk.counters.tcp_timeouts.one();
+        self.guard.all.counters.tcp_timeouts.one();
     }
 
     /// The next whole message; `None` when the client has closed.
@@ -178,19 +178,19 @@ impl Connection {
 
     /// Answers a message, and says whether the connection goes on.
     async fn answer(&mut self, message: &[u8]) -> io::Result<bool> {
-        let desk = self.place.desk.clone();
-        desk.counters.tcp_queries.one();
-        self.place.mark(false);
+        let all = self.guard.all.clone();
+        all.counters.tcp_queries.one();
+        self.guard.mark(false);
         let arrival = Arrival { source: self.source, transport: Transport::Tcp, now: now() };
         let mut reply = Vec::new();
-        let zones = desk.shared.zones.load_full();
-        match desk.shared.responder.respond(&zones, message, arrival, &mut reply) {
+        let zones = all.shared.zones.load_full();
+        match all.shared.responder.respond(&zones, message, arrival, &mut reply) {
             Act::Silence => {
-                desk.counters.ignored.one();
+                all.counters.ignored.one();
                 return Ok(false);
             }
             Act::Reply(told) => {
-                desk.counters.reply(told.code, told.truncated);
+                all.counters.reply(told.code, told.truncated);
                 self.send(&reply).await?;
             }
             Act::Transfer(transfer) => self.transfer(*transfer).await?,
@@ -200,15 +200,15 @@ impl Connection {
 
     /// Sends a whole zone. Meanwhile the connection is not idle.
     async fn transfer(&mut self, mut transfer: Transfer) -> io::Result<()> {
-        let counters = self.place.desk.counters.clone();
-        self.place.mark(true);
+        let counters = self.guard.all.counters.clone();
+        self.guard.mark(true);
         while let Some(message) = transfer.next_message(now()) {
             if let Err(error) = self.send(&message).await {
                 counters.transfers_failed.one();
                 return Err(error);
             }
         }
-        self.place.mark(false);
+        self.guard.mark(false);
         match transfer.is_whole() {
             true => counters.transfers.one(),
             false => return Err(io::Error::other("a message of the transfer could not be written")),
@@ -219,6 +219,6 @@ impl Connection {
     async fn send(&mut self, message: &[u8]) -> io::Result<()> {
         let length = u16::try_from(message.len()).map_err(io::Error::other)?;
         let framed = [&length.to_be_bytes(), message].concat();
-        timeout(self.place.desk.shared.tcp.idle, self.stream.write_all(&framed)).await?
+        timeout(self.guard.all.shared.tcp.idle, self.stream.write_all(&framed)).await?
     }
 }

@@ -12,7 +12,7 @@ use arc_swap::Cache;
 
 use super::super::limits::Pass;
 use super::super::metrics::Counters;
-use super::super::respond::{Act, Arrival, Told, Transport};
+use super::super::respond::{Act, Arrival, ReplySummary, Transport};
 use super::super::store::ZoneSet;
 use super::batch::Batch;
 use super::{Shared, now};
@@ -82,7 +82,7 @@ impl Worker {
     }
 
     /// Whether the rate limit lets the reply go; it may have been cut.
-    fn passes(&self, packet: &[u8], arrival: Arrival, told: Told, reply: &mut Vec<u8>) -> bool {
+    fn passes(&self, packet: &[u8], arrival: Arrival, told: ReplySummary, reply: &mut Vec<u8>) -> bool {
         let Some(limiter) = self.shared.limiter.as_ref().filter(|_| !told.proved) else { return true };
         match limiter.check(arrival.source, packet.len(), reply.len(), arrival.now) {
             Pass::Send => true,

@@ -12,7 +12,7 @@ use crate::embedded::zone::{Zone, ZoneSpec};
 pub(super) const FORMAT: &str = "gatepost-zones";
 
 #[derive(Serialize, Deserialize)]
-struct File {
+struct StateFile {
     format: String,
     version: u64,
     digest: String,
@@ -43,12 +43,12 @@ struct StoredSoa {
 pub(super) fn write(zones: &ZoneSet) -> Result<Vec<u8>, serde_json::Error> {
     let zones: Vec<_> = zones.zones().iter().map(|zone| store(zone)).collect();
     let digest = digest_of(&zones)?;
-    serde_json::to_vec(&File { format: FORMAT.into(), version: 1, digest, zones })
+    serde_json::to_vec(&StateFile { format: FORMAT.into(), version: 1, digest, zones })
 }
 
 /// The zones of a file, or what is wrong with it.
 pub(super) fn read(bytes: &[u8]) -> Result<ZoneSet, String> {
-    let file: File = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+    let file: StateFile = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if digest_of(&file.zones).map_err(|error| error.to_string())? != file.digest {
         return Err("its digest does not match what it holds".into());
     }

@@ -35,7 +35,7 @@ pub(crate) struct Body {
 
 /// One name of a zone; without sets it is an empty non-terminal.
 #[derive(Clone, Copy)]
-pub(crate) struct Node<'z> {
+pub(crate) struct ZoneNode<'z> {
     body: &'z Body,
     at: u32,
 }
@@ -114,24 +114,24 @@ impl PartialEq for Body {
 
 impl Body {
     /// The node of a lower-case name.
-    pub(crate) fn find(&self, name: &[u8]) -> Option<Node<'_>> {
+    pub(crate) fn find(&self, name: &[u8]) -> Option<ZoneNode<'_>> {
         let same = |at: &u32| self.node(*at).name() == name;
         self.index.find(self.hasher.hash_one(name), same).map(|at| self.node(*at))
     }
 
     /// The nodes in the order of their names.
-    pub(super) fn nodes(&self) -> impl Iterator<Item = Node<'_>> {
+    pub(super) fn nodes(&self) -> impl Iterator<Item = ZoneNode<'_>> {
         std::iter::successors(self.first(), |node| node.next())
     }
 
     /// The first node.
-    pub(super) fn first(&self) -> Option<Node<'_>> {
+    pub(super) fn first(&self) -> Option<ZoneNode<'_>> {
         (!self.memory.is_empty()).then(|| self.node(0))
     }
 
     /// The node at an offset.
-    pub(super) fn node(&self, at: u32) -> Node<'_> {
-        Node { body: self, at }
+    pub(super) fn node(&self, at: u32) -> ZoneNode<'_> {
+        ZoneNode { body: self, at }
     }
 
     fn hash(&self, at: u32) -> u64 {
@@ -183,7 +183,7 @@ impl Body {
         highest
     }
 
-    fn glue_of(&self, cut: Node<'_>) -> Vec<Glue> {
+    fn glue_of(&self, cut: ZoneNode<'_>) -> Vec<Glue> {
         let servers = cut.set(kind::NS).into_iter().flat_map(Rrset::data).filter_map(|server| self.find(server));
         let mut glue: Vec<Glue> = servers.flat_map(|server| addresses(server, cut)).collect();
         glue.sort_by_key(|glue| !glue.required);
@@ -191,7 +191,7 @@ impl Body {
     }
 }
 
-impl<'z> Node<'z> {
+impl<'z> ZoneNode<'z> {
     /// The owner.
     pub(crate) fn name(&self) -> &'z [u8] {
         let at = self.at as usize;
@@ -222,12 +222,12 @@ impl<'z> Node<'z> {
     }
 
     /// The node that answers for names directly below this one that do not exist.
-    pub(crate) fn wildcard(&self) -> Option<Node<'z>> {
+    pub(crate) fn wildcard(&self) -> Option<ZoneNode<'z>> {
         self.link(0).map(|at| self.body.node(at))
     }
 
     /// The delegation at or above this node that is nearest to the apex.
-    pub(crate) fn cut(&self) -> Option<Node<'z>> {
+    pub(crate) fn cut(&self) -> Option<ZoneNode<'z>> {
         self.link(1).map(|at| self.body.node(at))
     }
 
@@ -237,7 +237,7 @@ impl<'z> Node<'z> {
     }
 
     /// Whether this is the same node of the same zone.
-    pub(crate) fn is(&self, other: &Node<'_>) -> bool {
+    pub(crate) fn is(&self, other: &ZoneNode<'_>) -> bool {
         self.at == other.at && std::ptr::eq(self.body, other.body)
     }
 
@@ -247,7 +247,7 @@ impl<'z> Node<'z> {
     }
 
     /// The node after this one.
-    pub(super) fn next(&self) -> Option<Node<'z>> {
+    pub(super) fn next(&self) -> Option<ZoneNode<'z>> {
         let end = self.sets().fold(self.sets_start(), |end, set| end + SET + set.wire.len());
         (end < self.body.memory.len()).then(|| self.body.node(end as u32))
     }
@@ -280,7 +280,7 @@ fn four(memory: &[u8], at: usize) -> [u8; 4] {
 }
 
 /// The address records of a delegation's name server, owners in full.
-fn addresses<'z>(server: Node<'z>, cut: Node<'z>) -> impl Iterator<Item = Glue> + use<'z> {
+fn addresses<'z>(server: ZoneNode<'z>, cut: ZoneNode<'z>) -> impl Iterator<Item = Glue> + use<'z> {
     let required = name::is_within(server.name(), cut.name());
     let sets = [kind::A, kind::AAAA].into_iter().filter_map(move |kind| server.set(kind));
     sets.flat_map(move |set| {

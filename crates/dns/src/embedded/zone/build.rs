@@ -14,7 +14,7 @@ use super::body::{Body, Writer};
 const MAX_SET: usize = 65_535 - 12 - 259 - 11 - 28 - 600;
 
 /// One record: owner, type, where its data stands, TTL.
-struct Line<'s> {
+struct RecordRow<'s> {
     owner: &'s [u8],
     kind: u16,
     data: Range<usize>,
@@ -25,9 +25,9 @@ struct Line<'s> {
 pub(super) fn body(spec: &ZoneSpec) -> Result<Body, ZoneError> {
     let mut memory = Vec::new();
     let mut lines = lines(spec, &mut memory)?;
-    let data = |line: &Line<'_>| &memory[line.data.clone()];
+    let data = |line: &RecordRow<'_>| &memory[line.data.clone()];
     lines.sort_unstable_by(|a, b| (a.owner, a.kind, data(a)).cmp(&(b.owner, b.kind, data(b))));
-    let owners: Vec<&[Line<'_>]> = lines.chunk_by(|a, b| a.owner == b.owner).collect();
+    let owners: Vec<&[RecordRow<'_>]> = lines.chunk_by(|a, b| a.owner == b.owner).collect();
     let apex = spec.name.as_wire();
     if !lines.iter().any(|line| line.kind == kind::NS && line.owner == apex) {
         return Err(ZoneError::NoNameServer { zone: spec.name.clone() });
@@ -47,12 +47,12 @@ pub(super) fn body(spec: &ZoneSpec) -> Result<Body, ZoneError> {
 }
 
 /// Every record as a line, its data in one memory.
-fn lines<'s>(spec: &'s ZoneSpec, memory: &mut Vec<u8>) -> Result<Vec<Line<'s>>, ZoneError> {
+fn lines<'s>(spec: &'s ZoneSpec, memory: &mut Vec<u8>) -> Result<Vec<RecordRow<'s>>, ZoneError> {
     let mut lines = Vec::with_capacity(spec.servers.len() + spec.records.len());
     let mut add = |owner: &'s Name, kind: u16, ttl: u32, data: &mut dyn FnMut(&mut Vec<u8>)| {
         let start = memory.len();
         data(memory);
-        lines.push(Line { owner: owner.as_wire(), kind, data: start..memory.len(), ttl });
+        lines.push(RecordRow { owner: owner.as_wire(), kind, data: start..memory.len(), ttl });
     };
     for server in &spec.servers {
         add(&spec.name, kind::NS, spec.servers_ttl, &mut |memory| memory.extend_from_slice(server.as_wire()));
@@ -79,7 +79,7 @@ fn check(spec: &ZoneSpec, record: &Record) -> Result<(), ZoneError> {
 }
 
 /// The names between owners and the apex that have no records themselves.
-fn between<'s>(apex: &[u8], owners: &[&[Line<'s>]]) -> BTreeSet<&'s [u8]> {
+fn between<'s>(apex: &[u8], owners: &[&[RecordRow<'s>]]) -> BTreeSet<&'s [u8]> {
     let mut found = BTreeSet::new();
     for owner in owners.iter().map(|lines| lines[0].owner).filter(|owner| owner.len() > apex.len()) {
         let mut above = name::parent(owner);
@@ -92,7 +92,7 @@ fn between<'s>(apex: &[u8], owners: &[&[Line<'s>]]) -> BTreeSet<&'s [u8]> {
 }
 
 /// Writes the node of one owner: its sets sorted by type, each record once, one TTL per set.
-fn write(writer: &mut Writer, spec: &ZoneSpec, lines: &[Line<'_>], memory: &[u8]) -> Result<(), ZoneError> {
+fn write(writer: &mut Writer, spec: &ZoneSpec, lines: &[RecordRow<'_>], memory: &[u8]) -> Result<(), ZoneError> {
     let owner = lines[0].owner;
     let sets: Vec<(u16, u16, Vec<u8>)> =
         lines.chunk_by(|a, b| a.kind == b.kind).map(|lines| set(lines, memory)).collect();
@@ -114,8 +114,8 @@ fn begin(writer: &mut Writer, spec: &ZoneSpec, owner: &[u8], sets: u16) -> Resul
 }
 
 /// Type, number and wire format of the records of one type.
-fn set(lines: &[Line<'_>], memory: &[u8]) -> (u16, u16, Vec<u8>) {
-    let data = |line: &Line<'_>| &memory[line.data.clone()];
+fn set(lines: &[RecordRow<'_>], memory: &[u8]) -> (u16, u16, Vec<u8>) {
+    let data = |line: &RecordRow<'_>| &memory[line.data.clone()];
     let ttl = lines.iter().map(|line| line.ttl).min().unwrap_or_default();
     let kind = lines[0].kind;
     let mut wire = Vec::new();

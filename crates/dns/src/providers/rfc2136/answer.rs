@@ -3,7 +3,7 @@
 use domain::base::iana::{Opcode, Rcode};
 use domain::base::message::Message;
 
-use crate::provider::{Error, Problem, Result};
+use crate::provider::{ProviderError, ProviderProblem, Result};
 
 /// What to do after a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,64 +16,67 @@ pub(super) enum Reaction {
 
 /// Takes bytes for the answer to the message with this id.
 pub(super) fn parse(bytes: Vec<u8>, id: u16, opcode: Opcode) -> Result<Message<Vec<u8>>> {
-    let message = Message::from_octets(bytes).map_err(|_| Error::protocol("it is shorter than a DNS header"))?;
+    let message =
+        Message::from_octets(bytes).map_err(|_| ProviderError::protocol("it is shorter than a DNS header"))?;
     let header = message.header();
     if !header.qr() || header.opcode() != opcode {
-        return Err(Error::protocol("it is not an answer to what was asked"));
+        return Err(ProviderError::protocol("it is not an answer to what was asked"));
     }
     if header.id() != id {
-        return Err(Error::protocol("it answers another question"));
+        return Err(ProviderError::protocol("it answers another question"));
     }
     Ok(message)
 }
 
 /// The failure behind a response code to an update, if it is one.
-pub(super) fn update_failure(rcode: Rcode) -> Option<Error> {
+pub(super) fn update_failure(rcode: Rcode) -> Option<ProviderError> {
     let code = rcode.to_string();
-    let refused = |meaning: &str| Problem::Refused { code: code.clone(), meaning: meaning.to_owned() };
-    Some(Error::new(match rcode {
+    let refused = |meaning: &str| ProviderProblem::Refused { code: code.clone(), meaning: meaning.to_owned() };
+    Some(ProviderError::new(match rcode {
         Rcode::NOERROR => return None,
-        Rcode::YXDOMAIN => Problem::Stale(format!("{code}: the name is in use")),
-        Rcode::YXRRSET => Problem::Stale(format!("{code}: a record exists that was absent")),
-        Rcode::NXRRSET => Problem::Stale(format!("{code}: a record has other values or is gone")),
-        Rcode::NXDOMAIN => Problem::Stale(format!("{code}: the name is gone")),
+        Rcode::YXDOMAIN => ProviderProblem::Stale(format!("{code}: the name is in use")),
+        Rcode::YXRRSET => ProviderProblem::Stale(format!("{code}: a record exists that was absent")),
+        Rcode::NXRRSET => ProviderProblem::Stale(format!("{code}: a record has other values or is gone")),
+        Rcode::NXDOMAIN => ProviderProblem::Stale(format!("{code}: the name is gone")),
         Rcode::REFUSED => refused("the server does not let this key make this change"),
         Rcode::NOTZONE => refused("the name is not in the zone"),
         Rcode::NOTAUTH => refused("the server is not the primary of this zone, or does not have it"),
         Rcode::NOTIMP => refused("the server takes no dynamic updates"),
         Rcode::FORMERR => refused("the server does not understand the update"),
-        Rcode::SERVFAIL => Problem::Failed { code, meaning: "the server could not carry out the update".into() },
+        Rcode::SERVFAIL => {
+            ProviderProblem::Failed { code, meaning: "the server could not carry out the update".into() }
+        }
         _ => refused("the server gives no further reason"),
     }))
 }
 
 /// The failure behind a response code to a transfer, if it is one.
-pub(super) fn transfer_failure(rcode: Rcode) -> Option<Error> {
+pub(super) fn transfer_failure(rcode: Rcode) -> Option<ProviderError> {
     let code = rcode.to_string();
-    let refused = |meaning: &str| Problem::Refused { code: code.clone(), meaning: meaning.to_owned() };
-    Some(Error::new(match rcode {
+    let refused = |meaning: &str| ProviderProblem::Refused { code: code.clone(), meaning: meaning.to_owned() };
+    Some(ProviderError::new(match rcode {
         Rcode::NOERROR => return None,
         Rcode::NOTAUTH => refused("the server does not have this zone, or does not let this key transfer it"),
         Rcode::REFUSED => refused("the server does not let this key or address transfer the zone (AXFR)"),
-        Rcode::SERVFAIL => Problem::Failed { code, meaning: "the server could not give the zone".into() },
+        Rcode::SERVFAIL => ProviderProblem::Failed { code, meaning: "the server could not give the zone".into() },
         _ => refused("the server does not give the zone (AXFR)"),
     }))
 }
 
 /// What to do after a failed update.
-pub(super) fn reaction(error: &Error) -> Reaction {
+pub(super) fn reaction(error: &ProviderError) -> Reaction {
     match &error.problem {
-        Problem::Stale(_) | Problem::Unwritable(_) => Reaction::Isolate,
-        Problem::Failed { .. } => Reaction::NextServer,
-        Problem::Refused { code, .. } if code == "NOTAUTH" || code == "NOTIMP" => Reaction::NextServer,
-        Problem::Refused { .. } => Reaction::Isolate,
+        ProviderProblem::Stale(_) | ProviderProblem::Unwritable(_) => Reaction::Isolate,
+        ProviderProblem::Failed { .. } => Reaction::NextServer,
+        ProviderProblem::Refused { code, .. } if code == "NOTAUTH" || code == "NOTIMP" => Reaction::NextServer,
+        ProviderProblem::Refused { .. } => Reaction::Isolate,
         _ => Reaction::NextServer,
     }
 }
 
 /// Whether one record of a batch may be what the servers fail at.
-pub(super) fn may_be_one_record(error: &Error) -> bool {
-    reaction(error) == Reaction::Isolate || matches!(error.problem, Problem::Failed { .. })
+pub(super) fn may_be_one_record(error: &ProviderError) -> bool {
+    reaction(error) == Reaction::Isolate || matches!(error.problem, ProviderProblem::Failed { .. })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::tls::Tls;
 
 /// How to reach servers.
 #[derive(Clone)]
-pub(super) struct Transport {
+pub(super) struct ServerTransport {
     /// How long a connection, or one message, may take.
     pub(super) patience: Duration,
     /// Encryption, where it was asked for.
@@ -19,7 +19,7 @@ pub(super) struct Transport {
 }
 
 /// An open connection.
-pub(super) struct Connection {
+pub(super) struct ServerConnection {
     stream: Box<dyn Stream>,
     patience: Duration,
 }
@@ -29,11 +29,11 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-impl Transport {
+impl ServerTransport {
     /// Connects to a host with a port; the text says why it did not.
-    pub(super) async fn open(&self, host: &str) -> Result<Connection, String> {
+    pub(super) async fn open(&self, host: &str) -> Result<ServerConnection, String> {
         let stream = bounded(self.patience, self.connect(host)).await?;
-        Ok(Connection { stream, patience: self.patience })
+        Ok(ServerConnection { stream, patience: self.patience })
     }
 
     async fn connect(&self, host: &str) -> io::Result<Box<dyn Stream>> {
@@ -47,7 +47,7 @@ impl Transport {
     }
 }
 
-impl Connection {
+impl ServerConnection {
     /// Sends one message.
     pub(super) async fn send(&mut self, message: &[u8]) -> Result<(), String> {
         let length = u16::try_from(message.len()).map_err(|_| "the message is longer than 65535 bytes".to_owned())?;

@@ -1,13 +1,13 @@
 //! The TSIG key: its name, secret and algorithm, checked before anything is sent.
 
-use std::fmt;
 use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use domain::tsig::{Algorithm, Key, KeyName};
 
-use crate::provider::{Error, Result};
+use crate::provider::settings::SecretText;
+use crate::provider::{ProviderError, Result};
 
 /// A TSIG key as settings have it.
 #[derive(Clone, Debug)]
@@ -20,40 +20,24 @@ pub struct KeyConfig {
     pub algorithm: String,
 }
 
-/// A text that is never shown.
-#[derive(Clone, PartialEq, Eq)]
-pub struct SecretText(String);
-
 impl KeyConfig {
     /// A key from its parts.
     pub fn new(name: &str, secret: &str, algorithm: &str) -> KeyConfig {
-        KeyConfig { name: name.to_owned(), secret: SecretText(secret.to_owned()), algorithm: algorithm.to_owned() }
+        KeyConfig { name: name.to_owned(), secret: SecretText::new(secret), algorithm: algorithm.to_owned() }
     }
 
     /// The key, ready to sign.
     pub(super) fn build(&self) -> Result<Key> {
         let name = KeyName::from_str(self.name.trim_end_matches('.'));
-        let name = name.map_err(|_| Error::settings(format!("`{}` is no name of a TSIG key", self.name)))?;
-        let secret = STANDARD.decode(self.secret.0.trim());
-        let secret = secret.map_err(|_| Error::settings("the TSIG secret is no base64 (--rfc2136-tsig-secret)"))?;
+        let name = name.map_err(|_| ProviderError::settings(format!("`{}` is no name of a TSIG key", self.name)))?;
+        let secret = STANDARD.decode(self.secret.reveal().trim());
+        let secret =
+            secret.map_err(|_| ProviderError::settings("the TSIG secret is no base64 (--rfc2136-tsig-secret)"))?;
         if secret.is_empty() {
-            return Err(Error::settings("the TSIG secret is empty (--rfc2136-tsig-secret)"));
+            return Err(ProviderError::settings("the TSIG secret is empty (--rfc2136-tsig-secret)"));
         }
         let key = Key::new(algorithm(&self.algorithm)?, &secret, name, None, None);
-        key.map_err(|_| Error::settings("the TSIG key cannot be used"))
-    }
-}
-
-impl SecretText {
-    /// Wraps a text.
-    pub fn new(text: impl Into<String>) -> SecretText {
-        SecretText(text.into())
-    }
-}
-
-impl fmt::Debug for SecretText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("…")
+        key.map_err(|_| ProviderError::settings("the TSIG key cannot be used"))
     }
 }
 
@@ -64,7 +48,9 @@ fn algorithm(text: &str) -> Result<Algorithm> {
     }
     Algorithm::from_str(&plain).map_err(|_| {
         let offered = "use hmac-sha256, hmac-sha384 or hmac-sha512 (hmac-sha1 for servers that know nothing better)";
-        Error::settings(format!("the TSIG algorithm `{text}` is not supported; {offered} in --rfc2136-tsig-secret-alg"))
+        ProviderError::settings(format!(
+            "the TSIG algorithm `{text}` is not supported; {offered} in --rfc2136-tsig-secret-alg"
+        ))
     })
 }
 

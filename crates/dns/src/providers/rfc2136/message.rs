@@ -14,12 +14,12 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::USUAL_TTL;
 use crate::provider::data::{self, WireName};
 use crate::provider::isolate::Piece;
-use crate::provider::{Error, Problem, Result, Unit};
+use crate::provider::{ProviderError, ProviderProblem, Result, Unit};
 use gatepost_core::plan::{Content, Precondition, SetChange};
 
 /// One record of a message.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct MessageRecord {
     owner: WireName,
     kind: Rtype,
     class: Class,
@@ -35,14 +35,14 @@ pub(super) struct Prepared<'a> {
     pub(super) touched: BTreeSet<&'a Str>,
     /// Names that must be as they were read.
     pub(super) needed: BTreeSet<Str>,
-    prerequisites: Vec<Line>,
-    changes: Vec<Line>,
+    prerequisites: Vec<MessageRecord>,
+    changes: Vec<MessageRecord>,
 }
 
 /// A random id, so that an answer cannot be guessed.
 pub(super) fn random_id() -> Result<u16> {
     let mut bytes = [0; 2];
-    let failed = |_| Error::protocol("the system has no random numbers");
+    let failed = |_| ProviderError::protocol("the system has no random numbers");
     SystemRandom::new().fill(&mut bytes).map_err(failed)?;
     Ok(u16::from_be_bytes(bytes))
 }
@@ -56,7 +56,7 @@ pub(super) fn prepare<'a>(unit: &Unit<'a>, zone: &WireName, min_ttl: u32) -> Res
         prerequisites: Vec::new(),
         changes: Vec::new(),
     };
-    let unwritable = |cause: String| Error::new(Problem::Unwritable(cause)).record(unit.subject());
+    let unwritable = |cause: String| ProviderError::new(ProviderProblem::Unwritable(cause)).record(unit.subject());
     for precondition in unit.steps.iter().flat_map(|step| step.preconditions()) {
         prepared.require(&precondition, zone).map_err(unwritable)?;
     }
@@ -68,7 +68,7 @@ pub(super) fn prepare<'a>(unit: &Unit<'a>, zone: &WireName, min_ttl: u32) -> Res
 
 /// A message with these units, not signed yet.
 pub(super) fn compose(id: u16, zone: &WireName, units: &[&Prepared<'_>]) -> Result<AdditionalBuilder<Vec<u8>>> {
-    let too_long = |_| Error::new(Problem::Unwritable("the update is longer than one message".into()));
+    let too_long = |_| ProviderError::new(ProviderProblem::Unwritable("the update is longer than one message".into()));
     let mut builder = MessageBuilder::new_vec();
     builder.header_mut().set_id(id);
     builder.header_mut().set_opcode(Opcode::UPDATE);
@@ -103,19 +103,19 @@ impl Piece for Prepared<'_> {
 impl Prepared<'_> {
     /// Bytes that it takes up in a message.
     pub(super) fn size(&self) -> usize {
-        self.prerequisites.iter().chain(&self.changes).map(Line::size).sum()
+        self.prerequisites.iter().chain(&self.changes).map(MessageRecord::size).sum()
     }
 
     fn require(&mut self, precondition: &Precondition, zone: &WireName) -> std::result::Result<(), String> {
         let (name, lines) = match precondition {
-            Precondition::Unused { name } => (name, vec![Line::empty(name, Rtype::ANY, Class::NONE, zone)?]),
+            Precondition::Unused { name } => (name, vec![MessageRecord::empty(name, Rtype::ANY, Class::NONE, zone)?]),
             Precondition::Absent { name, kind, set_identifier } => {
                 plain(set_identifier.as_ref())?;
-                (name, vec![Line::empty(name, rtype(kind.as_str())?, Class::NONE, zone)?])
+                (name, vec![MessageRecord::empty(name, rtype(kind.as_str())?, Class::NONE, zone)?])
             }
             Precondition::Equals { name, kind, set_identifier, values } => {
                 plain(set_identifier.as_ref())?;
-                (name, Line::set(name, rtype(kind.as_str())?, 0, values, zone)?)
+                (name, MessageRecord::set(name, rtype(kind.as_str())?, 0, values, zone)?)
             }
         };
         self.needed.insert(name.clone());
@@ -126,7 +126,7 @@ impl Prepared<'_> {
     fn remove(&mut self, change: &SetChange, zone: &WireName) -> std::result::Result<(), String> {
         if change.old.is_some() {
             let kind = rtype(change.kind.as_str())?;
-            self.changes.push(Line::empty(&change.name, kind, Class::ANY, zone)?);
+            self.changes.push(MessageRecord::empty(&change.name, kind, Class::ANY, zone)?);
         }
         Ok(())
     }
@@ -137,14 +137,14 @@ impl Prepared<'_> {
             return Err("a set without values is never written".into());
         }
         let ttl = ttl(change.old.as_ref(), new).max(min_ttl);
-        self.changes.extend(Line::set(&change.name, rtype(change.kind.as_str())?, ttl, &new.values, zone)?);
+        self.changes.extend(MessageRecord::set(&change.name, rtype(change.kind.as_str())?, ttl, &new.values, zone)?);
         Ok(())
     }
 }
 
-impl Line {
-    fn empty(name: &str, kind: Rtype, class: Class, zone: &WireName) -> std::result::Result<Line, String> {
-        Ok(Line { owner: owner(name, zone)?, kind, class, ttl: 0, data: Vec::new() })
+impl MessageRecord {
+    fn empty(name: &str, kind: Rtype, class: Class, zone: &WireName) -> std::result::Result<MessageRecord, String> {
+        Ok(MessageRecord { owner: owner(name, zone)?, kind, class, ttl: 0, data: Vec::new() })
     }
 
     fn set(
@@ -153,17 +153,17 @@ impl Line {
         ttl: u32,
         values: &[Str],
         zone: &WireName,
-    ) -> std::result::Result<Vec<Line>, String> {
+    ) -> std::result::Result<Vec<MessageRecord>, String> {
         let owner = owner(name, zone)?;
         let line = |value: &Str| {
             let data = data::to_wire(kind, value).map_err(|error| error.to_string())?;
-            Ok(Line { owner: owner.clone(), kind, class: Class::IN, ttl, data })
+            Ok(MessageRecord { owner: owner.clone(), kind, class: Class::IN, ttl, data })
         };
         values.iter().map(line).collect()
     }
 
     fn record(&self) -> Result<Record<&WireName, UnknownRecordData<&[u8]>>> {
-        let too_long = |_| Error::new(Problem::Unwritable("a value is longer than 65535 bytes".into()));
+        let too_long = |_| ProviderError::new(ProviderProblem::Unwritable("a value is longer than 65535 bytes".into()));
         let data = UnknownRecordData::from_octets(self.kind, &self.data[..]).map_err(too_long)?;
         Ok(Record::new(&self.owner, self.class, Ttl::from_secs(self.ttl), data))
     }

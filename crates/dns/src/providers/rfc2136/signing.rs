@@ -10,7 +10,7 @@ use domain::tsig::{ClientSequence, ClientTransaction, Key, ValidationError};
 
 use super::Clock;
 use super::key::KeyConfig;
-use crate::provider::{Error, Problem, Result};
+use crate::provider::{ProviderError, ProviderProblem, Result};
 
 /// The key and the clock.
 pub(super) struct Signer {
@@ -28,11 +28,11 @@ impl Signer {
     /// Takes a key, or none where that was asked for; one of both must be said.
     pub(super) fn new(key: Option<&KeyConfig>, insecure: bool, clock: Clock) -> Result<Signer> {
         match (key, insecure) {
-            (None, false) => Err(Error::settings(
+            (None, false) => Err(ProviderError::settings(
                 "rfc2136 needs a TSIG key: set --rfc2136-tsig-keyname and --rfc2136-tsig-secret, or --rfc2136-insecure",
             )),
             (Some(_), true) => {
-                Err(Error::settings("--rfc2136-insecure means no TSIG key, and one is set; take one away"))
+                Err(ProviderError::settings("--rfc2136-insecure means no TSIG key, and one is set; take one away"))
             }
             (None, true) => Ok(Signer { key: None, clock }),
             (Some(key), false) => Ok(Signer { key: Some(Arc::new(key.build()?)), clock }),
@@ -59,23 +59,23 @@ impl Signer {
     }
 
     /// What a failed verification means. What the answer claims proves nothing, and only tells people where to look.
-    fn explain(&self, error: ValidationError, claim: Claim) -> Error {
+    fn explain(&self, error: ValidationError, claim: UnverifiedAnswer) -> ProviderError {
         if let Some(problem) = claim.clocks {
-            return Error::new(problem);
+            return ProviderError::new(problem);
         }
         let rcode = claim.rcode;
         let (name, algorithm) = match &self.key {
             Some(key) => (key.name().to_string(), key.algorithm().to_string()),
             None => (String::new(), String::new()),
         };
-        Error::new(match error {
-            ValidationError::ServerBadKey => Problem::BadKey { key: name, algorithm },
-            ValidationError::ServerBadSig => Problem::BadSignature { key: name },
+        ProviderError::new(match error {
+            ValidationError::ServerBadKey => ProviderProblem::BadKey { key: name, algorithm },
+            ValidationError::ServerBadSig => ProviderProblem::BadSignature { key: name },
             ValidationError::ServerBadTime { client, server } => {
-                Problem::BadTime { ours: seconds(client), theirs: seconds(server) }
+                ProviderProblem::BadTime { ours: seconds(client), theirs: seconds(server) }
             }
-            ValidationError::ServerUnsigned => Problem::Unsigned { rcode: rcode.to_string(), key: name },
-            other => Problem::Forged(format!("{other} (the answer claims {rcode})")),
+            ValidationError::ServerUnsigned => ProviderProblem::Unsigned { rcode: rcode.to_string(), key: name },
+            other => ProviderProblem::Forged(format!("{other} (the answer claims {rcode})")),
         })
     }
 }
@@ -84,7 +84,7 @@ impl Transaction<'_> {
     /// Verifies the answer and takes the signature out of it.
     pub(super) fn verify(&self, answer: &mut Message<Vec<u8>>) -> Result<()> {
         let Some(transaction) = &self.1 else { return Ok(()) };
-        let claim = Claim::of(answer);
+        let claim = UnverifiedAnswer::of(answer);
         transaction.answer(answer, self.0.now()).map_err(|error| self.0.explain(error, claim))
     }
 }
@@ -93,41 +93,41 @@ impl Sequence<'_> {
     /// Verifies the next answer and takes the signature out of it.
     pub(super) fn verify(&mut self, answer: &mut Message<Vec<u8>>) -> Result<()> {
         let Some(sequence) = &mut self.1 else { return Ok(()) };
-        let claim = Claim::of(answer);
+        let claim = UnverifiedAnswer::of(answer);
         sequence.answer(answer, self.0.now()).map_err(|error| self.0.explain(error, claim))
     }
 
     /// Verifies that the last answer was signed.
     pub(super) fn done(self) -> Result<()> {
         let Some(sequence) = self.1 else { return Ok(()) };
-        sequence.done().map_err(|error| self.0.explain(error, Claim { rcode: Rcode::NOERROR, clocks: None }))
+        sequence.done().map_err(|error| self.0.explain(error, UnverifiedAnswer { rcode: Rcode::NOERROR, clocks: None }))
     }
 }
 
 /// What an answer says before it is verified.
-struct Claim {
+struct UnverifiedAnswer {
     rcode: Rcode,
     /// Both clocks, where they are apart. `domain` 0.12.3 cannot verify such an answer: it signs the time of the server
     /// as eight bytes where six are meant.
-    clocks: Option<Problem>,
+    clocks: Option<ProviderProblem>,
 }
 
-impl Claim {
-    fn of(answer: &Message<Vec<u8>>) -> Claim {
-        Claim { rcode: answer.header().rcode(), clocks: Claim::clocks(answer) }
+impl UnverifiedAnswer {
+    fn of(answer: &Message<Vec<u8>>) -> UnverifiedAnswer {
+        UnverifiedAnswer { rcode: answer.header().rcode(), clocks: UnverifiedAnswer::clocks(answer) }
     }
 
-    fn clocks(answer: &Message<Vec<u8>>) -> Option<Problem> {
+    fn clocks(answer: &Message<Vec<u8>>) -> Option<ProviderProblem> {
         let last = answer.additional().ok()?.last()?.ok()?;
         let record = last.into_record::<Tsig<_, _>>().ok()??;
         let tsig = record.data();
         let theirs = tsig.other_time().filter(|_| tsig.error() == TsigRcode::BADTIME)?;
-        Some(Problem::BadTime { ours: seconds(tsig.time_signed()), theirs: seconds(theirs) })
+        Some(ProviderProblem::BadTime { ours: seconds(tsig.time_signed()), theirs: seconds(theirs) })
     }
 }
 
-fn too_long() -> Error {
-    Error::new(Problem::Unwritable("the message leaves no room for its signature".into()))
+fn too_long() -> ProviderError {
+    ProviderError::new(ProviderProblem::Unwritable("the message leaves no room for its signature".into()))
 }
 
 /// Six bytes, as they are signed.

@@ -10,31 +10,37 @@ use domain::base::name::{Name, ToName};
 use domain::base::{MessageBuilder, Serial, Ttl};
 use domain::rdata::Soa;
 
-use super::connection::Transport;
+use super::connection::ServerTransport;
 use super::message::random_id;
 use super::signing::{Sequence, Signer};
-use super::transfer::{self, Parsed, Reading, Sets, incomplete, serial_of, unreadable, verified};
+use super::transfer::{self, AxfrReader, Parsed, Sets, incomplete, serial_of, unreadable, verified};
 use crate::provider::data::WireName;
-use crate::provider::{Error, Problem, Result, Since};
+use crate::provider::{ChangesSince, ProviderError, ProviderProblem, Result};
 use gatepost_core::plan::ZoneChange;
 
 /// Asks one server what changed since a serial.
 pub(super) async fn read(
-    transport: &Transport,
+    transport: &ServerTransport,
     host: &str,
     zone: &WireName,
     serial: u32,
     signer: &Signer,
-) -> Result<Since> {
+) -> Result<ChangesSince> {
     transfer::within_reason(transport, ask(transport, host, zone, serial, signer)).await
 }
 
-async fn ask(transport: &Transport, host: &str, zone: &WireName, serial: u32, signer: &Signer) -> Result<Since> {
-    let unreachable = |cause| Error::new(Problem::Unreachable(cause));
+async fn ask(
+    transport: &ServerTransport,
+    host: &str,
+    zone: &WireName,
+    serial: u32,
+    signer: &Signer,
+) -> Result<ChangesSince> {
+    let unreachable = |cause| ProviderError::new(ProviderProblem::Unreachable(cause));
     let mut connection = transport.open(host).await.map_err(unreachable)?;
     let (id, question, mut sequence) = question(zone, serial, signer)?;
     connection.send(&question).await.map_err(unreachable)?;
-    let mut answer = Answer::of(zone, serial);
+    let mut answer = IxfrReader::of(zone, serial);
     loop {
         let bytes = connection.receive().await.map_err(|cause| answer.whole.broken_off(&cause))?;
         answer.whole.arrived(bytes.len())?;
@@ -46,7 +52,7 @@ async fn ask(transport: &Transport, host: &str, zone: &WireName, serial: u32, si
 }
 
 fn question<'s>(zone: &WireName, serial: u32, signer: &'s Signer) -> Result<(u16, Vec<u8>, Sequence<'s>)> {
-    let (id, long) = (random_id()?, || Error::protocol("the question is too long"));
+    let (id, long) = (random_id()?, || ProviderError::protocol("the question is too long"));
     let mut builder = MessageBuilder::new_vec();
     builder.header_mut().set_id(id);
     let mut builder = builder.question();
@@ -62,14 +68,14 @@ fn question<'s>(zone: &WireName, serial: u32, signer: &'s Signer) -> Result<(u16
 }
 
 /// An answer under way.
-struct Answer<'a> {
+struct IxfrReader<'a> {
     zone: &'a WireName,
     known: u32,
     /// The serial of now, which stands first.
     now: Option<u32>,
     form: Form,
     /// The whole zone, where it comes as a whole.
-    whole: Reading<'a>,
+    whole: AxfrReader<'a>,
     done: bool,
 }
 
@@ -94,9 +100,9 @@ struct Difference {
     come: Sets,
 }
 
-impl<'a> Answer<'a> {
-    fn of(zone: &'a WireName, known: u32) -> Answer<'a> {
-        Answer { zone, known, now: None, form: Form::Open, whole: Reading::of(zone), done: false }
+impl<'a> IxfrReader<'a> {
+    fn of(zone: &'a WireName, known: u32) -> IxfrReader<'a> {
+        IxfrReader { zone, known, now: None, form: Form::Open, whole: AxfrReader::of(zone), done: false }
     }
 
     /// Takes one message; says whether it was the last.
@@ -177,12 +183,12 @@ impl<'a> Answer<'a> {
         self.now.is_some_and(|now| (1..1 << 31).contains(&now.wrapping_sub(self.known)))
     }
 
-    fn outcome(self) -> Since {
+    fn outcome(self) -> ChangesSince {
         match self.form {
-            Form::Nothing if self.now == Some(self.known) => Since::Same,
-            Form::Differences(changes, _) => Since::Changed(changes),
-            Form::Whole => Since::Whole(self.whole.content()),
-            Form::Open | Form::Nothing => Since::Unknown,
+            Form::Nothing if self.now == Some(self.known) => ChangesSince::Same,
+            Form::Differences(changes, _) => ChangesSince::Changed(changes),
+            Form::Whole => ChangesSince::Whole(self.whole.content()),
+            Form::Open | Form::Nothing => ChangesSince::Unknown,
         }
     }
 }

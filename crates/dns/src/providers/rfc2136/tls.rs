@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::provider::{Error, Result};
+use crate::provider::{ProviderError, Result};
 
 /// Who vouches for the certificate of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,11 +32,11 @@ impl Tls {
         let mut roots = RootCertStore::empty();
         let (added, _) = roots.add_parsable_certificates(certificates(authority)?);
         if added == 0 {
-            return Err(Error::settings("--rfc2136-use-tls: no certificate of an authority was found"));
+            return Err(ProviderError::settings("--rfc2136-use-tls: no certificate of an authority was found"));
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-        let builder = builder.map_err(|error| Error::settings(format!("--rfc2136-use-tls: {error}")))?;
+        let builder = builder.map_err(|error| ProviderError::settings(format!("--rfc2136-use-tls: {error}")))?;
         let mut config = builder.with_root_certificates(roots).with_no_client_auth();
         config.alpn_protocols = vec![b"dot".to_vec()];
         Ok(Tls(TlsConnector::from(Arc::new(config))))
@@ -54,7 +54,7 @@ fn certificates(authority: &Authority) -> Result<Vec<CertificateDer<'static>>> {
     match authority {
         Authority::System => Ok(rustls_native_certs::load_native_certs().certs),
         Authority::File(path) => {
-            let broken = |error| Error::settings(format!("{}: {error}", path.display()));
+            let broken = |error| ProviderError::settings(format!("{}: {error}", path.display()));
             let found = CertificateDer::pem_file_iter(path).map_err(broken)?;
             found.collect::<std::result::Result<_, _>>().map_err(broken)
         }

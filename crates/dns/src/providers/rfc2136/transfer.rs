@@ -10,11 +10,11 @@ use domain::rdata::ZoneRecordData;
 use tokio::time::timeout;
 
 use super::answer;
-use super::connection::Transport;
+use super::connection::ServerTransport;
 use super::message::random_id;
 use super::signing::{Sequence, Signer};
 use crate::provider::data::{self, WireName};
-use crate::provider::{Error, Problem, Result};
+use crate::provider::{ProviderError, ProviderProblem, Result};
 use gatepost_core::plan::{RecordSet, ZoneContent};
 
 /// A zone with more bytes on the wire is not read.
@@ -30,23 +30,28 @@ const SIGNERS_OWN: [Rtype; 4] = [Rtype::RRSIG, Rtype::NSEC, Rtype::NSEC3, Rtype:
 const UNDERSTOOD: [Rtype; 6] = [Rtype::A, Rtype::AAAA, Rtype::CNAME, Rtype::TXT, Rtype::NS, Rtype::SOA];
 
 /// Reads a zone from one server.
-pub(super) async fn read(transport: &Transport, host: &str, zone: &WireName, signer: &Signer) -> Result<ZoneContent> {
+pub(super) async fn read(
+    transport: &ServerTransport,
+    host: &str,
+    zone: &WireName,
+    signer: &Signer,
+) -> Result<ZoneContent> {
     within_reason(transport, transfer(transport, host, zone, signer)).await
 }
 
 /// A whole transfer, or nothing where it takes too long.
-pub(super) async fn within_reason<T>(transport: &Transport, work: impl Future<Output = Result<T>>) -> Result<T> {
+pub(super) async fn within_reason<T>(transport: &ServerTransport, work: impl Future<Output = Result<T>>) -> Result<T> {
     let whole = transport.patience * MAX_PATIENCE;
     let late = || incomplete(format!("it took longer than {} s", whole.as_secs()));
     timeout(whole, work).await.unwrap_or_else(|_| Err(late()))
 }
 
-async fn transfer(transport: &Transport, host: &str, zone: &WireName, signer: &Signer) -> Result<ZoneContent> {
-    let unreachable = |cause| Error::new(Problem::Unreachable(cause));
+async fn transfer(transport: &ServerTransport, host: &str, zone: &WireName, signer: &Signer) -> Result<ZoneContent> {
+    let unreachable = |cause| ProviderError::new(ProviderProblem::Unreachable(cause));
     let mut connection = transport.open(host).await.map_err(unreachable)?;
     let (id, question, mut sequence) = question(zone, signer)?;
     connection.send(&question).await.map_err(unreachable)?;
-    let mut reading = Reading::of(zone);
+    let mut reading = AxfrReader::of(zone);
     while !reading.is_done() {
         let bytes = connection.receive().await.map_err(|cause| reading.broken_off(&cause))?;
         reading.arrived(bytes.len())?;
@@ -61,7 +66,7 @@ fn question<'s>(zone: &WireName, signer: &'s Signer) -> Result<(u16, Vec<u8>, Se
     let mut builder = MessageBuilder::new_vec();
     builder.header_mut().set_id(id);
     let mut builder = builder.question();
-    builder.push((zone, Rtype::AXFR)).map_err(|_| Error::protocol("the question is too long"))?;
+    builder.push((zone, Rtype::AXFR)).map_err(|_| ProviderError::protocol("the question is too long"))?;
     let mut builder = builder.additional();
     let sequence = signer.ask_for_many(&mut builder)?;
     Ok((id, builder.finish(), sequence))
@@ -77,7 +82,7 @@ pub(super) fn verified(bytes: Vec<u8>, id: u16, sequence: &mut Sequence<'_>) -> 
 }
 
 /// A transfer under way.
-pub(super) struct Reading<'a> {
+pub(super) struct AxfrReader<'a> {
     zone: &'a WireName,
     bytes: usize,
     records: usize,
@@ -116,16 +121,16 @@ impl Sets {
     }
 }
 
-impl<'a> Reading<'a> {
-    pub(super) fn of(zone: &'a WireName) -> Reading<'a> {
-        Reading { zone, bytes: 0, records: 0, serial: None, done: false, sets: Sets::default() }
+impl<'a> AxfrReader<'a> {
+    pub(super) fn of(zone: &'a WireName) -> AxfrReader<'a> {
+        AxfrReader { zone, bytes: 0, records: 0, serial: None, done: false, sets: Sets::default() }
     }
 
     pub(super) fn is_done(&self) -> bool {
         self.done
     }
 
-    pub(super) fn broken_off(&self, cause: &str) -> Error {
+    pub(super) fn broken_off(&self, cause: &str) -> ProviderError {
         incomplete(format!("{cause}, after {} records and before the closing SOA", self.records))
     }
 
@@ -203,10 +208,10 @@ fn value_of(kind: Rtype, record: &Parsed<'_>) -> Option<String> {
     Some(data::generic(raw.data().data()))
 }
 
-pub(super) fn incomplete(cause: impl Into<String>) -> Error {
-    Error::new(Problem::Incomplete(cause.into()))
+pub(super) fn incomplete(cause: impl Into<String>) -> ProviderError {
+    ProviderError::new(ProviderProblem::Incomplete(cause.into()))
 }
 
-pub(super) fn unreadable(cause: &str) -> Error {
+pub(super) fn unreadable(cause: &str) -> ProviderError {
     incomplete(cause)
 }

@@ -6,22 +6,22 @@ use gatepost_core::plan::PlanStep;
 use super::answer::{self, Reaction};
 use super::batch;
 use super::message::{self, Prepared};
-use super::{Rfc2136, Zone};
-use crate::provider::isolate::{self, Courier, Results, Sent};
-use crate::provider::{Error, Problem, Result, Unit, units};
+use super::{ConfiguredZone, Rfc2136};
+use crate::provider::isolate::{self, Courier, Results, WriteOutcome};
+use crate::provider::{ProviderError, ProviderProblem, Result, Unit, units};
 
 /// Carries messages to the servers of one zone.
 struct Updates<'a> {
     provider: &'a Rfc2136,
-    zone: &'a Zone,
+    zone: &'a ConfiguredZone,
 }
 
 impl Courier<Prepared<'_>> for Updates<'_> {
-    async fn send(&self, pieces: &[&Prepared<'_>], _: &mut Results) -> Sent {
+    async fn send(&self, pieces: &[&Prepared<'_>], _: &mut Results) -> WriteOutcome {
         match self.provider.send(self.zone, pieces).await {
-            Ok(()) => Sent::Done,
-            Err(error) if answer::may_be_one_record(&error) => Sent::Unclear(error),
-            Err(error) => Sent::Stop(error),
+            Ok(()) => WriteOutcome::Done,
+            Err(error) if answer::may_be_one_record(&error) => WriteOutcome::Unclear(error),
+            Err(error) => WriteOutcome::Stop(error),
         }
     }
 }
@@ -45,7 +45,7 @@ impl Rfc2136 {
         results.finish(&zone.text)
     }
 
-    fn prepare<'a>(&self, zone: &Zone, steps: &'a [PlanStep], results: &mut Results) -> Vec<Prepared<'a>> {
+    fn prepare<'a>(&self, zone: &ConfiguredZone, steps: &'a [PlanStep], results: &mut Results) -> Vec<Prepared<'a>> {
         let mut prepared = Vec::new();
         let mut waiting: Vec<Unit<'a>> = units(steps).into_iter().rev().collect();
         while let Some(unit) = waiting.pop() {
@@ -61,9 +61,9 @@ impl Rfc2136 {
     }
 
     /// Sends one message to the first server that takes it.
-    async fn send(&self, zone: &Zone, units: &[&Prepared<'_>]) -> Result<()> {
-        let mut failure = Error::settings("rfc2136 has no server");
-        let mut lost: Option<Error> = None;
+    async fn send(&self, zone: &ConfiguredZone, units: &[&Prepared<'_>]) -> Result<()> {
+        let mut failure = ProviderError::settings("rfc2136 has no server");
+        let mut lost: Option<ProviderError> = None;
         for (at, host) in self.servers() {
             let error = match self.attempt(host, zone, units).await {
                 Ok(()) => {
@@ -75,9 +75,9 @@ impl Rfc2136 {
             if answer::reaction(&error) == Reaction::Isolate {
                 self.answered(at);
                 // What looks like a hand edit may be our own change that an earlier server made and did not confirm.
-                return Err(lost.filter(|_| matches!(error.problem, Problem::Stale(_))).unwrap_or(error));
+                return Err(lost.filter(|_| matches!(error.problem, ProviderProblem::Stale(_))).unwrap_or(error));
             }
-            if matches!(error.problem, Problem::Lost(_)) {
+            if matches!(error.problem, ProviderProblem::Lost(_)) {
                 lost.get_or_insert_with(|| error.clone());
             }
             failure = super::more_telling(failure, error);
@@ -85,13 +85,13 @@ impl Rfc2136 {
         Err(lost.unwrap_or(failure))
     }
 
-    async fn attempt(&self, host: &str, zone: &Zone, units: &[&Prepared<'_>]) -> Result<()> {
+    async fn attempt(&self, host: &str, zone: &ConfiguredZone, units: &[&Prepared<'_>]) -> Result<()> {
         let id = message::random_id()?;
         let mut builder = message::compose(id, &zone.wire, units)?;
         let transaction = self.signer.ask(&mut builder)?;
-        let unreachable = |cause| Error::new(Problem::Unreachable(cause));
+        let unreachable = |cause| ProviderError::new(ProviderProblem::Unreachable(cause));
         let mut connection = self.transport.open(host).await.map_err(unreachable)?;
-        let lost = |cause| Error::new(Problem::Lost(cause));
+        let lost = |cause| ProviderError::new(ProviderProblem::Lost(cause));
         connection.send(&builder.finish()).await.map_err(lost)?;
         let bytes = connection.receive().await.map_err(lost)?;
         let mut answer = answer::parse(bytes, id, Opcode::UPDATE)?;
@@ -100,7 +100,7 @@ impl Rfc2136 {
     }
 }
 
-fn too_large(unit: &Prepared<'_>) -> Error {
+fn too_large(unit: &Prepared<'_>) -> ProviderError {
     let cause = format!("it takes {} bytes, and an update holds at most {}", unit.size(), batch::ROOM);
-    Error::new(Problem::Unwritable(cause))
+    ProviderError::new(ProviderProblem::Unwritable(cause))
 }

@@ -8,9 +8,9 @@ use gatepost_core::plan::{PlanStep, Precondition, SetChange, Verb};
 use super::Webhook;
 use super::client::Body;
 use super::endpoint::{Changes, Endpoint, Key};
-use super::filter::Filter;
-use crate::provider::isolate::{self, Courier, Results, Sent};
-use crate::provider::{Error, Problem, Result, Unit, data, units};
+use super::filter::WebhookDomains;
+use crate::provider::isolate::{self, Courier, Results, WriteOutcome};
+use crate::provider::{ProviderError, ProviderProblem, Result, Unit, data, units};
 
 /// Units in one question.
 const BATCH: usize = 1000;
@@ -27,20 +27,20 @@ struct Questions<'a> {
 }
 
 impl Courier<Unit<'_>> for Questions<'_> {
-    async fn send(&self, pieces: &[&Unit<'_>], results: &mut Results) -> Sent {
+    async fn send(&self, pieces: &[&Unit<'_>], results: &mut Results) -> WriteOutcome {
         match self.try_send(pieces, results).await {
             Ok(sent) => sent,
-            Err(error) => Sent::Stop(error),
+            Err(error) => WriteOutcome::Stop(error),
         }
     }
 }
 
 impl Questions<'_> {
-    async fn try_send(&self, pieces: &[&Unit<'_>], results: &mut Results) -> Result<Sent> {
+    async fn try_send(&self, pieces: &[&Unit<'_>], results: &mut Results) -> Result<WriteOutcome> {
         let tried = self.tried.load(Ordering::Relaxed);
-        let unsure = |error: Error| match tried {
+        let unsure = |error: ProviderError| match tried {
             false => error,
-            true => Error { problem: Problem::Lost(error.problem.to_string()), ..error },
+            true => ProviderError { problem: ProviderProblem::Lost(error.problem.to_string()), ..error },
         };
         let present = self.webhook.present(self.zone).await.map_err(unsure)?;
         let filter = self.webhook.filter().await?;
@@ -52,7 +52,7 @@ impl Questions<'_> {
             }
         }
         if ready.is_empty() {
-            return Ok(Sent::Done);
+            return Ok(WriteOutcome::Done);
         }
         self.tried.store(true, Ordering::Relaxed);
         self.webhook.post(&ready, &present).await
@@ -78,21 +78,21 @@ impl Webhook {
         Ok(endpoints.into_iter().map(|endpoint| (endpoint.key(), endpoint)).collect())
     }
 
-    async fn post(&self, units: &[&Unit<'_>], present: &Present) -> Result<Sent> {
+    async fn post(&self, units: &[&Unit<'_>], present: &Present) -> Result<WriteOutcome> {
         let mut changes = Changes::default();
         units.iter().flat_map(|unit| unit.changes()).for_each(|change| add(change, present, &mut changes));
         let body = serde_json::to_vec(&changes).map_err(|error| self.client.wrong(error.to_string()))?;
         let answer = self.client.ask("POST", "records", Body::Json(body)).await?;
         match answer.expect(204) {
-            Ok(()) => Ok(Sent::Done),
-            Err(error) if answer.may_be_one_change() && error.retry_after.is_none() => Ok(Sent::Unclear(error)),
+            Ok(()) => Ok(WriteOutcome::Done),
+            Err(error) if answer.may_be_one_change() && error.retry_after.is_none() => Ok(WriteOutcome::Unclear(error)),
             Err(error) => Err(error),
         }
     }
 }
 
 /// The result of a unit that is not to be sent: it is done already, or something changed meanwhile.
-fn settled(unit: &Unit<'_>, present: &Present, filter: &Filter, tried: bool) -> Option<Result<()>> {
+fn settled(unit: &Unit<'_>, present: &Present, filter: &WebhookDomains, tried: bool) -> Option<Result<()>> {
     let is_done = tried && unit.changes().all(|change| is_new(change, present));
     if is_done { Some(Ok(())) } else { obstacle(unit, present, filter).map(Err) }
 }
@@ -113,13 +113,15 @@ fn add(change: &SetChange, present: &Present, changes: &mut Changes) {
 }
 
 /// What stands in the way of a unit.
-fn obstacle(unit: &Unit<'_>, present: &Present, filter: &Filter) -> Option<Error> {
+fn obstacle(unit: &Unit<'_>, present: &Present, filter: &WebhookDomains) -> Option<ProviderError> {
     if let Some(change) = unit.changes().find(|change| !filter.admits(&change.name)) {
         let cause = format!("{} is outside of the domains that the webhook takes", change.name);
-        return Some(Error::new(Problem::Unwritable(cause)));
+        return Some(ProviderError::new(ProviderProblem::Unwritable(cause)));
     }
     let mut conditions = unit.steps.iter().flat_map(|step| step.preconditions());
-    conditions.find_map(|condition| broken(&condition, present)).map(|cause| Error::new(Problem::Stale(cause)))
+    conditions
+        .find_map(|condition| broken(&condition, present))
+        .map(|cause| ProviderError::new(ProviderProblem::Stale(cause)))
 }
 
 fn broken(condition: &Precondition, present: &Present) -> Option<String> {

@@ -13,7 +13,7 @@ use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
 use super::{MAX_BODY, MEDIA_TYPE};
-use crate::provider::{Error, Problem, Result};
+use crate::provider::{ProviderError, ProviderProblem, Result};
 
 /// Longer waits are not asked for in earnest.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -32,7 +32,7 @@ pub(super) enum Body {
 }
 
 /// An answer, read to its end.
-pub(super) struct Answer {
+pub(super) struct WebhookResponse {
     question: String,
     server: String,
     status: u16,
@@ -44,7 +44,7 @@ pub(super) struct Answer {
 impl Client {
     /// A client for this address.
     pub(super) fn new(url: &str, patience: Duration) -> Result<Client> {
-        let refuse = |cause: &str| Error::settings(format!("--webhook-provider-url `{url}`: {cause}"));
+        let refuse = |cause: &str| ProviderError::settings(format!("--webhook-provider-url `{url}`: {cause}"));
         let uri: Uri = url.parse().map_err(|_| refuse("this is no URL"))?;
         match uri.scheme_str() {
             Some("http") if uri.host().is_some() && uri.query().is_none() => {}
@@ -60,7 +60,7 @@ impl Client {
     }
 
     /// Asks, and waits for the whole answer.
-    pub(super) async fn ask(&self, method: &str, path: &str, body: Body) -> Result<Answer> {
+    pub(super) async fn ask(&self, method: &str, path: &str, body: Body) -> Result<WebhookResponse> {
         let question = format!("{method} /{path}");
         let is_write = method == "POST" && path == "records";
         let request = self.request(method, path, body)?;
@@ -75,8 +75,8 @@ impl Client {
     }
 
     /// An answer that cannot be used.
-    pub(super) fn wrong(&self, cause: impl Into<String>) -> Error {
-        Error::protocol(cause).at(self)
+    pub(super) fn wrong(&self, cause: impl Into<String>) -> ProviderError {
+        ProviderError::protocol(cause).at(self)
     }
 
     fn request(&self, method: &str, path: &str, body: Body) -> Result<Request<Full<Bytes>>> {
@@ -89,12 +89,16 @@ impl Client {
         builder.body(Full::new(bytes)).map_err(|error| self.wrong(error.to_string()))
     }
 
-    async fn round_trip(&self, request: Request<Full<Bytes>>, question: &str) -> std::result::Result<Answer, Cause> {
+    async fn round_trip(
+        &self,
+        request: Request<Full<Bytes>>,
+        question: &str,
+    ) -> std::result::Result<WebhookResponse, Cause> {
         let response = self.pool.request(request).await.map_err(Cause::of_request)?;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, MAX_BODY).collect().await.map_err(Cause::of_body)?.to_bytes();
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
-        Ok(Answer {
+        Ok(WebhookResponse {
             question: question.to_owned(),
             server: self.to_string(),
             status: head.status.as_u16(),
@@ -104,13 +108,13 @@ impl Client {
         })
     }
 
-    fn failure(&self, question: &str, is_write: bool, cause: Cause) -> Error {
+    fn failure(&self, question: &str, is_write: bool, cause: Cause) -> ProviderError {
         let problem = match cause {
-            Cause::NotConnected(cause) => Problem::Unreachable(cause),
-            Cause::Broken(cause) if is_write => Problem::Lost(cause),
-            Cause::Broken(cause) => Problem::Incomplete(format!("{question}: {cause}")),
+            Cause::NotConnected(cause) => ProviderProblem::Unreachable(cause),
+            Cause::Broken(cause) if is_write => ProviderProblem::Lost(cause),
+            Cause::Broken(cause) => ProviderProblem::Incomplete(format!("{question}: {cause}")),
         };
-        Error::new(problem).at(self)
+        ProviderError::new(problem).at(self)
     }
 }
 
@@ -120,7 +124,7 @@ impl fmt::Display for Client {
     }
 }
 
-impl Answer {
+impl WebhookResponse {
     /// The status must be this one exactly.
     pub(super) fn expect(&self, status: u16) -> Result<()> {
         if self.status == status {
@@ -130,13 +134,13 @@ impl Answer {
         let meaning =
             format!("{} must be answered with {status}{}", self.question, super::endpoint::opening(&self.body));
         let problem = match self.status {
-            408 | 425 | 429 | 500..=599 => Problem::Failed { code, meaning },
-            400..=499 => Problem::Refused { code, meaning },
+            408 | 425 | 429 | 500..=599 => ProviderProblem::Failed { code, meaning },
+            400..=499 => ProviderProblem::Refused { code, meaning },
             // A change may have been made, whatever an odd status means.
-            _ if self.is_write() => Problem::Lost(format!("{code}; {meaning}")),
-            _ => Problem::Protocol(format!("{code}; {meaning}")),
+            _ if self.is_write() => ProviderProblem::Lost(format!("{code}; {meaning}")),
+            _ => ProviderProblem::Protocol(format!("{code}; {meaning}")),
         };
-        Err(Error { retry_after: self.retry_after, ..Error::new(problem).at(&self.server) })
+        Err(ProviderError { retry_after: self.retry_after, ..ProviderError::new(problem).at(&self.server) })
     }
 
     /// The media type must be the one of the protocol, letter by letter.
@@ -166,7 +170,7 @@ impl Answer {
         let (question, found) = (&self.question, &self.content_type);
         let begin = super::endpoint::opening(&self.body);
         let cause = format!("{question}: the content type is `{found}`, and must be `{MEDIA_TYPE}`{begin}");
-        Err(Error::new(Problem::Incomplete(cause)).at(&self.server))
+        Err(ProviderError::new(ProviderProblem::Incomplete(cause)).at(&self.server))
     }
 }
 

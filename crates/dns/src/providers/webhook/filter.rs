@@ -8,7 +8,7 @@ use super::endpoint::opening;
 
 /// Which names a webhook takes.
 #[derive(Clone, Debug)]
-pub struct Filter {
+pub struct WebhookDomains {
     include: Vec<String>,
     lists: DomainFilter,
     regex_include: Option<Regex>,
@@ -28,9 +28,9 @@ pub(super) struct Wire {
     pub(super) regex_exclude: Option<String>,
 }
 
-impl Filter {
+impl WebhookDomains {
     /// Reads the answer of the negotiation.
-    pub fn parse(body: &[u8]) -> Result<Filter, String> {
+    pub fn parse(body: &[u8]) -> Result<WebhookDomains, String> {
         let wire: Wire = serde_json::from_slice(body)
             .map_err(|error| format!("GET /: it is no domain filter: {error}{}", opening(body)))?;
         let include = wire.include.unwrap_or_default();
@@ -43,7 +43,7 @@ impl Filter {
         let lists = DomainFilter::new(&include, &exclude);
         let (regex_include, regex_exclude) = (compile(&regex_include)?, compile(&regex_exclude)?);
         let include = include.into_iter().filter(|domain| !domain.trim_matches(['.', ' ']).is_empty()).collect();
-        Ok(Filter { include, lists, regex_include, regex_exclude })
+        Ok(WebhookDomains { include, lists, regex_include, regex_exclude })
     }
 
     /// The domains that it names.
@@ -86,7 +86,7 @@ mod tests {
             (r#"{"include":null,"filters":["example.com"]}"#, "anything.test", true),
         ];
         for (text, name, expected) in rows {
-            assert_eq!(Filter::parse(text.as_bytes()).unwrap().admits(name), expected, "{text} {name}");
+            assert_eq!(WebhookDomains::parse(text.as_bytes()).unwrap().admits(name), expected, "{text} {name}");
         }
     }
 
@@ -100,7 +100,7 @@ mod tests {
             r#"{"include":["a"],"regexInclude":"b"}"#,
             r#"{"regexInclude":"("}"#,
         ] {
-            assert!(Filter::parse(text.as_bytes()).is_err(), "{text}");
+            assert!(WebhookDomains::parse(text.as_bytes()).is_err(), "{text}");
         }
     }
 }

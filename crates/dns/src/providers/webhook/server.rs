@@ -33,15 +33,15 @@ pub type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// A provider behind the protocol.
 #[derive(Clone)]
-pub struct Server {
+pub struct WebhookService {
     provider: Shared,
-    limits: Limits,
+    limits: RequestLimits,
     log: Log,
 }
 
 /// How much is taken from a client.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct RequestLimits {
     /// Bytes of a body.
     pub body: usize,
     /// Connections at once.
@@ -54,27 +54,27 @@ pub struct Limits {
 
 type Reply = Response<Full<Bytes>>;
 
-impl Default for Limits {
+impl Default for RequestLimits {
     fn default() -> Self {
         let (headers, reading) = (Duration::from_secs(30), Duration::from_secs(10));
-        Limits { body: MAX_BODY, connections: 64, headers, reading }
+        RequestLimits { body: MAX_BODY, connections: 64, headers, reading }
     }
 }
 
-impl Server {
+impl WebhookService {
     /// A server for this provider with the usual limits, which tells nobody what it does.
-    pub fn new(provider: Shared) -> Server {
-        Server { provider, limits: Limits::default(), log: Arc::new(|_| ()) }
+    pub fn new(provider: Shared) -> WebhookService {
+        WebhookService { provider, limits: RequestLimits::default(), log: Arc::new(|_| ()) }
     }
 
     /// The same with other limits.
-    pub fn with_limits(self, limits: Limits) -> Server {
-        Server { limits, ..self }
+    pub fn with_limits(self, limits: RequestLimits) -> WebhookService {
+        WebhookService { limits, ..self }
     }
 
     /// The same, telling this function what goes wrong.
-    pub fn with_log(self, log: Log) -> Server {
-        Server { log, ..self }
+    pub fn with_log(self, log: Log) -> WebhookService {
+        WebhookService { log, ..self }
     }
 
     /// Answers on a socket until it is dropped.
@@ -159,51 +159,56 @@ impl Server {
         })
     }
 
-    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, Failure> {
+    async fn body(&self, request: Request<Incoming>) -> Result<Bytes, RequestFailure> {
         let kind = request.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         if kind.replace(' ', "") != MEDIA_TYPE {
             let message = format!("the content type must be {MEDIA_TYPE}");
-            return Err(Failure { status: StatusCode::UNSUPPORTED_MEDIA_TYPE, message });
+            return Err(RequestFailure { status: StatusCode::UNSUPPORTED_MEDIA_TYPE, message });
         }
         let whole = Limited::new(request.into_body(), self.limits.body).collect();
         match timeout(self.limits.reading, whole).await {
             Ok(Ok(body)) => Ok(body.to_bytes()),
             Ok(Err(error)) if error.is::<LengthLimitError>() => {
                 let message = format!("the body is larger than {} bytes", self.limits.body);
-                Err(Failure { status: StatusCode::PAYLOAD_TOO_LARGE, message })
+                Err(RequestFailure { status: StatusCode::PAYLOAD_TOO_LARGE, message })
             }
-            Ok(Err(error)) => Err(Failure::bad(format!("the body broke off: {error}"))),
-            Err(_) => Err(Failure { status: StatusCode::REQUEST_TIMEOUT, message: "the body took too long".into() }),
+            Ok(Err(error)) => Err(RequestFailure::bad(format!("the body broke off: {error}"))),
+            Err(_) => {
+                Err(RequestFailure { status: StatusCode::REQUEST_TIMEOUT, message: "the body took too long".into() })
+            }
         }
     }
 
-    async fn apply(&self, request: Request<Incoming>) -> Result<Reply, Failure> {
+    async fn apply(&self, request: Request<Incoming>) -> Result<Reply, RequestFailure> {
         let body = self.body(request).await?;
-        let changes: Changes =
-            serde_json::from_slice(&body).map_err(|error| Failure::bad(format!("these are no changes: {error}")))?;
+        let changes: Changes = serde_json::from_slice(&body)
+            .map_err(|error| RequestFailure::bad(format!("these are no changes: {error}")))?;
         requests::apply(&*self.provider, &changes).await?;
         Ok(empty())
     }
 
-    async fn adjust(&self, request: Request<Incoming>) -> Result<Reply, Failure> {
+    async fn adjust(&self, request: Request<Incoming>) -> Result<Reply, RequestFailure> {
         let body = self.body(request).await?;
-        let endpoints = endpoint::parse_list(&body).map_err(Failure::bad)?;
+        let endpoints = endpoint::parse_list(&body).map_err(RequestFailure::bad)?;
         json(&requests::adjust(&*self.provider, endpoints).await?)
     }
 
-    async fn records(&self) -> Result<Reply, Failure> {
+    async fn records(&self) -> Result<Reply, RequestFailure> {
         let endpoints: Vec<Endpoint> = requests::records(&*self.provider).await?;
         json(&endpoints)
     }
 
-    async fn negotiate(&self) -> Result<Reply, Failure> {
+    async fn negotiate(&self) -> Result<Reply, RequestFailure> {
         json(&requests::filter(&*self.provider).await?)
     }
 }
 
-impl fmt::Debug for Server {
+impl fmt::Debug for WebhookService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("provider", &self.provider).field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("WebhookService")
+            .field("provider", &self.provider)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -214,28 +219,30 @@ async fn told(stopped: &mut watch::Receiver<bool>) {
 }
 
 /// Why a request was not carried out.
-struct Failure {
+struct RequestFailure {
     status: StatusCode,
     message: String,
 }
 
-impl Failure {
+impl RequestFailure {
     /// The request itself is wrong.
-    fn bad(message: impl Into<String>) -> Failure {
-        Failure { status: StatusCode::BAD_REQUEST, message: message.into() }
+    fn bad(message: impl Into<String>) -> RequestFailure {
+        RequestFailure { status: StatusCode::BAD_REQUEST, message: message.into() }
     }
 }
 
 /// external-dns takes 500 for something that may pass, and ends itself on anything else.
-impl From<crate::provider::Error> for Failure {
-    fn from(error: crate::provider::Error) -> Failure {
-        Failure { status: StatusCode::INTERNAL_SERVER_ERROR, message: error.to_string() }
+impl From<crate::provider::ProviderError> for RequestFailure {
+    fn from(error: crate::provider::ProviderError) -> RequestFailure {
+        RequestFailure { status: StatusCode::INTERNAL_SERVER_ERROR, message: error.to_string() }
     }
 }
 
-fn json(value: &impl serde::Serialize) -> Result<Reply, Failure> {
-    let failed =
-        |error: serde_json::Error| Failure { status: StatusCode::INTERNAL_SERVER_ERROR, message: error.to_string() };
+fn json(value: &impl serde::Serialize) -> Result<Reply, RequestFailure> {
+    let failed = |error: serde_json::Error| RequestFailure {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        message: error.to_string(),
+    };
     let mut reply = Response::new(Full::new(serde_json::to_vec(value).map_err(failed)?.into()));
     reply.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(MEDIA_TYPE));
     Ok(reply)

@@ -19,7 +19,8 @@ use gatepost_tls::issuers::cert_manager::IssuerRef;
 use gatepost_tls::issuers::embedded_ca::EmbeddedCa;
 use gatepost_tls::store::Notebook;
 
-use super::provider::{duration, secret};
+use super::provider::duration;
+use super::secret::secret;
 use super::{resolver_address, system_resolvers};
 use crate::certificates::{Asked, now};
 use crate::cli::Failure;
@@ -155,7 +156,7 @@ impl IssuerFlags {
             true => system_resolvers().unwrap_or_default(),
             false => places.resolvers,
         };
-        let config = resolve::Config { servers: resolvers, rounds: 1, ..resolve::Config::default() };
+        let config = resolve::ResolverConfig { servers: resolvers, rounds: 1, ..resolve::ResolverConfig::default() };
         Ok(asked.and_found(config, places.zones))
     }
 

@@ -11,8 +11,9 @@ use gatepost_core::plan::layout::Layout;
 use gatepost_core::plan::seal::SealKey;
 use gatepost_core::plan::{Instance, PlanSettings, Policy, Registry, TxtRegistry};
 use gatepost_core::publication::RecordType;
+use gatepost_dns::provider::kind::ProviderKind;
 
-use super::provider::{ProviderFlag, Secret, secret};
+use super::secret::{SecretFlag, secret};
 use crate::apply::Mode;
 use crate::cli::Failure;
 
@@ -48,8 +49,8 @@ pub(in crate::cli) struct PlanningFlags {
     #[arg(long, env = "GATEPOST_TXT_ENCRYPT_ENABLED")]
     txt_encrypt_enabled: bool,
     /// 32 bytes, as they are or in base64; others on this machine see them here, so rather use the file
-    #[arg(long, value_name = "KEY", value_parser = Secret::parse, env = "GATEPOST_TXT_ENCRYPT_AES_KEY", hide_env_values = true, hide_default_value = true)]
-    txt_encrypt_aes_key: Option<Secret>,
+    #[arg(long, value_name = "KEY", value_parser = SecretFlag::parse, env = "GATEPOST_TXT_ENCRYPT_AES_KEY", hide_env_values = true, hide_default_value = true)]
+    txt_encrypt_aes_key: Option<SecretFlag>,
     /// A file with 32 bytes, as they are or in base64
     #[arg(long, value_name = "FILE", env = "GATEPOST_TXT_ENCRYPT_AES_KEY_FILE")]
     txt_encrypt_aes_key_file: Option<PathBuf>,
@@ -96,8 +97,12 @@ const TYPES: [&str; 11] = ["A", "AAAA", "CNAME", "DNAME", "MX", "NAPTR", "NS", "
 const MADE: [RecordType; 4] = [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Txt];
 
 impl PlanningFlags {
-    /// The settings they amount to with this provider, for this instance.
-    pub(in crate::cli) fn settings(&self, provider: ProviderFlag, instance: Instance) -> Result<PlanSettings, Failure> {
+    /// The settings they amount to with this provider, if one is named, for this instance.
+    pub(in crate::cli) fn settings(
+        &self,
+        provider: Option<&ProviderKind>,
+        instance: Instance,
+    ) -> Result<PlanSettings, Failure> {
         let mut settings = PlanSettings::new(self.registry(provider, instance)?);
         settings.policy = match self.policy {
             Some(PolicyFlag::Sync) | None => Policy::Sync,
@@ -133,7 +138,7 @@ impl PlanningFlags {
         MADE.into_iter().filter(is_managed).collect()
     }
 
-    fn registry(&self, provider: ProviderFlag, instance: Instance) -> Result<Registry, Failure> {
+    fn registry(&self, provider: Option<&ProviderKind>, instance: Instance) -> Result<Registry, Failure> {
         let layout = Layout::new(&self.txt_prefix, &self.txt_suffix, &self.txt_wildcard_replacement)
             .map_err(|error| Failure::usage(format!("{error}: keep one")))?;
         let key = self.seal_key()?;
@@ -142,7 +147,7 @@ impl PlanningFlags {
                 self.refuse_without_txt()?;
                 Ok(Registry::Noop)
             }
-            (None, ProviderFlag::Embedded | ProviderFlag::Dnsendpoint) => Ok(Registry::WholeZone),
+            (None, Some(provider)) if provider.is_sole_writer => Ok(Registry::WholeZone),
             (Some(RegistryFlag::Txt) | None, _) => Ok(Registry::Txt(Box::new(TxtRegistry {
                 layout,
                 key,
@@ -210,7 +215,7 @@ mod tests {
     }
 
     fn settings(words: &[&str]) -> Result<PlanSettings, String> {
-        let found = flags(words).settings(ProviderFlag::Rfc2136, Instance::default());
+        let found = flags(words).settings(Some(&gatepost_dns::providers::rfc2136::KIND), Instance::default());
         found.map_err(|failure| format!("{failure:?}"))
     }
 
@@ -253,7 +258,7 @@ mod tests {
         let key = "canary-0123456789abcdef012345678";
         let flags = flags(&["--txt-encrypt-enabled", "--txt-encrypt-aes-key", key]);
         assert!(!format!("{flags:?}").contains("canary"));
-        let settings = flags.settings(ProviderFlag::Rfc2136, Instance::default());
+        let settings = flags.settings(Some(&gatepost_dns::providers::rfc2136::KIND), Instance::default());
         assert!(!format!("{settings:?}").contains("canary"));
     }
 }

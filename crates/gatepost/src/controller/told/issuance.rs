@@ -6,6 +6,7 @@ use gatepost_core::model::Str;
 use gatepost_tls::certifier::{State, What};
 use tracing::{info, warn};
 
+use crate::metrics::MetricSet;
 use crate::run::Pass;
 
 /// Names without a certificate that are told in `/readyz`; the rest is only counted.
@@ -70,25 +71,17 @@ impl Issuance {
         &self.lines
     }
 
-    /// OpenMetrics.
-    pub(super) fn metrics(&self) -> String {
-        let mut text = String::new();
-        for (name, count) in [("certificates_held", self.held), ("certificate_orders_open", self.open)] {
-            text += &format!("# TYPE gatepost_{name} gauge\ngatepost_{name} {count}\n");
-        }
-        text += "# TYPE gatepost_certificate_names_missing gauge\n";
-        for (reason, count) in &self.missing {
-            text += &format!("gatepost_certificate_names_missing{{reason=\"{reason}\"}} {count}\n");
-        }
-        text += "# TYPE gatepost_certificate_soonest_expiry_seconds gauge\n";
-        if let Some(soonest) = self.soonest {
-            text += &format!("gatepost_certificate_soonest_expiry_seconds {soonest}\n");
-        }
-        text += "# TYPE gatepost_certificate_events counter\n";
-        for what in What::ALL {
-            let count = self.happened.get(&what).copied().unwrap_or_default();
-            text += &format!("gatepost_certificate_events_total{{what=\"{}\"}} {count}\n", what.as_str());
-        }
-        text
+    /// Adds the numbers of certificates.
+    pub(super) fn add_metrics(&self, metrics: &mut MetricSet) {
+        metrics.gauge("certificates_held", "Certificates that are in their Secrets.", self.held);
+        metrics.gauge("certificate_orders_open", "Orders for certificates that are under way.", self.open);
+        let missing = self.missing.iter().map(|(reason, count)| (*reason, *count));
+        let help = "Names without a certificate, by reason.";
+        metrics.whole_gauges(("certificate_names_missing", help), "reason", missing);
+        let help = "When the first certificate expires, in seconds since 1970.";
+        metrics.known_gauge("certificate_soonest_expiry_seconds", help, self.soonest);
+        let happened =
+            What::ALL.into_iter().map(|what| (what.as_str(), self.happened.get(&what).copied().unwrap_or(0)));
+        metrics.counters(("certificate_events", "Events of certificates since the start."), "what", happened);
     }
 }

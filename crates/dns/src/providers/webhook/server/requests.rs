@@ -9,7 +9,7 @@ use gatepost_core::publication::{NameSource, Record};
 use super::super::endpoint::{Changes, Endpoint};
 use super::super::filter::Wire;
 use super::super::{zone_name, zone_of};
-use super::Failure;
+use super::RequestFailure;
 use crate::provider::Provider;
 
 /// With this label external-dns says which record a TXT of ownership is about.
@@ -22,13 +22,13 @@ const TOLD: usize = 5;
 type Steps = BTreeMap<Str, BTreeMap<String, PlanStep>>;
 
 /// The domains of the provider.
-pub(super) async fn filter(provider: &dyn Provider) -> Result<Wire, Failure> {
+pub(super) async fn filter(provider: &dyn Provider) -> Result<Wire, RequestFailure> {
     let zones = provider.zones().await?;
     Ok(Wire { include: Some(zones.iter().map(|zone| zone.to_string()).collect()), ..Wire::default() })
 }
 
 /// Everything in all zones.
-pub(super) async fn records(provider: &dyn Provider) -> Result<Vec<Endpoint>, Failure> {
+pub(super) async fn records(provider: &dyn Provider) -> Result<Vec<Endpoint>, RequestFailure> {
     let mut endpoints = Vec::new();
     for zone in provider.zones().await? {
         let content = provider.read(&zone).await?;
@@ -38,7 +38,7 @@ pub(super) async fn records(provider: &dyn Provider) -> Result<Vec<Endpoint>, Fa
 }
 
 /// Carries changes out, zone by zone. What fails does not stop the rest; one failure fails the request.
-pub(super) async fn apply(provider: &dyn Provider, changes: &Changes) -> Result<(), Failure> {
+pub(super) async fn apply(provider: &dyn Provider, changes: &Changes) -> Result<(), RequestFailure> {
     let zones: Vec<Str> = provider.zones().await?.iter().map(|zone| zone_name(zone)).collect();
     let mut failures = Vec::new();
     for (zone, steps) in steps(&zones, changes)? {
@@ -49,11 +49,11 @@ pub(super) async fn apply(provider: &dyn Provider, changes: &Changes) -> Result<
     let Some(first) = failures.first().cloned() else { return Ok(()) };
     let told: Vec<String> = failures.iter().take(TOLD).map(ToString::to_string).collect();
     let message = format!("{} changes failed: {}", failures.len(), told.join("; "));
-    Err(Failure { message, ..Failure::from(first) })
+    Err(RequestFailure { message, ..RequestFailure::from(first) })
 }
 
 /// The endpoints as the provider would keep them: what it cannot keep is taken away, so that it makes no difference.
-pub(super) async fn adjust(provider: &dyn Provider, endpoints: Vec<Endpoint>) -> Result<Vec<Endpoint>, Failure> {
+pub(super) async fn adjust(provider: &dyn Provider, endpoints: Vec<Endpoint>) -> Result<Vec<Endpoint>, RequestFailure> {
     let can = provider.capabilities().plan;
     let (made, others): (Vec<_>, Vec<_>) = endpoints.into_iter().partition(|endpoint| endpoint.made().is_some());
     let labels: BTreeMap<_, _> = made.iter().map(|endpoint| (endpoint.key(), endpoint.labels.clone())).collect();
@@ -85,9 +85,9 @@ fn record(endpoint: &Endpoint) -> Option<Record> {
     })
 }
 
-fn steps(zones: &[Str], changes: &Changes) -> Result<Steps, Failure> {
+fn steps(zones: &[Str], changes: &Changes) -> Result<Steps, RequestFailure> {
     if changes.update_old.len() != changes.update_new.len() {
-        return Err(Failure::bad("updateOld and updateNew have different lengths"));
+        return Err(RequestFailure::bad("updateOld and updateNew have different lengths"));
     }
     let mut steps = Steps::new();
     let pairs = changes.update_old.iter().zip(&changes.update_new);
@@ -101,13 +101,13 @@ fn steps(zones: &[Str], changes: &Changes) -> Result<Steps, Failure> {
 }
 
 /// Adds one change to the step of the name that it is about.
-fn put(steps: &mut Steps, zones: &[Str], old: Option<&Endpoint>, new: Option<&Endpoint>) -> Result<(), Failure> {
+fn put(steps: &mut Steps, zones: &[Str], old: Option<&Endpoint>, new: Option<&Endpoint>) -> Result<(), RequestFailure> {
     let Some(endpoint) = new.or(old) else { return Ok(()) };
     if old.is_some_and(|old| old.key() != endpoint.key()) {
-        return Err(Failure::bad(format!("the old side of {} is another record", endpoint.dns_name)));
+        return Err(RequestFailure::bad(format!("the old side of {} is another record", endpoint.dns_name)));
     }
     let change = change(endpoint, old, new)?;
-    let outside = || Failure::bad(format!("{} is in none of the zones", change.name));
+    let outside = || RequestFailure::bad(format!("{} is in none of the zones", change.name));
     let zone = zone_of(zones, &change.name).ok_or_else(outside)?;
     let owned = endpoint.labels.get(OWNED_RECORD).map(|name| name.trim_end_matches('.').to_ascii_lowercase());
     let owned = owned.filter(|name| zone_of(zones, name) == Some(zone));
@@ -119,10 +119,10 @@ fn put(steps: &mut Steps, zones: &[Str], old: Option<&Endpoint>, new: Option<&En
     Ok(())
 }
 
-fn change(endpoint: &Endpoint, old: Option<&Endpoint>, new: Option<&Endpoint>) -> Result<SetChange, Failure> {
+fn change(endpoint: &Endpoint, old: Option<&Endpoint>, new: Option<&Endpoint>) -> Result<SetChange, RequestFailure> {
     let unknown = || {
         let message = format!("{} {}: this type is not written here", endpoint.dns_name, endpoint.record_type);
-        Failure { status: hyper::StatusCode::INTERNAL_SERVER_ERROR, message }
+        RequestFailure { status: hyper::StatusCode::INTERNAL_SERVER_ERROR, message }
     };
     Ok(SetChange {
         name: endpoint.name().into(),
