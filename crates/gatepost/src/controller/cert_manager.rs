@@ -13,9 +13,9 @@ use gatepost_core::plan::Policy;
 use gatepost_core::publication::{Certificate, Desired};
 use gatepost_core::reason::{self, Reason};
 use gatepost_core::snapshot::{Snapshot, Visibility};
-use gatepost_kube::folder::Folder;
-use gatepost_kube::mirror::{Copied, Mirror, Patience};
-use gatepost_kube::objects::Stored;
+use gatepost_kube::mirror::{Mirror, MirrorSnapshot, MirrorTimeouts};
+use gatepost_kube::objects::StoredObject;
+use gatepost_kube::resource::GroupVersionResource;
 use gatepost_kube::{Connection, Error};
 use gatepost_tls::certifier::{News, Round, State, Waiting, What};
 use gatepost_tls::issuers::cert_manager::names::{Asked, Names, Waits};
@@ -77,8 +77,10 @@ struct Look {
 }
 
 /// Where Certificate objects are.
-pub const CERTIFICATES: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificates" };
-const REQUESTS: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificaterequests" };
+pub const CERTIFICATES: GroupVersionResource =
+    GroupVersionResource { group: "cert-manager.io", version: "v1", plural: "certificates" };
+const REQUESTS: GroupVersionResource =
+    GroupVersionResource { group: "cert-manager.io", version: "v1", plural: "certificaterequests" };
 /// How long the first pass waits for the objects; later ones are told when they come.
 const FIRST_READ: Duration = Duration::from_secs(5);
 /// How long what a Secret holds is believed while its Certificate object stays as it is.
@@ -152,12 +154,12 @@ impl CertManager {
         }
     }
 
-    async fn copied(&mut self) -> Copied {
+    async fn copied(&mut self) -> MirrorSnapshot {
         let connection = &self.connection;
         let mirror = match &mut self.mirror {
             Some(mirror) => mirror,
             none => {
-                let mirror = none.insert(Mirror::start(connection, CERTIFICATES, trimmed, Patience::default()));
+                let mirror = none.insert(Mirror::start(connection, CERTIFICATES, trimmed, MirrorTimeouts::default()));
                 let _ = tokio::time::timeout(FIRST_READ, mirror.read()).await;
                 mirror
             }
@@ -251,7 +253,13 @@ impl CertManager {
         }
     }
 
-    async fn change(&mut self, found: &Stored, body: &Value, fields: &[String], work: &mut Work) -> (Reason, String) {
+    async fn change(
+        &mut self,
+        found: &StoredObject,
+        body: &Value,
+        fields: &[String],
+        work: &mut Work,
+    ) -> (Reason, String) {
         let fields = fields.join(", ");
         if self.settings.policy == Policy::CreateOnly {
             return (
@@ -287,7 +295,8 @@ impl CertManager {
     ) {
         let wanted: BTreeSet<&Key> = wanted.iter().map(|certificate| &certificate.secret).collect();
         let ours = there.objects.values().filter(|stored| is_ours(&stored.value));
-        let idle: Vec<(Key, &Stored)> = ours.filter_map(|stored| Some((secret_of(&stored.value)?, stored))).collect();
+        let idle: Vec<(Key, &StoredObject)> =
+            ours.filter_map(|stored| Some((secret_of(&stored.value)?, stored))).collect();
         let idle: Vec<_> = idle.into_iter().filter(|(secret, _)| !wanted.contains(secret)).collect();
         // Who cannot see every policy does not know who is to issue.
         let is_known = *snapshot.visibility(Kind::TlsPolicy) == Visibility::Complete;
@@ -307,7 +316,7 @@ impl CertManager {
     async fn may_go(
         &mut self,
         secret: &Key,
-        stored: &Stored,
+        stored: &StoredObject,
         is_elsewhere: bool,
         named: Option<&BTreeSet<Key>>,
         work: &mut Work,
@@ -331,7 +340,7 @@ impl CertManager {
         }
     }
 
-    async fn remove(&mut self, secret: &Key, stored: &Stored, work: &mut Work) {
+    async fn remove(&mut self, secret: &Key, stored: &StoredObject, work: &mut Work) {
         if self.refusal(work).is_some() {
             return;
         }
@@ -352,8 +361,8 @@ impl CertManager {
     }
 
     /// What a Secret holds; asked again when its object changed, and now and then.
-    async fn look(&mut self, secret: &Key, found: Option<&Stored>) -> Result<Content, Error> {
-        let version = found.map(Stored::version).unwrap_or_default();
+    async fn look(&mut self, secret: &Key, found: Option<&StoredObject>) -> Result<Content, Error> {
+        let version = found.map(StoredObject::version).unwrap_or_default();
         let fresh = if found.is_some() { FRESH } else { FRESH_WITHOUT };
         let known = self.looks.get(secret).filter(|look| look.version == version && look.at.elapsed() < fresh);
         if let Some(known) = known {
@@ -366,7 +375,7 @@ impl CertManager {
     }
 
     /// What the issuer says of the request that is worked on.
-    async fn request(&self, found: Option<&Stored>, work: &mut Work) -> Option<String> {
+    async fn request(&self, found: Option<&StoredObject>, work: &mut Work) -> Option<String> {
         let found = found.filter(|_| work.requests < MOST_REQUESTS)?;
         work.requests += 1;
         said(&self.connection, found).await
@@ -374,7 +383,7 @@ impl CertManager {
 }
 
 /// What the issuer of an object says of the request that is worked on; nothing for who may not read it.
-pub async fn said(connection: &Connection, found: &Stored) -> Option<String> {
+pub async fn said(connection: &Connection, found: &StoredObject) -> Option<String> {
     let key = request_of(&found.value)?;
     let request = REQUESTS.read(connection, &key).await.ok()??;
     request_says(&request.value).map(|words| format!("cert-manager says: {words}"))

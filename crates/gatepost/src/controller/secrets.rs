@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepost_core::model::Key;
-use gatepost_kube::objects::{Stored, make, stored};
+use gatepost_kube::objects::{StoredObject, make, stored};
 use gatepost_kube::{Connection, Error as KubeError};
 use gatepost_tls::chain::MAX_CHAIN;
 use gatepost_tls::issuers::cert_manager::{OWNER, OWNER_LABEL};
@@ -43,7 +43,7 @@ pub struct SecretStore {
 struct Seen {
     at: Instant,
     /// Its version; nothing where there is none. What it holds is not kept twice.
-    stored: Option<Stored>,
+    stored: Option<StoredObject>,
     kept: Option<Kept>,
 }
 
@@ -118,8 +118,8 @@ impl SecretStore {
         seen.get(secret).filter(|seen| seen.at.elapsed() < fresh).map(|seen| seen.kept.clone())
     }
 
-    fn note(&self, secret: &Key, found: Option<Stored>, kept: Option<Kept>) {
-        let stored = found.map(Stored::emptied);
+    fn note(&self, secret: &Key, found: Option<StoredObject>, kept: Option<Kept>) {
+        let stored = found.map(StoredObject::emptied);
         self.seen().insert(secret.clone(), Seen { at: Instant::now(), stored, kept });
     }
 
