@@ -16,7 +16,7 @@ use gatepost_kube::lease::{Election, ElectionSettings};
 use gatepost_kube::objects::watched_kinds;
 use gatepost_kube::watch::{self, ClusterWatch};
 use gatepost_kube::{Connection, Error};
-use gatepost_tls::issuers::cert_manager::names::Waits;
+use gatepost_tls::issuers::cert_manager::names::NameDelays;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
@@ -206,7 +206,7 @@ impl Controller {
         Ok(cert_manager::Settings {
             is_usual: self.issuer.kind() == Some(IssuerFlag::CertManager),
             issuer: self.issuer.issuer_ref()?,
-            waits: Waits { settle: rules.settle, grace: rules.grace },
+            waits: NameDelays { settle: rules.settle, grace: rules.grace },
             most_names: session.line.publishing.certificate_names,
             policy: session.line.planning.policy,
             only_looks: self.mode() == Mode::Observe,

@@ -17,8 +17,8 @@ use gatepost_kube::mirror::{Mirror, MirrorSnapshot, MirrorTimeouts};
 use gatepost_kube::objects::StoredObject;
 use gatepost_kube::resource::GroupVersionResource;
 use gatepost_kube::{Connection, Error};
-use gatepost_tls::certifier::{News, Round, State, Waiting, What};
-use gatepost_tls::issuers::cert_manager::names::{Asked, Names, Waits};
+use gatepost_tls::certifier::{IssuanceEvent, IssuanceEventKind, IssuanceState, Round, Waiting};
+use gatepost_tls::issuers::cert_manager::names::{NameChanges, NameDelays, RequestedNames};
 use gatepost_tls::issuers::cert_manager::{
     IssuerRef, Judgement, OWNER, OWNER_LABEL, is_ours, judge, manifest, names_of, renewal_of, request_of, request_says,
     secret_of, trimmed,
@@ -45,7 +45,7 @@ pub struct Settings {
     /// Its issuer where no policy names one.
     pub issuer: Option<IssuerRef>,
     /// How long changes wait.
-    pub waits: Waits,
+    pub waits: NameDelays,
     /// The most names of one certificate.
     pub most_names: usize,
     /// What may be written at all.
@@ -62,7 +62,7 @@ pub struct CertManager {
     settings: Settings,
     /// Follows its objects, once somebody wants something of it.
     mirror: Option<Mirror>,
-    names: Names,
+    names: NameChanges,
     looks: BTreeMap<Key, Look>,
     /// Whether it was looked for objects that a run before this one left.
     has_looked: bool,
@@ -95,7 +95,7 @@ const MOST_REQUESTS: usize = 20;
 impl CertManager {
     /// Nothing is asked yet.
     pub fn new(connection: Connection, permit: Permit, settings: Settings) -> CertManager {
-        let names = Names::new(settings.waits);
+        let names = NameChanges::new(settings.waits);
         CertManager { connection, permit, settings, mirror: None, names, looks: BTreeMap::new(), has_looked: false }
     }
 
@@ -168,12 +168,12 @@ impl CertManager {
     }
 
     /// Looks at one Secret, and writes its object where that is to be another.
-    async fn turn(&mut self, case: &Case<'_>, work: &mut Work) -> State {
+    async fn turn(&mut self, case: &Case<'_>, work: &mut Work) -> IssuanceState {
         let secret = &case.certificate.secret;
         let found = case.there.ours(secret);
         let current = found.map(|found| names_of(&found.value));
         let kept: Vec<Str> = case.kept();
-        let asked = Asked { wanted: &case.certificate.dns_names, kept: &kept, most: self.settings.most_names };
+        let asked = RequestedNames { wanted: &case.certificate.dns_names, kept: &kept, most: self.settings.most_names };
         let target = self.names.target(secret, asked, current.as_deref(), work.now);
         work.wake(target.wake);
         self.names.is_wanted(secret);
@@ -195,7 +195,7 @@ impl CertManager {
             Err(error) => Some((reason::ISSUER_UNUSABLE, error.to_string())),
         };
         let renewal = found.and_then(|found| renewal_of(&found.value));
-        State { renewal, ..state(case.certificate, content, obstacle, work.now) }
+        IssuanceState { renewal, ..state(case.certificate, content, obstacle, work.now) }
     }
 
     /// What stands in the way of a certificate, once everything was done that may be.
@@ -244,7 +244,7 @@ impl CertManager {
             Ok(None) => {
                 work.wrote(
                     secret,
-                    What::Ordered,
+                    IssuanceEventKind::Ordered,
                     format!("is asked of cert-manager for {}", names_of(body).join(", ")),
                 );
                 soon()
@@ -275,7 +275,7 @@ impl CertManager {
             Ok(()) => {
                 work.wrote(
                     &secret,
-                    What::Ordered,
+                    IssuanceEventKind::Ordered,
                     format!("is asked of cert-manager anew ({fields}) for {}", names_of(body).join(", ")),
                 );
                 soon()
@@ -345,7 +345,7 @@ impl CertManager {
             return;
         }
         match stored.delete(&self.connection).await {
-            Ok(()) => work.wrote(secret, What::LetGo, "is no longer asked of cert-manager".to_owned()),
+            Ok(()) => work.wrote(secret, IssuanceEventKind::LetGo, "is no longer asked of cert-manager".to_owned()),
             Err(error) if error.is_not_found() || error.is_conflict() => {}
             Err(error) => tracing::warn!(secret = %secret, error = %error, "a Certificate could not be removed"),
         }
@@ -402,14 +402,14 @@ impl Work {
         self.round.wake = [self.round.wake, at].into_iter().flatten().min();
     }
 
-    fn wrote(&mut self, secret: &Key, what: What, text: String) {
+    fn wrote(&mut self, secret: &Key, what: IssuanceEventKind, text: String) {
         self.writes += 1;
-        self.round.events.push(News { secret: secret.clone(), what, text });
+        self.round.events.push(IssuanceEvent { secret: secret.clone(), what, text });
     }
 }
 
-fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, String)>, now: i64) -> State {
-    State {
+fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, String)>, now: i64) -> IssuanceState {
+    IssuanceState {
         secret: certificate.secret.clone(),
         wanted: certificate.dns_names.clone(),
         held: content.leaf,

@@ -10,7 +10,7 @@ use gatepost_testkit::servers::cert_manager::{CertManager, install, trial};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 use gatepost_tls::chain::{Chain, Leaf};
-use gatepost_tls::key::Algorithm;
+use gatepost_tls::key::KeyAlgorithm;
 use serde_json::{Value, json};
 
 use super::bed::{Controller, accept, accept_route, cluster, until};
@@ -299,7 +299,7 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
         "issuerRef: {kind: ClusterIssuer, name: authority}, privateKey: {algorithm: RSA, size: 2048}",
     ))?;
     comes_to("another key is asked for, and comes", &cluster, &controller, || {
-        held(&cluster).and_then(|leaf| leaf.algorithm) == Some(Algorithm::Rsa(2048))
+        held(&cluster).and_then(|leaf| leaf.algorithm) == Some(KeyAlgorithm::Rsa(2048))
     });
     let works = explained(&cluster, "a.example.org")?;
     assert!(works.contains("infra/edge-tls is to hold a.example.org\n    held         a.example.org until"), "{works}");

@@ -2,7 +2,7 @@
 
 use gatepost_testkit::Trial;
 use gatepost_testkit::servers::pebble::{self, Setup};
-use gatepost_tls::issuers::acme::{ExternalAccount, Settings};
+use gatepost_tls::issuers::acme::{AcmeSettings, ExternalAccount};
 
 use crate::bed::{Bed, Outcome, Test, block, ensure, names, secret, wants};
 
@@ -89,11 +89,11 @@ async fn renewal() -> Outcome {
 
 async fn profiles() -> Outcome {
     let bed = Bed::new(Setup::default())?;
-    let settings = Settings { profile: Some("shortlived".to_owned()), ..bed.settings() };
+    let settings = AcmeSettings { profile: Some("shortlived".to_owned()), ..bed.settings() };
     let mut certifier = bed.open(settings).await?;
     bed.work(&mut certifier, &wants("a")).await?;
     ensure(bed.leaf().await?.lifetime() < 7 * DAY, "six days")?;
-    let settings = Settings { profile: Some("golden".to_owned()), ..bed.settings() };
+    let settings = AcmeSettings { profile: Some("golden".to_owned()), ..bed.settings() };
     let mut certifier = bed.open(settings).await?;
     let round = certifier.advance(&wants("a b"), &bed, crate::bed::now()).await?;
     let (reason, why) = round.states[0].obstacle("b.dyn.test").ok_or("it serves")?;
@@ -111,7 +111,7 @@ async fn external() -> Outcome {
     ensure(why.contains("--acme-eab-kid"), why)?;
     std::fs::remove_dir_all(bed.scratch.path().join("state"))?;
     let account = ExternalAccount::new("kid-1", key)?;
-    let mut certifier = bed.open(Settings { external: Some(account), ..bed.settings() }).await?;
+    let mut certifier = bed.open(AcmeSettings { external: Some(account), ..bed.settings() }).await?;
     bed.work(&mut certifier, &wants("a")).await?;
     ensure(bed.leaf().await?.names == names("a"), "one name")
 }

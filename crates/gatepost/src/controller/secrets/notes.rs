@@ -19,7 +19,7 @@ use gatepost_core::model::Key;
 use gatepost_kube::objects::{StoredObject, make, stored};
 use gatepost_kube::{Connection, Error as KubeError};
 use gatepost_tls::issuers::cert_manager::{OWNER, OWNER_LABEL};
-use gatepost_tls::store::Notebook;
+use gatepost_tls::store::StateStore;
 use gatepost_tls::{Call, Error, Result};
 use serde_json::{Value, json};
 
@@ -157,7 +157,7 @@ impl SecretNotebook {
     }
 }
 
-impl Notebook for SecretNotebook {
+impl StateStore for SecretNotebook {
     fn read<'a>(&'a self, page: &'a str) -> Call<'a, Result<Option<String>>> {
         Box::pin(self.load(page))
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::model::Str;
-use gatepost_tls::certifier::{State, What};
+use gatepost_tls::certifier::{IssuanceEventKind, IssuanceState};
 use tracing::{info, warn};
 
 use crate::run::Pass;
@@ -14,7 +14,7 @@ const MOST_TOLD: usize = 10;
 /// What is known of certificates since the last pass, and what is counted since the start.
 #[derive(Default)]
 pub(super) struct Issuance {
-    happened: BTreeMap<What, u64>,
+    happened: BTreeMap<IssuanceEventKind, u64>,
     held: usize,
     open: usize,
     soonest: Option<i64>,
@@ -30,8 +30,10 @@ impl Issuance {
             *self.happened.entry(news.what).or_default() += 1;
             let (secret, what, detail) = (news.secret.to_string(), news.what.as_str(), news.text.as_str());
             match news.what {
-                What::Failed | What::Trouble => warn!(secret, what, detail, "certificate"),
-                What::Ordered | What::Issued | What::LetGo => info!(secret, what, detail, "certificate"),
+                IssuanceEventKind::Failed | IssuanceEventKind::Trouble => warn!(secret, what, detail, "certificate"),
+                IssuanceEventKind::Ordered | IssuanceEventKind::Issued | IssuanceEventKind::LetGo => {
+                    info!(secret, what, detail, "certificate")
+                }
             }
         }
         let states = &pass.issuing;
@@ -59,7 +61,7 @@ impl Issuance {
         self.told = told;
     }
 
-    fn note(&mut self, state: &State, name: &Str, why: &str) {
+    fn note(&mut self, state: &IssuanceState, name: &Str, why: &str) {
         if self.lines.len() < MOST_TOLD {
             self.lines.push(format!("{name} has no certificate in Secret {}: {why}", state.secret));
         }
@@ -85,7 +87,7 @@ impl Issuance {
             text += &format!("gatepost_certificate_soonest_expiry_seconds {soonest}\n");
         }
         text += "# TYPE gatepost_certificate_events counter\n";
-        for what in What::ALL {
+        for what in IssuanceEventKind::ALL {
             let count = self.happened.get(&what).copied().unwrap_or_default();
             text += &format!("gatepost_certificate_events_total{{what=\"{}\"}} {count}\n", what.as_str());
         }
