@@ -7,7 +7,7 @@ use gatepost_core::diagnostic::{Diagnostic, FieldPath};
 use gatepost_core::model::{Key, ObjectRef};
 use gatepost_core::reason::OBJECT_UNREADABLE;
 use gatepost_core::snapshot::Object;
-use gatepost_objects::{Interpreted, Pool, Settings, interpret_with};
+use gatepost_objects::{Interpreted, ParseSettings, Pool, interpret_with};
 use serde_json::Value;
 
 use crate::discovery::Resource;
@@ -44,7 +44,7 @@ pub(crate) fn read(mut value: Value, resource: &Resource, pool: &mut Pool) -> Op
 }
 
 fn understood(value: &Value, object: &ObjectRef, pool: &mut Pool) -> (Option<Object>, Vec<Diagnostic>) {
-    match interpret_with(value, &Settings::default(), pool) {
+    match interpret_with(value, &ParseSettings::default(), pool) {
         Interpreted::Object(object, problems) => (Some(object), problems),
         Interpreted::Unreadable(field, message) => {
             (None, vec![Diagnostic::new(OBJECT_UNREADABLE, object, field, message)])

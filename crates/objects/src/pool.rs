@@ -17,15 +17,15 @@ use gatepost_core::model::{
 /// Texts and lists that objects share.
 #[derive(Default)]
 pub struct Pool {
-    texts: Shelf<Str>,
-    labels: Shelf<Labels>,
-    parents: Shelf<List<ParentRef>>,
-    rules: Shelf<List<Rule>>,
-    matches: Shelf<List<HttpMatch>>,
-    filters: Shelf<List<Filter>>,
-    backends: Shelf<List<BackendRef>>,
-    statuses: Shelf<List<ParentStatus>>,
-    conditions: Shelf<List<Condition>>,
+    texts: SharedValues<Str>,
+    labels: SharedValues<Labels>,
+    parents: SharedValues<List<ParentRef>>,
+    rules: SharedValues<List<Rule>>,
+    matches: SharedValues<List<HttpMatch>>,
+    filters: SharedValues<List<Filter>>,
+    backends: SharedValues<List<BackendRef>>,
+    statuses: SharedValues<List<ParentStatus>>,
+    conditions: SharedValues<List<Condition>>,
 }
 
 impl Pool {
@@ -49,10 +49,10 @@ impl Pool {
         if items.is_empty() {
             return List::new();
         }
-        let shelf = T::shelf(self);
-        match shelf.known.get(&items[..]) {
+        let shared_values = T::shared_values(self);
+        match shared_values.known.get(&items[..]) {
             Some(known) => known.clone(),
-            None => shelf.keep(items.into()),
+            None => shared_values.keep(items.into()),
         }
     }
 }
@@ -66,14 +66,14 @@ impl fmt::Debug for Pool {
 /// Items whose lists are worth sharing.
 pub(crate) trait Pooled: Hash + Eq + Sized {
     /// Where their lists are kept.
-    fn shelf(pool: &mut Pool) -> &mut Shelf<List<Self>>;
+    fn shared_values(pool: &mut Pool) -> &mut SharedValues<List<Self>>;
 }
 
 macro_rules! pooled {
-    ($($item:ty => $shelf:ident),*) => {
+    ($($item:ty => $shared_values:ident),*) => {
         $(impl Pooled for $item {
-            fn shelf(pool: &mut Pool) -> &mut Shelf<List<Self>> {
-                &mut pool.$shelf
+            fn shared_values(pool: &mut Pool) -> &mut SharedValues<List<Self>> {
+                &mut pool.$shared_values
             }
         })*
     };
@@ -89,23 +89,23 @@ pooled!(
     Condition => conditions
 );
 
-/// Values of one type, each once.
-pub(crate) struct Shelf<T> {
+/// Distinct values of one type.
+pub(crate) struct SharedValues<T> {
     known: HashSet<T>,
     /// The number of values at which those that nobody else holds are thrown out.
     swept_at: usize,
 }
 
-/// A shelf with fewer values is not worth sweeping.
+/// A set with fewer values is not worth sweeping.
 const SMALL: usize = 1024;
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for SharedValues<T> {
     fn default() -> Self {
-        Shelf { known: HashSet::new(), swept_at: SMALL }
+        SharedValues { known: HashSet::new(), swept_at: SMALL }
     }
 }
 
-impl<T: Shared> Shelf<T> {
+impl<T: SharedValue> SharedValues<T> {
     fn find<Q: Hash + Eq + ?Sized>(&mut self, wanted: &Q, make: impl FnOnce() -> T) -> T
     where
         T: Borrow<Q>,
@@ -128,24 +128,24 @@ impl<T: Shared> Shelf<T> {
 }
 
 /// A value whose copies are one block of memory.
-pub(crate) trait Shared: Hash + Eq + Clone {
+pub(crate) trait SharedValue: Hash + Eq + Clone {
     /// Whether there is no copy of it.
     fn is_alone(&self) -> bool;
 }
 
-impl Shared for Str {
+impl SharedValue for Str {
     fn is_alone(&self) -> bool {
         Arc::strong_count(self) == 1
     }
 }
 
-impl Shared for Labels {
+impl SharedValue for Labels {
     fn is_alone(&self) -> bool {
         self.is_unshared()
     }
 }
 
-impl<T: Hash + Eq> Shared for List<T> {
+impl<T: Hash + Eq> SharedValue for List<T> {
     fn is_alone(&self) -> bool {
         self.is_unshared()
     }

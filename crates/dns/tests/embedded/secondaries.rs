@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use gatepost_dns::embedded::{Algorithm, Config, Data, Key, Record, Secondary, Server, ZoneSpec};
-use gatepost_testkit::servers::peers::{Peer, Running, Setup, trial};
+use gatepost_testkit::servers::peers::{Peer, PeerSetup, Running, trial};
 use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, free_address};
 use gatepost_testkit::{Failed, Trial};
 
@@ -46,11 +46,11 @@ fn follow(peer: Peer) -> Result<(), Failed> {
     let config =
         Config { zones: set(&[zone(1, 1)]), keys: vec![key()], secondaries, ..Config::new("127.0.0.1:0".parse()?) };
     let ours = Server::start(config)?;
-    let setup = Setup {
+    let setup = PeerSetup {
         copies: vec!["copy.test".into()],
         primary: Some(ours.address()),
         address: Some(theirs),
-        ..Setup::default()
+        ..PeerSetup::default()
     };
     let copy = peer.start(&setup)?;
     for last in 1..=3 {

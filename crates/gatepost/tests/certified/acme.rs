@@ -29,7 +29,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn pebble(dns: std::net::SocketAddr, slowness: Option<u32>) -> Result<Pebble, Failed> {
-    Ok(Pebble::start(pebble::Setup { dns: Some(dns), slowness, ..pebble::Setup::default() })?)
+    Ok(Pebble::start(pebble::PebbleSetup { dns: Some(dns), slowness, ..pebble::PebbleSetup::default() })?)
 }
 
 fn issued() -> Result<(), Failed> {

@@ -23,7 +23,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn paused() -> Result<(), Failed> {
     let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
-    let pebble = Pebble::start(pebble::Setup { dns: Some(zone.address), slowness: Some(6), ..Default::default() })?;
+    let pebble =
+        Pebble::start(pebble::PebbleSetup { dns: Some(zone.address), slowness: Some(6), ..Default::default() })?;
     route(&cluster, "www", "www.example.org")?;
     let first = on_pebble(&cluster, &zone, &pebble, &["--identity", "first"]);
     first.says("\"leading\"");
@@ -49,8 +50,11 @@ fn paused() -> Result<(), Failed> {
 fn everywhere() -> Result<(), Failed> {
     let cluster = cluster(&Setup::default())?;
     // This server never comes to look at the values, so the order stays open.
-    let pebble =
-        Pebble::start(pebble::Setup { dns: Some(free_address()?), slowness: pebble::NEVER, ..Default::default() })?;
+    let pebble = Pebble::start(pebble::PebbleSetup {
+        dns: Some(free_address()?),
+        slowness: pebble::NEVER,
+        ..Default::default()
+    })?;
     route(&cluster, "www", "www.example.org")?;
     let root = pebble.root_file().display().to_string();
     let own = ["--provider", "embedded", "--zone", "example.org", "--issuer", "acme", "--acme-ca-file", &root];

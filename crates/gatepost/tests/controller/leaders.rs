@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gatepost_testkit::clock::MovedClock;
-use gatepost_testkit::servers::Server;
+use gatepost_testkit::servers::DnsServer;
 use gatepost_testkit::servers::kube::proxy::{Fault, Proxy};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
-use gatepost_testkit::servers::relay::{Fate, Relay, Way, is_update};
+use gatepost_testkit::servers::relay::{Direction, Fate, Relay, is_update};
 use gatepost_testkit::{Failed, Trial};
 use serde_json::json;
 
@@ -149,13 +149,13 @@ fn paused_leader() -> Result<(), Failed> {
 /// Two replicas over one zone.
 struct Pair<'a> {
     cluster: &'a Cluster,
-    server: &'a Server,
+    server: &'a DnsServer,
     zone: &'a str,
     replicas: [Controller; 2],
 }
 
 impl<'a> Pair<'a> {
-    fn start(cluster: &'a Cluster, server: &'a Server, zone: &'a str) -> Result<Self, Failed> {
+    fn start(cluster: &'a Cluster, server: &'a DnsServer, zone: &'a str) -> Result<Self, Failed> {
         let lease = format!("lease-{}", zone.split('.').next().unwrap());
         let words = ["--policy", "sync", "--lease-duration", "4s", "--lease", &lease, "--domain-filter", zone];
         let replicas = ["first", "second"].map(|identity| {
@@ -223,7 +223,7 @@ fn late_update() -> Result<(), Failed> {
     let (is_held, is_caught) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let (held, caught) = (is_held.clone(), is_caught.clone());
     let relay = Relay::start(zone.address, move |way, message| {
-        while way == Way::There && is_update(message) && held.load(Ordering::Relaxed) {
+        while way == Direction::There && is_update(message) && held.load(Ordering::Relaxed) {
             caught.store(true, Ordering::Relaxed);
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -378,7 +378,7 @@ fn flip(tenant: &Proxy, i: u32, begun: Instant) -> Result<(), Failed> {
 }
 
 /// How long it takes until the zone has what another route asks for, and nothing else of it.
-fn other_change(tenant: &Proxy, zone: &Server, i: u32) -> Result<Duration, Failed> {
+fn other_change(tenant: &Proxy, zone: &DnsServer, i: u32) -> Result<Duration, Failed> {
     give_name(tenant, "other", i)?;
     let (asked, expected) = (Instant::now(), format!("other{}.example.org 192.0.2.1", i % 2));
     let others = || addresses(zone).into_iter().filter(|line| line.starts_with("other")).collect::<Vec<_>>();

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gatepost_testkit::servers::Server;
+use gatepost_testkit::servers::DnsServer;
 use gatepost_testkit::servers::kube::proxy::{Fault, Proxy};
 use gatepost_testkit::servers::kube::{Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
@@ -34,7 +34,7 @@ const PASSES: Duration = Duration::from_secs(8);
 /// A cluster with routes `a` and `b`, published on BIND by a controller behind a proxy.
 struct Bed {
     cluster: Cluster,
-    zone: Server,
+    zone: DnsServer,
     proxy: Proxy,
     controller: Controller,
 }

@@ -90,7 +90,7 @@ fn beside_external_dns() -> Result<(), Failed> {
 }
 
 /// The zone without what we make: our fence, and the names of our routes with their markers.
-fn others(zone: &gatepost_testkit::servers::Server) -> Vec<String> {
+fn others(zone: &gatepost_testkit::servers::DnsServer) -> Vec<String> {
     let lines = zone.dump("example.org").unwrap_or_default();
     lines.into_iter().filter(|line| !line.starts_with("_gatepost-") && !line.contains("mine")).collect()
 }
@@ -124,7 +124,7 @@ fn everything_else() -> Result<(), Failed> {
     Ok(())
 }
 
-fn zone_has(zone: &gatepost_testkit::servers::Server, name: &str) -> bool {
+fn zone_has(zone: &gatepost_testkit::servers::DnsServer, name: &str) -> bool {
     addresses(zone).iter().any(|line| line.starts_with(name))
 }
 
@@ -175,7 +175,7 @@ fn deep(length: usize) -> String {
 }
 
 /// Checks that every record has its marker and every marker its record, as the name server has them.
-fn pairs(zone: &gatepost_testkit::servers::Server, prefix: &str) -> Vec<String> {
+fn pairs(zone: &gatepost_testkit::servers::DnsServer, prefix: &str) -> Vec<String> {
     let lines = zone.dump("example.org").unwrap_or_default();
     let name = |line: &String| line.split(' ').next().unwrap_or_default().trim_end_matches('.').to_owned();
     let marks = lines.iter().filter(|line| line.contains("heritage=external-dns")).map(name);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gatepost_testkit::servers::Server;
+use gatepost_testkit::servers::DnsServer;
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
-use gatepost_testkit::servers::relay::{Fate, Relay, Way, is_update};
+use gatepost_testkit::servers::relay::{Direction, Fate, Relay, is_update};
 use gatepost_testkit::{Failed, Trial};
 
 use super::bed::{
@@ -48,10 +48,10 @@ impl Counts {
         self.changes.load(Ordering::Relaxed)
     }
 
-    fn judge(&self, way: Way, message: &[u8]) -> Fate {
+    fn judge(&self, way: Direction, message: &[u8]) -> Fate {
         match (way, question(message)) {
-            (Way::There, Some(AXFR)) => _ = self.whole.fetch_add(1, Ordering::Relaxed),
-            (Way::There, Some(IXFR)) => {
+            (Direction::There, Some(AXFR)) => _ = self.whole.fetch_add(1, Ordering::Relaxed),
+            (Direction::There, Some(IXFR)) => {
                 self.changes.fetch_add(1, Ordering::Relaxed);
                 if self.is_deaf.load(Ordering::Relaxed) {
                     return Fate::Cut(0);
@@ -73,7 +73,7 @@ fn question(message: &[u8]) -> Option<u16> {
 }
 
 /// A controller behind a relay that counts; it reads the zone whole once in an hour, and when it has to.
-fn counted(cluster: &Cluster, zone: &Server) -> Result<(Controller, Arc<Counts>, Relay), Failed> {
+fn counted(cluster: &Cluster, zone: &DnsServer) -> Result<(Controller, Arc<Counts>, Relay), Failed> {
     let counts = Arc::new(Counts::default());
     let judge = counts.clone();
     let relay = Relay::start(zone.address, move |way, message| judge.judge(way, message))?;
@@ -96,7 +96,7 @@ fn at(labels: &[&str]) -> Vec<String> {
     labels.iter().map(|label| format!("{label}.example.org 192.0.2.1")).collect()
 }
 
-fn comes_to(zone: &Server, labels: &[&str], controller: &Controller) {
+fn comes_to(zone: &DnsServer, labels: &[&str], controller: &Controller) {
     let expected = at(labels);
     zone_comes_to(zone, &expected.iter().map(String::as_str).collect::<Vec<_>>(), &[controller]);
 }

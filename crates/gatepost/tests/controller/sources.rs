@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatepost_testkit::servers::Server;
+use gatepost_testkit::servers::DnsServer;
 use gatepost_testkit::servers::kube::{Channel, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 
@@ -28,7 +28,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// A cluster with some routes, published on BIND.
-fn published(names: &[&str], words: &[&str]) -> Result<(Cluster, Server, Controller), Failed> {
+fn published(names: &[&str], words: &[&str]) -> Result<(Cluster, DnsServer, Controller), Failed> {
     let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
     for name in names {
         route(&cluster, name, &format!("{name}.example.org"))?;

@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use gatepost_core::model::{Key, Str};
 use gatepost_core::publication::Record;
 use gatepost_testkit::Failed;
-use gatepost_testkit::servers::pebble::{Pebble, Setup};
-use gatepost_testkit::servers::{Kind, Primary, Scratch, Server};
+use gatepost_testkit::servers::pebble::{Pebble, PebbleSetup};
+use gatepost_testkit::servers::{DnsServer, Kind, Primary, Scratch};
 use gatepost_tls::certifier::{Answers, Certifier, Round};
 use gatepost_tls::chain::{Chain, Leaf};
 use gatepost_tls::decide::{IssuanceRules, WantedCertificate};
@@ -29,7 +29,7 @@ const TEXT: &str =
 /// Real servers, and a place for what is kept.
 pub(crate) struct Bed {
     pub(crate) pebble: Pebble,
-    pub(crate) bind: Server,
+    pub(crate) bind: DnsServer,
     pub(crate) scratch: Scratch,
     /// What is published, so that only differences are written.
     published: Mutex<BTreeMap<Str, BTreeSet<Str>>>,
@@ -38,10 +38,10 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    pub(crate) fn new(setup: Setup) -> Result<Bed, Failed> {
+    pub(crate) fn new(setup: PebbleSetup) -> Result<Bed, Failed> {
         let bind =
             Kind::Bind.start(&Primary { zones: vec![(ZONE.to_owned(), TEXT.to_owned())], ..Primary::default() })?;
-        let pebble = Pebble::start(Setup { dns: Some(bind.address), ..setup })?;
+        let pebble = Pebble::start(PebbleSetup { dns: Some(bind.address), ..setup })?;
         Ok(Bed { pebble, bind, scratch: Scratch::new("acme")?, published: Mutex::default(), withheld: Vec::new() })
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gatepost_testkit::servers::pebble::{self, Setup};
+use gatepost_testkit::servers::pebble::{self, PebbleSetup};
 use gatepost_testkit::{Failed, Trial};
 use gatepost_tls::certifier::Certifier;
 use gatepost_tls::decide::IssuanceRules;
@@ -55,7 +55,7 @@ impl StateStore for Mortal {
 }
 
 async fn killed() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let mut lives = 0;
     loop {
         let state = bed.scratch.path().join("state");
@@ -89,7 +89,7 @@ async fn killed() -> Outcome {
 }
 
 async fn isolation() -> Outcome {
-    let mut bed = Bed::new(Setup::default())?;
+    let mut bed = Bed::new(PebbleSetup::default())?;
     bed.withheld = vec!["bad.dyn.test".to_owned()];
     let mut certifier = bed.open(bed.settings()).await?;
     let round = bed.work(&mut certifier, &wants("a bad b")).await?;
@@ -101,7 +101,7 @@ async fn isolation() -> Outcome {
 }
 
 async fn proxied() -> Result<(Bed, Proxy, AcmeSettings), Failed> {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let proxy = Proxy::start(bed.pebble.address(), bed.pebble.root()).await?;
     let directory = format!("https://{}/dir", proxy.address);
     let settings = AcmeSettings { authority: Some(proxy.root.clone()), directory, ..bed.settings() };
@@ -209,7 +209,7 @@ async fn elsewhere() -> Outcome {
 }
 
 async fn forgetful() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let mut certifier = bed.open(bed.settings()).await?;
     bed.work(&mut certifier, &wants("a")).await?;
     let old = bed.pair().await?;
@@ -247,7 +247,7 @@ async fn unfound() -> Outcome {
 }
 
 async fn detached() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let mut certifier = bed.open(bed.settings()).await?;
     certifier.advance(&wants("a b"), &bed, now()).await?;
     bed.publish(&mut certifier).await?;
