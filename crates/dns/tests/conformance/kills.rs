@@ -50,6 +50,7 @@ pub(crate) async fn server_dies_while_it_writes(kind: BedKind) {
         let relay = Relay::start(server, move |way, message| {
             if way == Direction::There && is_update(message) {
                 thread::spawn(move || {
+                    // A fixed time, another one in each round: the moment of the kill is what is tried.
                     thread::sleep(delay);
                     end_process(id);
                 });

@@ -141,6 +141,7 @@ fn killed() -> Result<(), Failed> {
     let line = format!("serve --dns-addr {dns} --http-addr 127.0.0.1:0 {} {}", acme(&pebble), bed.flags());
     for tenths in 0..40 {
         let running = Running::start(&line);
+        // A fixed time, another one in each round: the moment at which it is killed is what is tried.
         std::thread::sleep(Duration::from_millis(40 * tenths));
         // Dropping it kills it without a word of warning.
         drop(running);

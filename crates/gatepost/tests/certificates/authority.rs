@@ -110,6 +110,7 @@ fn changed() -> Result<(), Failed> {
     let last = bed.comes_to(&["www.example.org"]);
     // Keys that cannot be made are told, and what serves is not exchanged for another kind.
     bed.policy("TLSPolicy", "allowWildcardHosts: false\n  privateKey: {algorithm: Ed25519}");
+    // A fixed time: an order that is not placed has no event. It would be placed a second after the policy was read.
     std::thread::sleep(Duration::from_secs(4));
     assert_eq!(bed.leaf().map(|leaf| leaf.serial), Some(last.serial));
     Ok(())

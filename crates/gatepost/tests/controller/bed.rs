@@ -207,8 +207,15 @@ pub(crate) fn zone_comes_to(zone: &DnsServer, expected: &[&str], controllers: &[
     );
 }
 
-/// Looks for a while whether the zone stays as it is.
-pub(crate) fn zone_stays(zone: &DnsServer, expected: &[&str], time: Duration) {
+/// Checks that the zone stays as it is until each controller has completed a pass that began after this call.
+pub(crate) fn zone_stays(zone: &DnsServer, expected: &[&str], controllers: &[&Controller]) {
+    for controller in controllers {
+        controller.passes_again(|| assert_eq!(addresses(zone), expected, "{}", controller.log()));
+    }
+}
+
+/// Checks that the zone stays as it is for some time. Only for tests in which the time itself is the matter.
+pub(crate) fn zone_stays_for(zone: &DnsServer, expected: &[&str], time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
         assert_eq!(addresses(zone), expected);
@@ -301,6 +308,19 @@ impl Controller {
 
     pub(crate) fn says(&self, word: &str) {
         until(&format!("the log says {word}"), || self.log().contains(word), || self.log());
+    }
+
+    /// Waits until it has completed a pass that began after this call, and calls `look` again and again meanwhile.
+    pub(crate) fn passes_again(&self, look: impl Fn()) {
+        let passes = || self.number("gatepost_passes_total").max(0.0);
+        // The first pass that ends may have begun before.
+        let last = passes() + 1.5;
+        let is_over = || {
+            let is_over = passes() > last;
+            look();
+            is_over
+        };
+        until("two passes have ended", is_over, || self.log());
     }
 
     pub(crate) fn signal(&self, name: &str) {

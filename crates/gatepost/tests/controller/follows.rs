@@ -56,10 +56,7 @@ impl Bed {
     }
 
     fn stays(&self, expected: &[&str]) {
-        for _ in 0..12 {
-            std::thread::sleep(std::time::Duration::from_millis(300));
-            assert_eq!(self.names(), expected, "{}", self.controller.log());
-        }
+        self.controller.passes_again(|| assert_eq!(self.names(), expected, "{}", self.controller.log()));
     }
 
     fn apply(&self, objects: &str) -> Result<(), Failed> {
