@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 
 use gatepost_tls::chain::{Chain, Leaf, MAX_CHAIN, MAX_LENGTH};
-use gatepost_tls::key::{Algorithm, PrivateKey};
+use gatepost_tls::key::{KeyAlgorithm, PrivateKey};
 use gatepost_tls::renewal;
 
 /// Reads bytes as a chain, as one certificate and as a key: nothing panics, what is read says the same when it is read again,
@@ -38,5 +38,5 @@ fn leaf(leaf: &Leaf) {
 /// A key that nobody has a certificate for.
 fn ours() -> &'static PrivateKey {
     static OURS: OnceLock<PrivateKey> = OnceLock::new();
-    OURS.get_or_init(|| PrivateKey::generate(Algorithm::P256).unwrap_or_else(|error| panic!("{error}")))
+    OURS.get_or_init(|| PrivateKey::generate(KeyAlgorithm::P256).unwrap_or_else(|error| panic!("{error}")))
 }

@@ -4,11 +4,11 @@
 use gatepost_core::diagnostic::{Diagnostic, FieldPath};
 use gatepost_core::names::{Hostname, HostnameLint, PreciseHostname, host_of};
 use gatepost_core::reason::INVALID_FIELD;
-use gatepost_objects::{Read, Reading, Settings, collect, locate, read};
+use gatepost_objects::{ParseSettings, ParsedText, Read, collect, locate, read};
 
 /// Reads bytes as objects: nothing panics, every problem has a place in the text, and reading twice gives the same.
 pub(crate) fn parse(bytes: &[u8]) {
-    let settings = Settings::default();
+    let settings = ParseSettings::default();
     let reading = read("input", bytes, &settings);
     assert_eq!(read("input", bytes, &settings), reading, "reading is not repeatable");
     problems_have_places(bytes, &reading);
@@ -22,7 +22,7 @@ pub(crate) fn parse(bytes: &[u8]) {
     let _ = format!("{loaded:?}");
 }
 
-fn problems_have_places(bytes: &[u8], reading: &Reading) {
+fn problems_have_places(bytes: &[u8], reading: &ParsedText) {
     let lines = 2 + bytes.iter().filter(|b| matches!(b, b'\n' | b'\r')).count();
     for diagnostic in &reading.diagnostics {
         let place = diagnostic.place.as_ref().expect("a problem without a place");

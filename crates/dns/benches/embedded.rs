@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gatepost_dns::embedded::{Data, DnsServer, Name, RateLimit, Record, ServerConfig, Soa, Zone, ZoneSet, ZoneSpec};
-use gatepost_testkit::servers::peers::{Peer, Running, Setup};
+use gatepost_testkit::servers::peers::{Peer, PeerSetup, Running};
 use gatepost_testkit::servers::{Scratch, find};
 
 const APEX: &str = "bench.test";
@@ -143,8 +143,9 @@ fn queries() -> Outcome<()> {
     let file = scratch.path().join("questions");
     std::fs::write(&file, questions())?;
     let (ours, address) = Ours::start()?;
-    let peers = [Peer::Nsd, Peer::Knot]
-        .map(|peer| peer.start(&Setup { files: vec![(APEX.into(), text())], core: Some(0), ..Setup::default() }));
+    let peers = [Peer::Nsd, Peer::Knot].map(|peer| {
+        peer.start(&PeerSetup { files: vec![(APEX.into(), text())], core: Some(0), ..PeerSetup::default() })
+    });
     let peers: Vec<Running> = peers.into_iter().collect::<Result<_, _>>()?;
     let new = |name, address, process| Contender { name, address, process, per_second: vec![], micros: vec![] };
     let mut all = vec![new("embedded", address, ours.0.id())];

@@ -4,7 +4,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gatepost_testkit::servers::{Kind, Primary, Server};
+use gatepost_testkit::servers::{DnsServer, Kind, Primary};
 use gatepost_testkit::{Failed, Trial};
 
 #[path = "rfc2136/bed.rs"]
@@ -47,7 +47,7 @@ fn trials(kind: Kind, all: &[Scenario]) -> Vec<Trial> {
 
 /// One server for all tests with a zone of their own.
 struct Shared {
-    server: OnceLock<Result<Server, String>>,
+    server: OnceLock<Result<DnsServer, String>>,
     kind: Kind,
     zones: Vec<Scenario>,
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::lint::LintContext;
-use gatepost_objects::{Settings, collect};
+use gatepost_objects::{ParseSettings, collect};
 use gatepost_testkit::world::{self, Size, Style};
 
 const SIZES: [usize; 2] = [1_000, 10_000];
@@ -98,7 +98,7 @@ impl Costs {
     fn of(folder: &Path) -> Outcome<Costs> {
         let (wall, process) = process(folder)?;
         let texts = texts(folder)?;
-        let (reading, loaded) = timed(|| collect(texts, &Settings::default()));
+        let (reading, loaded) = timed(|| collect(texts, &ParseSettings::default()));
         let (rules, (topology, mut diagnostics)) = timed(|| {
             let topology = Topology::build(&loaded.snapshot, &Scope::default());
             let diagnostics = LintContext { snapshot: &loaded.snapshot, topology: &topology }.diagnostics();

@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gatepost_testkit::servers::kube::{self, ADMIN, Cluster, Setup};
-use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, Kind, Primary, Server};
+use gatepost_testkit::servers::{DnsServer, KEY_NAME, KEY_SECRET, Kind, Primary};
 use serde_json::{Value, json};
 
 const ZONE: &str = "bench.test";
@@ -153,7 +153,7 @@ fn cluster() -> Outcome<Cluster> {
     Ok(cluster)
 }
 
-fn bind() -> Outcome<Server> {
+fn bind() -> Outcome<DnsServer> {
     let text = "$TTL 300\n@ SOA ns hostmaster 1 3600 600 86400 30\n@ NS ns\nns A 192.0.2.53\n";
     let primary = Primary { zones: vec![(ZONE.to_owned(), text.to_owned())], ..Primary::default() };
     Ok(Kind::Bind.start(&primary)?)
@@ -166,7 +166,7 @@ struct Controller {
 }
 
 impl Controller {
-    fn start(cluster: &Cluster, zone: &Server) -> Outcome<Controller> {
+    fn start(cluster: &Cluster, zone: &DnsServer) -> Outcome<Controller> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gatepost"));
         let (host, port) = (zone.address.ip().to_string(), zone.address.port().to_string());
         let words = [

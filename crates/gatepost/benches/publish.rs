@@ -13,7 +13,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gatepost_testkit::servers::external_dns::{self, ExternalDns};
-use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, Kind, Primary, Scratch, Server};
+use gatepost_testkit::servers::{DnsServer, KEY_NAME, KEY_SECRET, Kind, Primary, Scratch};
 
 const ZONE: &str = "bench.test";
 const ROUTES: usize = 10_000;
@@ -55,7 +55,7 @@ fn world(routes: usize, address: &str) -> String {
     text
 }
 
-fn bind() -> Outcome<Server> {
+fn bind() -> Outcome<DnsServer> {
     let head = format!(
         "{ZONE}. 3600 IN SOA ns1.{ZONE}. hostmaster.{ZONE}. 1 3600 600 1209600 60\n{ZONE}. 300 IN NS ns1.{ZONE}.\n"
     );
@@ -95,7 +95,7 @@ fn publish(folder: &Path, routes: usize) -> Outcome<()> {
 }
 
 /// Runs `gatepost apply`; it must make just so many changes.
-fn apply(server: &Server, file: &Path, changes: usize) -> Outcome<()> {
+fn apply(server: &DnsServer, file: &Path, changes: usize) -> Outcome<()> {
     let address = server.address.to_string();
     let words = [
         "--provider",
@@ -119,7 +119,7 @@ fn apply(server: &Server, file: &Path, changes: usize) -> Outcome<()> {
 }
 
 /// Runs external-dns on the same file; it must make just so many changes.
-fn sync(peer: &ExternalDns, server: &Server, file: &Path, changes: usize) -> Outcome<Duration> {
+fn sync(peer: &ExternalDns, server: &DnsServer, file: &Path, changes: usize) -> Outcome<Duration> {
     let mut words = external_dns::rfc2136(server.address, ZONE);
     words.push("--txt-owner-id=me".to_owned());
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -135,7 +135,7 @@ fn sync(peer: &ExternalDns, server: &Server, file: &Path, changes: usize) -> Out
 }
 
 /// Every record is there, with its address and its marker.
-fn complete(server: &Server, routes: usize, address: &str) -> Outcome<()> {
+fn complete(server: &DnsServer, routes: usize, address: &str) -> Outcome<()> {
     let dump = server.dump(ZONE)?;
     let records = dump.iter().filter(|line| line.ends_with(&format!(" in a {address}"))).count();
     let markers = dump.iter().filter(|line| line.contains("external-dns/owner=me")).count();

@@ -16,9 +16,9 @@ use gatepost_core::reason;
 use gatepost_core::snapshot::Snapshot;
 use gatepost_tls::Error;
 use gatepost_tls::budget::Forecast;
-use gatepost_tls::certifier::{Certifier, Round, State};
-use gatepost_tls::decide::Want;
-use gatepost_tls::key::Algorithm;
+use gatepost_tls::certifier::{Certifier, IssuanceState, Round};
+use gatepost_tls::decide::WantedCertificate;
+use gatepost_tls::key::KeyAlgorithm;
 
 use crate::run::Beside;
 
@@ -77,7 +77,7 @@ impl Certificates {
 
     /// Names that have no certificate, with what is in their way, one line each.
     pub fn missing(&self) -> Vec<String> {
-        let line = |state: &State, name: &Str| {
+        let line = |state: &IssuanceState, name: &Str| {
             let (reason, why) = state.obstacle(name)?;
             let row = reason.row();
             Some(format!("certificate {} for {name}: {why} [{} {}]", state.secret, row.code, row.name))
@@ -107,7 +107,7 @@ impl Certificates {
     }
 
     /// What is known of every certificate, without asking anybody.
-    pub async fn look(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<&[State], Error> {
+    pub async fn look(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<&[IssuanceState], Error> {
         self.round.states = self.certifier.look(&wants(desired, snapshot), now).await?;
         Ok(&self.round.states)
     }
@@ -125,7 +125,7 @@ pub fn now() -> i64 {
 }
 
 /// What each Secret is to hold, where this program makes it.
-pub fn wants(desired: &Desired, snapshot: &Snapshot) -> BTreeMap<Key, Want> {
+pub fn wants(desired: &Desired, snapshot: &Snapshot) -> BTreeMap<Key, WantedCertificate> {
     let made = desired.certificates.iter().filter(|certificate| is_own(certificate));
     made.map(|certificate| (certificate.secret.clone(), want(certificate, desired, snapshot))).collect()
 }
@@ -135,31 +135,37 @@ pub fn is_own(certificate: &Certificate) -> bool {
     certificate.issuer.as_ref().is_none_or(|issuer| &*issuer.group == OWN_GROUP)
 }
 
-fn want(certificate: &Certificate, desired: &Desired, snapshot: &Snapshot) -> Want {
+fn want(certificate: &Certificate, desired: &Desired, snapshot: &Snapshot) -> WantedCertificate {
     let policy = certificate.policy.as_ref().and_then(|key| snapshot.tls_policies.get(key));
     let kept = desired.kept_names.iter().filter(|kept| kept.secret == certificate.secret);
     let part = |name: &str| {
         let parts = policy.map(|policy| &policy.private_key[..]).unwrap_or_default();
         parts.iter().find(|(key, _)| &**key == name).map(|(_, value)| &**value)
     };
-    Want {
+    WantedCertificate {
         names: certificate.dns_names.clone(),
         kept: kept.map(|kept| kept.hostname.clone()).collect(),
         renew_before: policy.and_then(|policy| policy.renew_before),
         duration: policy.and_then(|policy| policy.duration),
         // Keys of other kinds cannot be made here; the report on the policy says so. Without a policy nobody asks for another key.
-        algorithm: policy.and_then(|_| Algorithm::of(part("algorithm"), part("size")).ok()),
+        algorithm: policy.and_then(|_| KeyAlgorithm::of(part("algorithm"), part("size")).ok()),
     }
 }
 
 /// Puts what became of certificates into the reports on TLSPolicies: a hostname is served when a certificate that holds it is
 /// there, not when one is wanted.
-pub fn reflect(desired: &mut Desired, snapshot: &Snapshot, states: &[State]) {
+pub fn reflect(desired: &mut Desired, snapshot: &Snapshot, states: &[IssuanceState]) {
     reflect_by(desired, snapshot, |secret, hostname| obstacle(secret, hostname, states));
 }
 
 /// The same where nothing is known of any certificate but these, and why.
-pub fn withhold(desired: &mut Desired, snapshot: &Snapshot, states: &[State], reason: reason::Reason, why: &str) {
+pub fn withhold(
+    desired: &mut Desired,
+    snapshot: &Snapshot,
+    states: &[IssuanceState],
+    reason: reason::Reason,
+    why: &str,
+) {
     reflect_by(desired, snapshot, |secret, hostname| match state_of(secret, states) {
         Some(state) => state.obstacle(&hostname.hostname),
         None => issued_elsewhere(secret).or_else(|| Some((reason, why.to_owned()))),
@@ -195,7 +201,7 @@ fn reflect_by(
 }
 
 /// Puts what a store holds in the place of what Secrets among the objects hold.
-pub fn overlay(published: &mut Publication, states: &[State], hostname: &str) {
+pub fn overlay(published: &mut Publication, states: &[IssuanceState], hostname: &str) {
     for walk in &mut published.certificates {
         let Some(state) = states.iter().find(|state| state.secret == walk.secret) else { continue };
         walk.held = match (&state.held, &state.unusable) {
@@ -210,10 +216,10 @@ pub fn overlay(published: &mut Publication, states: &[State], hostname: &str) {
 fn note(policy: &ObjectRef, snapshot: &Snapshot) -> String {
     let Some(policy) = snapshot.tls_policies.get(&policy.key) else { return String::new() };
     let part = |name: &str| policy.private_key.iter().find(|(key, _)| &**key == name).map(|(_, value)| &**value);
-    Algorithm::of(part("algorithm"), part("size")).err().map(|error| error.to_string()).unwrap_or_default()
+    KeyAlgorithm::of(part("algorithm"), part("size")).err().map(|error| error.to_string()).unwrap_or_default()
 }
 
-fn obstacle(secret: &Certificate, hostname: &HostnameReport, states: &[State]) -> Obstacle {
+fn obstacle(secret: &Certificate, hostname: &HostnameReport, states: &[IssuanceState]) -> Obstacle {
     match state_of(secret, states) {
         Some(state) => state.obstacle(&hostname.hostname),
         None => issued_elsewhere(secret)
@@ -221,7 +227,7 @@ fn obstacle(secret: &Certificate, hostname: &HostnameReport, states: &[State]) -
     }
 }
 
-fn state_of<'s>(certificate: &Certificate, states: &'s [State]) -> Option<&'s State> {
+fn state_of<'s>(certificate: &Certificate, states: &'s [IssuanceState]) -> Option<&'s IssuanceState> {
     states.iter().find(|state| state.secret == certificate.secret)
 }
 

@@ -139,8 +139,8 @@ impl Cluster {
     }
 
     /// The cluster that is meant.
-    pub fn place(&self) -> gatepost_kube::Where {
-        gatepost_kube::Where { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
+    pub fn place(&self) -> gatepost_kube::ClusterChoice {
+        gatepost_kube::ClusterChoice { kubeconfig: self.kubeconfig.clone(), context: self.context.clone() }
     }
 }
 

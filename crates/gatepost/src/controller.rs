@@ -10,8 +10,8 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_kube::Connection;
-use gatepost_kube::lease::{Campaign, Standing};
-use gatepost_kube::watch::Watching;
+use gatepost_kube::lease::{Election, LeaderState};
+use gatepost_kube::watch::ClusterWatch;
 use tokio::sync::watch;
 
 use crate::apply::Mode;
@@ -33,11 +33,11 @@ pub struct Controller {
     /// The cluster.
     pub connection: Connection,
     /// What it tells.
-    pub watching: Watching,
+    pub watching: ClusterWatch,
     /// What was told.
     pub view: View,
     /// Whether we lead; nothing in observe mode, which needs no leader.
-    pub campaign: Option<Campaign>,
+    pub campaign: Option<Election>,
     /// What may be written at this moment.
     pub permit: permit::Permit,
     /// Who we are, in Events.
@@ -129,7 +129,7 @@ impl Controller {
         Ok(())
     }
 
-    fn take(&mut self, told: gatepost_kube::watch::Told, log: &mut told::Log, clock: &mut Clock) {
+    fn take(&mut self, told: gatepost_kube::watch::WatchEvent, log: &mut told::Log, clock: &mut Clock) {
         log.told(&told);
         if self.view.take(told) {
             clock.dirty();
@@ -164,8 +164,8 @@ impl Controller {
         Ok(ending)
     }
 
-    fn standing(&mut self) -> Standing {
-        self.campaign.as_mut().map(|campaign| campaign.standing.borrow_and_update().clone()).unwrap_or_default()
+    fn standing(&mut self) -> LeaderState {
+        self.campaign.as_mut().map(|campaign| campaign.leader_state.borrow_and_update().clone()).unwrap_or_default()
     }
 
     /// Tells over HTTP how things stand.
@@ -179,11 +179,11 @@ impl Controller {
 }
 
 /// Ends when the Lease tells something new; never without one.
-async fn standing_changed(campaign: &mut Option<Campaign>) {
-    let changed = async |standing: &mut watch::Receiver<Standing>| standing.changed().await;
+async fn standing_changed(campaign: &mut Option<Election>) {
+    let changed = async |standing: &mut watch::Receiver<LeaderState>| standing.changed().await;
     match campaign {
         Some(campaign) => {
-            if changed(&mut campaign.standing).await.is_err() {
+            if changed(&mut campaign.leader_state).await.is_err() {
                 std::future::pending::<()>().await;
             }
         }

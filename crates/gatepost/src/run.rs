@@ -92,9 +92,9 @@ pub struct Pass {
     /// What somebody may want to know beside it.
     pub notes: Vec<String>,
     /// What is known of the certificates that are issued here.
-    pub issuing: Vec<gatepost_tls::certifier::State>,
+    pub issuing: Vec<gatepost_tls::certifier::IssuanceState>,
     /// What happened to them.
-    pub news: Vec<gatepost_tls::certifier::News>,
+    pub news: Vec<gatepost_tls::certifier::IssuanceEvent>,
     /// The word by which the deletes of the plan were confirmed.
     pub confirmed: Option<String>,
 }

@@ -10,7 +10,7 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::lint::LintContext;
 use gatepost_core::policy::Policies;
 use gatepost_core::snapshot::{Origin, Snapshot};
-use gatepost_objects::Settings;
+use gatepost_objects::ParseSettings;
 
 use crate::cli::Input;
 use crate::error::RunError;
@@ -47,7 +47,7 @@ impl Objects {
             ));
         }
         let texts = file::texts(&input.files)?.into_iter().map(|text| (text.name.into(), text.bytes));
-        let mut loaded = gatepost_objects::collect(texts, &Settings::default());
+        let mut loaded = gatepost_objects::collect(texts, &ParseSettings::default());
         if input.as_cluster {
             loaded.snapshot.origin = Origin::Cluster;
         }

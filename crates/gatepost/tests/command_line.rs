@@ -4,7 +4,7 @@
 
 use std::process::{Command, Stdio};
 
-use gatepost_testkit::program::{Answer, Program, words};
+use gatepost_testkit::program::{Program, ProgramOutput, words};
 use gatepost_testkit::scratch::Scratch;
 
 const GATEWAY: &str = "\
@@ -38,7 +38,7 @@ fn gatepost() -> Program {
 }
 
 /// Runs a command line on objects that are handed over as standard input.
-fn run(line: &str, input: &str) -> Answer {
+fn run(line: &str, input: &str) -> ProgramOutput {
     gatepost().run(&words(line), input).expect("the program runs")
 }
 

@@ -92,7 +92,7 @@ fn every_golden_case_in_any_order() {
     let mut chance = Chance(1);
     for path in paths {
         let bytes = std::fs::read(&path).unwrap();
-        let loaded = collect([(path.display().to_string().into(), bytes)], &gatepost_objects::Settings::default());
+        let loaded = collect([(path.display().to_string().into(), bytes)], &gatepost_objects::ParseSettings::default());
         settings().iter().for_each(|settings| follow(&loaded.snapshot, settings, &path, &mut chance));
     }
 }

@@ -83,6 +83,16 @@ impl Served {
         }
     }
 
+    /// Waits until a page contains some words.
+    fn tells(&self, path: &str, words: &str) {
+        let end = Instant::now() + Duration::from_secs(30);
+        let page = || self.get(path, "localhost");
+        while !page().contains(words) {
+            assert!(Instant::now() < end, "{path} does not tell {words}: {}", page());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
     fn get(&self, path: &str, host: &str) -> String {
         let mut stream = TcpStream::connect(self.http).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
@@ -130,7 +140,7 @@ fn a_text_that_cannot_be_read_takes_nothing_away() {
     std::fs::write(served.folder.join("route.yaml"), "apiVersion: [").unwrap();
     std::fs::write(served.folder.join("more.yaml"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: infra}\n")
         .unwrap();
-    std::thread::sleep(Duration::from_secs(2));
+    served.tells("/plan.json", "syntax-error");
     assert_eq!(served.ask("www.example.org"), FOUND);
     write_route(&served.folder, "shop.example.org");
     served.comes_to("shop.example.org", FOUND);

@@ -20,7 +20,7 @@ use crate::error::{Error, Problem, Result};
 
 /// Which cluster, and as whom.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Where {
+pub struct ClusterChoice {
     /// The kubeconfig file; else `KUBECONFIG`, the usual file, or the account of the pod.
     pub kubeconfig: Option<PathBuf>,
     /// The context in it; else its current one.
@@ -45,7 +45,7 @@ const LONGEST_REFUSAL: usize = 1 << 20;
 
 impl Connection {
     /// Finds the cluster and its credentials; nothing is asked of it yet.
-    pub async fn open(place: &Where) -> Result<Connection> {
+    pub async fn open(place: &ClusterChoice) -> Result<Connection> {
         let mut config = config(place).await?;
         config.connect_timeout = Some(Duration::from_secs(10));
         let server = config.cluster_url.to_string();
@@ -101,7 +101,7 @@ impl Connection {
     }
 
     /// The lines of a watch, as they come.
-    pub(crate) async fn lines(&self, path: &str) -> Result<Lines> {
+    pub(crate) async fn lines(&self, path: &str) -> Result<WatchLines> {
         let words = format!("GET {path}");
         let mut request = request(Method::GET, path, None)?;
         // A compressed watch would come in pieces that are only whole at its end.
@@ -112,7 +112,7 @@ impl Connection {
             body,
             std::io::Error::other,
         ));
-        Ok(Lines { reader: Box::pin(reader), words })
+        Ok(WatchLines { reader: Box::pin(reader), words })
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<(&'static str, &Value)>) -> Result<Value> {
@@ -150,12 +150,12 @@ impl std::fmt::Debug for Connection {
 }
 
 /// The lines of a watch.
-pub(crate) struct Lines {
+pub(crate) struct WatchLines {
     reader: Pin<Box<dyn AsyncBufRead + Send>>,
     words: String,
 }
 
-impl Lines {
+impl WatchLines {
     /// The next whole line; nothing where the server ended the watch.
     pub(crate) async fn next(&mut self) -> Result<Option<Vec<u8>>> {
         let mut line = Vec::new();
@@ -180,7 +180,7 @@ impl Lines {
     }
 }
 
-async fn config(place: &Where) -> Result<Config> {
+async fn config(place: &ClusterChoice) -> Result<Config> {
     let options = KubeConfigOptions { context: place.context.clone(), cluster: None, user: None };
     let refuse = |error: String| Error::settings(error);
     match &place.kubeconfig {

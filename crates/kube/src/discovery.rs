@@ -24,12 +24,12 @@ pub struct Resource {
 }
 
 /// The kinds that a cluster serves; what is not here is not installed.
-pub type Served = BTreeMap<Kind, Resource>;
+pub type ServedKinds = BTreeMap<Kind, Resource>;
 
 /// Asks which of these kinds are served, each in the newest version that both sides know.
-pub async fn discover(connection: &Connection, kinds: &[Kind]) -> Result<Served> {
+pub async fn discover(connection: &Connection, kinds: &[Kind]) -> Result<ServedKinds> {
     let groups: BTreeSet<&str> = kinds.iter().map(|kind| kind.group()).collect();
-    let mut served = Served::new();
+    let mut served = ServedKinds::new();
     for group in groups {
         let wanted: Vec<Kind> = kinds.iter().copied().filter(|kind| kind.group() == group).collect();
         for version in versions(connection, group).await? {
@@ -102,7 +102,7 @@ fn find(resources: &Value, kind: Kind, version: &str) -> Option<Resource> {
 }
 
 /// Keeps the newest version that we read; one that we do not know is only taken where there is no other.
-fn prefer(served: &mut Served, resource: Resource) {
+fn prefer(served: &mut ServedKinds, resource: Resource) {
     let known = gatepost_objects::versions(resource.kind);
     let rank = |version: &str| known.iter().position(|known| *known == version).unwrap_or(known.len());
     let is_better = served.get(&resource.kind).is_none_or(|other| rank(&resource.version) < rank(&other.version));
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_newest_known_version_is_taken() {
-        let mut served = Served::new();
+        let mut served = ServedKinds::new();
         for version in ["v9", "v1beta1", "v1", "v1alpha2"] {
             let list = json!({"resources": [
                 {"name": "httproutes/status", "kind": "HTTPRoute", "verbs": ["get"]},

@@ -2,9 +2,10 @@
 //!
 //! A replica leads while it keeps renewing the Lease, and stops by its own clock well before others may take over by theirs:
 //! no clock is compared with another machine's. Every write to the Lease carries the version that was read, so that of two
-//! that reach for it one loses. Each term has words of its own, which a provider's precondition can hold: whoever wakes up
-//! late writes under words that no longer stand.
+//! that reach for it one loses. Each term has a fencing token, which a provider can demand as a precondition: whoever wakes up
+//! late writes with a token that is no longer current.
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use http::Method;
@@ -20,17 +21,17 @@ use crate::error::{Error, Result};
 /// The annotation of the Lease that stops all writes, with a reason as its value.
 pub const FREEZE: &str = "gatepost.dev/freeze";
 
-/// The annotation of the Lease by which somebody confirms held deletes, with the word that stands for them as its value.
+/// The annotation of the Lease that confirms held deletes; its value is the confirmation word of those deletes.
 pub const CONFIRM: &str = "gatepost.dev/confirm-deletes";
 
-/// Who runs for what.
+/// Which Lease this process competes for, under which identity and with which timing.
 #[derive(Clone, Debug)]
-pub struct Candidacy {
+pub struct ElectionSettings {
     /// Namespace of the Lease.
     pub namespace: String,
     /// Its name.
     pub name: String,
-    /// Who we are; no other process has the same.
+    /// Identity of this process, unique among replicas.
     pub identity: String,
     /// How long others wait for a renewal before they take over.
     pub duration: Duration,
@@ -38,18 +39,41 @@ pub struct Candidacy {
     pub every: Duration,
 }
 
-/// One time of leading.
+/// A text that identifies one term: `term=3,holder=a,since=2026-03-01T10:00:05.000000Z`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FencingToken(String);
+
+impl FencingToken {
+    /// The text, as it is written into preconditions and logs.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for FencingToken {
+    fn from(text: &str) -> Self {
+        FencingToken(text.to_owned())
+    }
+}
+
+impl fmt::Display for FencingToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One period of leadership of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Term {
-    /// Words that stand for this term and no other.
-    pub words: String,
+    /// Identifies this term and no other.
+    pub fencing_token: FencingToken,
     /// When it ends unless it is renewed.
     pub until: Instant,
 }
 
-/// How things stand.
+/// Whether this process leads, who holds the Lease, and what its annotations ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct LeaderState {
     /// Our term, if we lead.
     pub term: Option<Term>,
     /// Who holds the Lease, as far as is known.
@@ -62,18 +86,18 @@ pub struct Standing {
     pub trouble: Option<Error>,
 }
 
-impl Standing {
+impl LeaderState {
     /// Whether we lead at this moment.
     pub fn leads(&self) -> bool {
         self.term.as_ref().is_some_and(|term| Instant::now() < term.until)
     }
 }
 
-/// A candidacy that runs. It gives the Lease up when it is told to stop.
+/// A running leader election. Ending it releases the Lease.
 #[derive(Debug)]
-pub struct Campaign {
-    /// How things stand, always current.
-    pub standing: watch::Receiver<Standing>,
+pub struct Election {
+    /// The current state.
+    pub leader_state: watch::Receiver<LeaderState>,
     /// The Lease, as `kubectl` takes it: `lease/gatepost -n gatepost`.
     pub lease: String,
     used: watch::Sender<Option<(String, Instant)>>,
@@ -81,25 +105,26 @@ pub struct Campaign {
     task: JoinHandle<()>,
 }
 
-impl Candidacy {
+impl ElectionSettings {
     /// The usual times.
-    pub fn new(namespace: &str, name: &str, identity: &str) -> Candidacy {
+    pub fn new(namespace: &str, name: &str, identity: &str) -> ElectionSettings {
         let (namespace, name, identity) = (namespace.to_owned(), name.to_owned(), identity.to_owned());
-        Candidacy { namespace, name, identity, duration: Duration::from_secs(15), every: Duration::from_secs(2) }
+        ElectionSettings { namespace, name, identity, duration: Duration::from_secs(15), every: Duration::from_secs(2) }
     }
 
-    /// Runs for the Lease.
-    pub fn start(self, connection: &Connection) -> Campaign {
-        let (tell, standing) = watch::channel(Standing::default());
+    /// Starts the task that acquires and renews the Lease.
+    pub fn start(self, connection: &Connection) -> Election {
+        let (tell, leader_state) = watch::channel(LeaderState::default());
         let (stop, stopped) = oneshot::channel();
         let (used, is_used) = watch::channel(None);
         let lease = format!("lease/{} -n {}", self.name, self.namespace);
-        let runner = Runner { connection: connection.clone(), candidacy: self, seen: None, since: None, used: is_used };
-        Campaign { standing, lease, used, stop: Some(stop), task: tokio::spawn(runner.run(tell, stopped)) }
+        let runner =
+            ElectionTask { connection: connection.clone(), settings: self, seen: None, since: None, used: is_used };
+        Election { leader_state, lease, used, stop: Some(stop), task: tokio::spawn(runner.run(tell, stopped)) }
     }
 }
 
-impl Campaign {
+impl Election {
     /// What a word confirmed was done. It is taken off the Lease, but not at once: other replicas whose provider is their own
     /// are to see it as well.
     pub fn used(&self, word: &str) {
@@ -121,15 +146,15 @@ impl Campaign {
     }
 }
 
-impl Drop for Campaign {
+impl Drop for Election {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-struct Runner {
+struct ElectionTask {
     connection: Connection,
-    candidacy: Candidacy,
+    settings: ElectionSettings,
     /// The Lease of somebody else as it was last seen, and since when by our clock.
     seen: Option<(String, Instant)>,
     /// When our term began, as written in the Lease.
@@ -138,19 +163,19 @@ struct Runner {
     used: watch::Receiver<Option<(String, Instant)>>,
 }
 
-impl Runner {
-    async fn run(mut self, tell: watch::Sender<Standing>, mut stopped: oneshot::Receiver<()>) {
+impl ElectionTask {
+    async fn run(mut self, tell: watch::Sender<LeaderState>, mut stopped: oneshot::Receiver<()>) {
         loop {
             let (before, asked) = (tell.borrow().clone(), Instant::now());
-            let standing = self.look(&before, asked).await;
-            tell.send_replace(standing);
+            let leader_state = self.look(&before, asked).await;
+            tell.send_replace(leader_state);
             tokio::select! {
                 _ = &mut stopped => break,
                 () = sleep(self.pause(asked)) => {}
             }
         }
         let leads = tell.borrow().leads();
-        tell.send_replace(Standing::default());
+        tell.send_replace(LeaderState::default());
         if leads {
             let _ = self.release().await;
         }
@@ -158,24 +183,24 @@ impl Runner {
 
     /// How long to wait for the next look. A server that answers late is asked the sooner, so that the answer comes within the term.
     fn pause(&self, asked: Instant) -> Duration {
-        let every = self.candidacy.every;
+        let every = self.settings.every;
         every.saturating_sub(asked.elapsed()).max(every / 4)
     }
 
     /// Looks at the Lease, renews or takes it.
-    async fn look(&mut self, before: &Standing, asked: Instant) -> Standing {
+    async fn look(&mut self, before: &LeaderState, asked: Instant) -> LeaderState {
         match self.round(asked).await {
-            Ok(standing) => standing,
+            Ok(leader_state) => leader_state,
             // Somebody else wrote in between; the next look tells who.
-            Err(error) if error.is_conflict() => Standing { term: None, trouble: None, ..before.clone() },
+            Err(error) if error.is_conflict() => LeaderState { term: None, trouble: None, ..before.clone() },
             Err(error) => {
                 let term = before.term.clone().filter(|term| asked < term.until);
-                Standing { term, trouble: Some(error), ..before.clone() }
+                LeaderState { term, trouble: Some(error), ..before.clone() }
             }
         }
     }
 
-    async fn round(&mut self, asked: Instant) -> Result<Standing> {
+    async fn round(&mut self, asked: Instant) -> Result<LeaderState> {
         let lease = match self.connection.get(&self.path()).await {
             Ok(lease) => lease,
             Err(error) if error.is_not_found() => return self.create(asked).await,
@@ -183,14 +208,14 @@ impl Runner {
         };
         let (frozen, confirmed) = (annotation(&lease, FREEZE), annotation(&lease, CONFIRM));
         let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let is_ours = holder == self.candidacy.identity;
+        let is_ours = holder == self.settings.identity;
         if is_ours || holder.is_empty() || self.is_over(&lease, asked) {
             let term = self.take(lease, is_ours, asked).await?;
-            let holder = self.candidacy.identity.clone();
-            return Ok(Standing { term: Some(term), holder, frozen, confirmed, trouble: None });
+            let holder = self.settings.identity.clone();
+            return Ok(LeaderState { term: Some(term), holder, frozen, confirmed, trouble: None });
         }
         self.since = None;
-        Ok(Standing { term: None, holder, frozen, confirmed, trouble: None })
+        Ok(LeaderState { term: None, holder, frozen, confirmed, trouble: None })
     }
 
     /// Whether somebody else has let the Lease lie for its whole duration, by our clock.
@@ -219,8 +244,8 @@ impl Runner {
             spec["acquireTime"] = now.clone().into();
             spec["leaseTransitions"] = (transitions + 1).into();
         }
-        spec["holderIdentity"] = self.candidacy.identity.clone().into();
-        spec["leaseDurationSeconds"] = self.candidacy.duration.as_secs().max(1).into();
+        spec["holderIdentity"] = self.settings.identity.clone().into();
+        spec["leaseDurationSeconds"] = self.settings.duration.as_secs().max(1).into();
         spec["renewTime"] = now.into();
         self.take_off_used(&mut lease, asked);
         let written = self.connection.send(Method::PUT, &self.path(), &lease).await;
@@ -233,40 +258,40 @@ impl Runner {
     /// Takes a word off that was used up a while ago; another word stays.
     fn take_off_used(&self, lease: &mut Value, now: Instant) {
         let used = self.used.borrow().clone();
-        let Some((word, _)) = used.filter(|(_, since)| now > *since + self.candidacy.duration) else { return };
+        let Some((word, _)) = used.filter(|(_, since)| now > *since + self.settings.duration) else { return };
         let annotations = lease.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut);
         if let Some(annotations) = annotations.filter(|all| all.get(CONFIRM).is_some_and(|value| *value == word)) {
             annotations.remove(CONFIRM);
         }
     }
 
-    async fn create(&mut self, asked: Instant) -> Result<Standing> {
+    async fn create(&mut self, asked: Instant) -> Result<LeaderState> {
         let now = moment();
         let spec = json!({
-            "holderIdentity": self.candidacy.identity, "leaseDurationSeconds": self.candidacy.duration.as_secs().max(1),
+            "holderIdentity": self.settings.identity, "leaseDurationSeconds": self.settings.duration.as_secs().max(1),
             "acquireTime": now, "renewTime": now, "leaseTransitions": 1,
         });
         let lease = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec,
-            "metadata": {"namespace": self.candidacy.namespace, "name": self.candidacy.name},
+            "metadata": {"namespace": self.settings.namespace, "name": self.settings.name},
         });
         let written = self.connection.send(Method::POST, &self.folder(), &lease).await?;
         self.since = Some(now);
-        let holder = self.candidacy.identity.clone();
-        Ok(Standing { term: Some(self.term(&written, asked)), holder, ..Standing::default() })
+        let holder = self.settings.identity.clone();
+        Ok(LeaderState { term: Some(self.term(&written, asked)), holder, ..LeaderState::default() })
     }
 
     /// The term that a Lease gives us. It ends by our clock when others still have a third of their time to wait.
     fn term(&self, lease: &Value, asked: Instant) -> Term {
         let number = lease.pointer("/spec/leaseTransitions").and_then(Value::as_u64).unwrap_or_default();
         let since = self.since.as_deref().unwrap_or_default();
-        let words = format!("term={number},holder={},since={since}", self.candidacy.identity);
-        Term { words, until: asked + self.candidacy.duration * 2 / 3 }
+        let fencing_token = FencingToken(format!("term={number},holder={},since={since}", self.settings.identity));
+        Term { fencing_token, until: asked + self.settings.duration * 2 / 3 }
     }
 
     async fn release(&mut self) -> Result<()> {
         let mut lease = self.connection.get(&self.path()).await?;
-        if lease.pointer("/spec/holderIdentity").and_then(Value::as_str) != Some(&self.candidacy.identity) {
+        if lease.pointer("/spec/holderIdentity").and_then(Value::as_str) != Some(&self.settings.identity) {
             return Ok(());
         }
         lease["spec"]["holderIdentity"] = "".into();
@@ -275,11 +300,11 @@ impl Runner {
     }
 
     fn folder(&self) -> String {
-        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.candidacy.namespace)
+        format!("/apis/coordination.k8s.io/v1/namespaces/{}/leases", self.settings.namespace)
     }
 
     fn path(&self) -> String {
-        format!("{}/{}", self.folder(), self.candidacy.name)
+        format!("{}/{}", self.folder(), self.settings.name)
     }
 }
 

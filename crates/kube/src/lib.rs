@@ -8,15 +8,15 @@
 pub mod connection;
 pub mod discovery;
 mod error;
-pub mod folder;
 pub mod lease;
 pub mod listing;
 pub mod mirror;
 pub mod objects;
+pub mod resource;
 
 pub mod watch;
 mod wire;
 
-pub use connection::{Connection, Where};
+pub use connection::{ClusterChoice, Connection};
 pub use error::{Error, Problem, Result};
-pub use listing::{Read, read_once};
+pub use listing::{ClusterRead, read_once};

@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::connection::Connection;
 use crate::discovery::{Resource, discover};
 use crate::error::{Error, Problem, Result};
-use crate::wire::{self, Sent};
+use crate::wire::{self, WireObject};
 
 /// Objects in one page.
 const PAGE: usize = 500;
@@ -23,7 +23,7 @@ const MOST_PAGES: usize = 10_000;
 
 /// What a cluster holds at one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Read {
+pub struct ClusterRead {
     /// The objects, and which kinds could be seen.
     pub snapshot: Snapshot,
     /// What is odd about them.
@@ -36,16 +36,16 @@ pub struct Read {
 #[derive(Debug)]
 pub(crate) struct Listing {
     /// The objects.
-    pub(crate) objects: Vec<Sent>,
+    pub(crate) objects: Vec<WireObject>,
     /// The version that a watch goes on from.
     pub(crate) version: String,
 }
 
 /// Lists these kinds once. What may not be listed is not visible; a server that cannot be reached is a failure. Where a kind
 /// may not be listed everywhere but in `namespace`, its objects there are read, and the kind is still not visible.
-pub async fn read_once(connection: &Connection, kinds: &[Kind], namespace: Option<&str>) -> Result<Read> {
+pub async fn read_once(connection: &Connection, kinds: &[Kind], namespace: Option<&str>) -> Result<ClusterRead> {
     let served = discover(connection, kinds).await?;
-    let mut read = Read::default();
+    let mut read = ClusterRead::default();
     read.snapshot.origin = Origin::Cluster;
     let mut pool = Pool::new();
     for kind in kinds {
@@ -67,7 +67,7 @@ pub async fn read_once(connection: &Connection, kinds: &[Kind], namespace: Optio
     Ok(read)
 }
 
-impl Read {
+impl ClusterRead {
     fn take(&mut self, listing: Listing) {
         for sent in listing.objects {
             self.problems.extend(sent.problems);

@@ -15,12 +15,12 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::connection::Connection;
 use crate::error::{Error, Problem, Result};
-use crate::folder::{Folder, list};
-use crate::objects::Stored;
+use crate::objects::StoredObject;
+use crate::resource::{GroupVersionResource, list};
 
 /// How patiently a resource is followed.
 #[derive(Clone, Copy, Debug)]
-pub struct Patience {
+pub struct MirrorTimeouts {
     /// How long nothing may be heard before a connection is given up; bookmarks come every minute.
     pub idle: Duration,
     /// How long nothing may be heard before the copy counts as hidden.
@@ -29,16 +29,16 @@ pub struct Patience {
     pub relist: Duration,
 }
 
-impl Default for Patience {
+impl Default for MirrorTimeouts {
     fn default() -> Self {
         let seconds = Duration::from_secs;
-        Patience { idle: seconds(100), stale: seconds(180), relist: seconds(10) }
+        MirrorTimeouts { idle: seconds(100), stale: seconds(180), relist: seconds(10) }
     }
 }
 
 /// How much a copy is worth.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Sight {
+pub enum MirrorVisibility {
     /// Nothing was read yet.
     #[default]
     Unread,
@@ -52,17 +52,17 @@ pub enum Sight {
 
 /// The objects of one moment.
 #[derive(Clone, Debug, Default)]
-pub struct Copied {
+pub struct MirrorSnapshot {
     /// How much they are worth.
-    pub sight: Sight,
+    pub sight: MirrorVisibility,
     /// The objects, by namespace and name.
-    pub objects: Arc<BTreeMap<Key, Stored>>,
+    pub objects: Arc<BTreeMap<Key, StoredObject>>,
 }
 
 /// A copy that follows its resource for as long as it is held.
 #[derive(Debug)]
 pub struct Mirror {
-    copied: watch::Receiver<Copied>,
+    copied: watch::Receiver<MirrorSnapshot>,
     _task: JoinSet<()>,
 }
 
@@ -75,16 +75,22 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 impl Mirror {
     /// Begins to follow a resource in all namespaces.
-    pub fn start(connection: &Connection, folder: Folder, trim: Trim, patience: Patience) -> Mirror {
-        let (tell, copied) = watch::channel(Copied::default());
+    pub fn start(
+        connection: &Connection,
+        folder: GroupVersionResource,
+        trim: Trim,
+        patience: MirrorTimeouts,
+    ) -> Mirror {
+        let (tell, copied) = watch::channel(MirrorSnapshot::default());
         let mut task = JoinSet::new();
-        let follower = Follower { connection: connection.clone(), folder, trim, patience, tell, heard: Instant::now() };
-        task.spawn(follower.run());
+        let mirror_task =
+            MirrorTask { connection: connection.clone(), folder, trim, patience, tell, heard: Instant::now() };
+        task.spawn(mirror_task.run());
         Mirror { copied, _task: task }
     }
 
     /// The copy of this moment.
-    pub fn now(&self) -> Copied {
+    pub fn now(&self) -> MirrorSnapshot {
         self.copied.borrow().clone()
     }
 
@@ -97,20 +103,20 @@ impl Mirror {
 
     /// Waits until the resource was read, or is known to be absent or out of sight.
     pub async fn read(&mut self) {
-        let _ = self.copied.wait_for(|copied| copied.sight != Sight::Unread).await;
+        let _ = self.copied.wait_for(|copied| copied.sight != MirrorVisibility::Unread).await;
     }
 }
 
-struct Follower {
+struct MirrorTask {
     connection: Connection,
-    folder: Folder,
+    folder: GroupVersionResource,
     trim: Trim,
-    patience: Patience,
-    tell: watch::Sender<Copied>,
+    patience: MirrorTimeouts,
+    tell: watch::Sender<MirrorSnapshot>,
     heard: Instant,
 }
 
-impl Follower {
+impl MirrorTask {
     async fn run(mut self) {
         let mut pause = PAUSE;
         while !self.tell.is_closed() {
@@ -130,25 +136,25 @@ impl Follower {
     /// Takes note of a failure; says how long to rest.
     fn troubled(&mut self, error: &Error, pause: Duration) -> Duration {
         if error.is_not_found() {
-            self.show(Sight::Absent);
+            self.show(MirrorVisibility::Absent);
             return self.patience.relist;
         }
         let words = error.to_string();
         if error.is_forbidden() {
-            self.show(Sight::Hidden(words));
+            self.show(MirrorVisibility::Hidden(words));
             return self.patience.relist;
         }
-        let is_unread = self.tell.borrow().sight == Sight::Unread;
+        let is_unread = self.tell.borrow().sight == MirrorVisibility::Unread;
         if is_unread || self.heard.elapsed() > self.patience.stale {
-            self.show(Sight::Hidden(words));
+            self.show(MirrorVisibility::Hidden(words));
         }
         error.retry_after.unwrap_or(pause).min(self.patience.stale)
     }
 
-    fn show(&self, sight: Sight) {
+    fn show(&self, sight: MirrorVisibility) {
         self.tell.send_if_modified(|copied| {
             let is_new = copied.sight != sight;
-            if is_new && sight == Sight::Absent {
+            if is_new && sight == MirrorVisibility::Absent {
                 copied.objects = Arc::default();
             }
             copied.sight = sight;
@@ -160,11 +166,11 @@ impl Follower {
     async fn listed(&mut self) -> Result<String> {
         let (values, version) = list(&self.connection, &self.folder.path("")).await?;
         let stored = values.into_iter().filter_map(|value| self.folder.stored((self.trim)(value)));
-        let objects: BTreeMap<Key, Stored> = stored.collect();
+        let objects: BTreeMap<Key, StoredObject> = stored.collect();
         self.heard = Instant::now();
         self.tell.send_if_modified(|copied| {
-            let is_new = copied.sight != Sight::Complete || *copied.objects != objects;
-            *copied = Copied { sight: Sight::Complete, objects: Arc::new(objects) };
+            let is_new = copied.sight != MirrorVisibility::Complete || *copied.objects != objects;
+            *copied = MirrorSnapshot { sight: MirrorVisibility::Complete, objects: Arc::new(objects) };
             is_new
         });
         Ok(version)

@@ -16,7 +16,7 @@ pub const MANAGER: &str = "gatepost";
 
 /// An object and the version in which it is served.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Served {
+pub struct ServedObject {
     /// Which object.
     pub object: ObjectRef,
     /// Its version: `v1`.
@@ -25,7 +25,7 @@ pub struct Served {
 
 /// Something to tell about an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct EventNote {
     /// Whether somebody should look.
     pub is_warning: bool,
     /// Why, in one word: `HostnameWithheld`.
@@ -39,7 +39,7 @@ pub struct Note {
 /// The longest sentence of an Event.
 const LONGEST: usize = 1024;
 
-impl Served {
+impl ServedObject {
     /// The path of the object.
     pub fn path(&self) -> String {
         let Key { namespace, name } = &self.object.key;
@@ -72,12 +72,12 @@ pub fn now() -> String {
 }
 
 /// Reads one object as it is.
-pub async fn read(connection: &Connection, object: &Served) -> Result<Value> {
+pub async fn read(connection: &Connection, object: &ServedObject) -> Result<Value> {
     connection.get(&object.path()).await
 }
 
 /// Writes our part of an object's status.
-pub async fn write_status(connection: &Connection, object: &Served, status: &Value) -> Result<()> {
+pub async fn write_status(connection: &Connection, object: &ServedObject, status: &Value) -> Result<()> {
     let Key { namespace, name } = &object.object.key;
     let body = json!({
         "apiVersion": object.api_version(), "kind": object.object.kind.as_str(),
@@ -88,7 +88,7 @@ pub async fn write_status(connection: &Connection, object: &Served, status: &Val
 
 /// An object of any kind as it was read, to be changed only as long as it is that.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
+pub struct StoredObject {
     path: String,
     version: String,
     /// The object.
@@ -96,7 +96,7 @@ pub struct Stored {
 }
 
 /// All objects of a collection with a label, page by page.
-pub async fn collection(connection: &Connection, folder: &str, selector: &str) -> Result<Vec<Stored>> {
+pub async fn collection(connection: &Connection, folder: &str, selector: &str) -> Result<Vec<StoredObject>> {
     let mut found = Vec::new();
     let mut next = String::new();
     loop {
@@ -104,7 +104,7 @@ pub async fn collection(connection: &Connection, folder: &str, selector: &str) -
         let mut page = connection.get(&words).await?;
         for value in page["items"].as_array_mut().map(std::mem::take).unwrap_or_default() {
             let path = format!("{folder}/{}", value["metadata"]["name"].as_str().unwrap_or_default());
-            found.push(Stored::of(&path, value));
+            found.push(StoredObject::of(&path, value));
         }
         match page["metadata"]["continue"].as_str().filter(|token| !token.is_empty()) {
             Some(token) => next = format!("&continue={token}"),
@@ -114,24 +114,24 @@ pub async fn collection(connection: &Connection, folder: &str, selector: &str) -
 }
 
 /// Reads one object by its path; nothing where it is not there.
-pub async fn stored(connection: &Connection, path: &str) -> Result<Option<Stored>> {
+pub async fn stored(connection: &Connection, path: &str) -> Result<Option<StoredObject>> {
     match connection.get(path).await {
-        Ok(value) => Ok(Some(Stored::of(path, value))),
+        Ok(value) => Ok(Some(StoredObject::of(path, value))),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }
 }
 
 /// Makes an object in a collection; it is a conflict where one of that name is there.
-pub async fn make(connection: &Connection, folder: &str, name: &str, body: &Value) -> Result<Stored> {
+pub async fn make(connection: &Connection, folder: &str, name: &str, body: &Value) -> Result<StoredObject> {
     let made = connection.send(Method::POST, &format!("{folder}?fieldManager={MANAGER}"), body).await?;
-    Ok(Stored::of(&format!("{folder}/{name}"), made))
+    Ok(StoredObject::of(&format!("{folder}/{name}"), made))
 }
 
-impl Stored {
-    pub(crate) fn of(path: &str, value: Value) -> Stored {
+impl StoredObject {
+    pub(crate) fn of(path: &str, value: Value) -> StoredObject {
         let version = value["metadata"]["resourceVersion"].as_str().unwrap_or_default().to_owned();
-        Stored { path: path.to_owned(), version, value }
+        StoredObject { path: path.to_owned(), version, value }
     }
 
     /// The version that was read.
@@ -140,8 +140,8 @@ impl Stored {
     }
 
     /// Whether another reading says something else, apart from its version.
-    pub(crate) fn differs(&self, other: &Stored) -> bool {
-        let plain = |stored: &Stored| {
+    pub(crate) fn differs(&self, other: &StoredObject) -> bool {
+        let plain = |stored: &StoredObject| {
             let mut value = stored.value.clone();
             value["metadata"]["resourceVersion"] = Value::Null;
             value
@@ -157,16 +157,16 @@ impl Stored {
     }
 
     /// The same without what the object holds: enough to change it, and nothing to give away.
-    pub fn emptied(self) -> Stored {
-        Stored { value: Value::Null, ..self }
+    pub fn emptied(self) -> StoredObject {
+        StoredObject { value: Value::Null, ..self }
     }
 
     /// Changes fields, unless somebody changed the object since it was read; the object as it is then.
-    pub async fn patch(&self, connection: &Connection, change: &Value) -> Result<Stored> {
+    pub async fn patch(&self, connection: &Connection, change: &Value) -> Result<StoredObject> {
         let mut body = change.clone();
         body["metadata"]["resourceVersion"] = self.version.clone().into();
         let value = connection.merge(&format!("{}?fieldManager={MANAGER}", self.path), &body).await?;
-        Ok(Stored::of(&self.path, value))
+        Ok(StoredObject::of(&self.path, value))
     }
 
     /// Deletes the object, unless somebody changed it since it was read.
@@ -177,7 +177,13 @@ impl Stored {
 }
 
 /// Tells a note on an object, for the `times`-th time. `identity` is who tells it; the object must be there.
-pub async fn tell(connection: &Connection, object: &Served, note: &Note, identity: &str, times: u64) -> Result<()> {
+pub async fn tell(
+    connection: &Connection,
+    object: &ServedObject,
+    note: &EventNote,
+    identity: &str,
+    times: u64,
+) -> Result<()> {
     let uid = read(connection, object).await?.pointer("/metadata/uid").cloned().unwrap_or_default();
     let Key { namespace, name } = &object.object.key;
     let home = if namespace.is_empty() { "default" } else { &**namespace };
@@ -205,7 +211,7 @@ pub async fn tell(connection: &Connection, object: &Served, note: &Note, identit
     }
 }
 
-fn event_name(object: &ObjectRef, note: &Note) -> String {
+fn event_name(object: &ObjectRef, note: &EventNote) -> String {
     let name: String = object.name().chars().take(200).collect();
     format!("{name}.{:016x}", hash(&format!("{object} {} {}", note.reason, note.text)))
 }
@@ -234,7 +240,7 @@ mod tests {
     #[test]
     fn paths_have_group_version_and_namespace() {
         let served =
-            |kind, namespace: &str| Served { object: ObjectRef::new(kind, namespace, "x"), version: "v1".into() };
+            |kind, namespace: &str| ServedObject { object: ObjectRef::new(kind, namespace, "x"), version: "v1".into() };
         assert_eq!(served(Kind::Gateway, "a").path(), "/apis/gateway.networking.k8s.io/v1/namespaces/a/gateways/x");
         assert_eq!(served(Kind::Namespace, "").path(), "/api/v1/namespaces/x");
         assert_eq!(served(Kind::GatewayClass, "").api_version(), "gateway.networking.k8s.io/v1");
@@ -242,9 +248,9 @@ mod tests {
 
     #[test]
     fn the_same_note_has_the_same_name() {
-        let note = Note { is_warning: true, reason: "A".into(), action: "Publish", text: "b".into() };
+        let note = EventNote { is_warning: true, reason: "A".into(), action: "Publish", text: "b".into() };
         let route = ObjectRef::new(Kind::HttpRoute, "shop", "web");
         assert_eq!(event_name(&route, &note), event_name(&route, &note.clone()));
-        assert_ne!(event_name(&route, &note), event_name(&route, &Note { text: "c".into(), ..note }));
+        assert_ne!(event_name(&route, &note), event_name(&route, &EventNote { text: "c".into(), ..note }));
     }
 }

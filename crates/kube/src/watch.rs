@@ -1,7 +1,7 @@
 //! Watches: what a cluster holds, told as changes, for as long as somebody listens.
 //!
 //! Discovery runs again and again, so that a kind whose CRD appears later is picked up; each kind is followed by a task of its
-//! own ([`follow`]), so that a kind in trouble holds up no other. Every kind begins as not visible and is visible once it was
+//! own ([`kind_watcher`]), so that a kind in trouble holds up no other. Every kind begins as not visible and is visible once it was
 //! listed to its end. Nothing is told as gone unless it was seen going or is missing in a complete list that is believed.
 
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use crate::connection::Connection;
-use crate::discovery::{Served, discover};
+use crate::discovery::{ServedKinds, discover};
 use crate::error::Error;
 
-mod follow;
-mod known;
+mod kind_watcher;
+mod known_objects;
 
-use follow::Follow;
+use kind_watcher::KindWatcher;
 
 /// What is watched, and how patiently.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct WatchSettings {
     /// The kinds.
     pub kinds: Vec<Kind>,
     /// Only this namespace; cluster-scoped kinds are watched anyway.
@@ -42,10 +42,10 @@ pub struct Settings {
     pub doubt: Duration,
 }
 
-impl Settings {
+impl WatchSettings {
     /// The usual patience for these kinds.
-    pub fn new(kinds: &[Kind]) -> Settings {
-        Settings {
+    pub fn new(kinds: &[Kind]) -> WatchSettings {
+        WatchSettings {
             kinds: kinds.to_vec(),
             namespace: None,
             rediscover: Duration::from_secs(10),
@@ -60,7 +60,7 @@ impl Settings {
 /// One thing that a watch tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all of them are changes")]
-pub enum Told {
+pub enum WatchEvent {
     /// A fact about objects, and what is odd about the object it brings.
     Change(Change, Vec<Diagnostic>),
     /// The server was heard about a kind: what was told about it holds up to now.
@@ -75,8 +75,8 @@ pub enum Told {
 
 /// Watches that run. They end when it is dropped.
 #[derive(Debug)]
-pub struct Watching {
-    told: mpsc::Receiver<Told>,
+pub struct ClusterWatch {
+    told: mpsc::Receiver<WatchEvent>,
     _tasks: JoinSet<()>,
 }
 
@@ -91,29 +91,29 @@ pub fn blank(kinds: &[Kind]) -> Snapshot {
     snapshot
 }
 
-impl Watching {
+impl ClusterWatch {
     /// Starts watching. Who listens begins with a [`blank`] snapshot: no kind is visible yet.
-    pub fn start(connection: &Connection, settings: Settings) -> Watching {
+    pub fn start(connection: &Connection, settings: WatchSettings) -> ClusterWatch {
         let (tell, told) = mpsc::channel(1024);
         let (publish, served) = watch::channel(None);
         let nudge = Arc::new(Notify::new());
         let settings = Arc::new(settings);
         let mut tasks = JoinSet::new();
         for kind in settings.kinds.clone() {
-            let follow = Follow::new(connection.clone(), kind, settings.clone(), tell.clone(), nudge.clone());
+            let follow = KindWatcher::new(connection.clone(), kind, settings.clone(), tell.clone(), nudge.clone());
             tasks.spawn(follow.run(served.clone()));
         }
         tasks.spawn(rediscover(connection.clone(), settings, publish, tell, nudge));
-        Watching { told, _tasks: tasks }
+        ClusterWatch { told, _tasks: tasks }
     }
 
     /// The next thing told; nothing only after a watch has ended, which it does not by itself.
-    pub async fn next(&mut self) -> Option<Told> {
+    pub async fn next(&mut self) -> Option<WatchEvent> {
         self.told.recv().await
     }
 
     /// What was told already, without waiting.
-    pub fn at_once(&mut self) -> Option<Told> {
+    pub fn at_once(&mut self) -> Option<WatchEvent> {
         self.told.try_recv().ok()
     }
 }
@@ -126,9 +126,9 @@ pub fn not_read_yet() -> Visibility {
 /// Asks which kinds are installed, for ever.
 async fn rediscover(
     connection: Connection,
-    settings: Arc<Settings>,
-    publish: watch::Sender<Option<Served>>,
-    tell: mpsc::Sender<Told>,
+    settings: Arc<WatchSettings>,
+    publish: watch::Sender<Option<ServedKinds>>,
+    tell: mpsc::Sender<WatchEvent>,
     nudge: Arc<Notify>,
 ) {
     let mut pause = Duration::from_millis(200);
@@ -147,7 +147,7 @@ async fn rediscover(
                 let _ = timeout(settings.rediscover, nudge.notified()).await;
             }
             Err(error) => {
-                if tell.send(Told::Trouble(None, error)).await.is_err() {
+                if tell.send(WatchEvent::Trouble(None, error)).await.is_err() {
                     return;
                 }
                 sleep(pause).await;

@@ -7,14 +7,14 @@ use gatepost_core::diagnostic::{Diagnostic, FieldPath};
 use gatepost_core::model::{Key, ObjectRef};
 use gatepost_core::reason::OBJECT_UNREADABLE;
 use gatepost_core::snapshot::Object;
-use gatepost_objects::{Interpreted, Pool, Settings, interpret_with};
+use gatepost_objects::{Interpreted, ParseSettings, Pool, interpret_with};
 use serde_json::Value;
 
 use crate::discovery::Resource;
 
 /// An object with its version.
 #[derive(Debug)]
-pub(crate) struct Sent {
+pub(crate) struct WireObject {
     /// Namespace and name.
     pub(crate) key: Key,
     /// Its `resourceVersion`.
@@ -27,7 +27,7 @@ pub(crate) struct Sent {
 
 /// Reads an object of a kind; items of a list do not say their kind themselves. Nothing where it has no name. What it has in
 /// common with objects that were read with the same pool is kept once.
-pub(crate) fn read(mut value: Value, resource: &Resource, pool: &mut Pool) -> Option<Sent> {
+pub(crate) fn read(mut value: Value, resource: &Resource, pool: &mut Pool) -> Option<WireObject> {
     let metadata = value.get_mut("metadata")?.as_object_mut()?;
     metadata.remove("managedFields");
     let text = |key: &str| metadata.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -40,11 +40,11 @@ pub(crate) fn read(mut value: Value, resource: &Resource, pool: &mut Pool) -> Op
     map.insert("kind".into(), resource.kind.as_str().into());
     let (object, problems) = understood(&value, &ObjectRef { kind: resource.kind, key: key.clone() }, pool);
     let key = object.as_ref().map_or(key, |object| object.meta().key.clone());
-    Some(Sent { key, version, object, problems })
+    Some(WireObject { key, version, object, problems })
 }
 
 fn understood(value: &Value, object: &ObjectRef, pool: &mut Pool) -> (Option<Object>, Vec<Diagnostic>) {
-    match interpret_with(value, &Settings::default(), pool) {
+    match interpret_with(value, &ParseSettings::default(), pool) {
         Interpreted::Object(object, problems) => (Some(object), problems),
         Interpreted::Unreadable(field, message) => {
             (None, vec![Diagnostic::new(OBJECT_UNREADABLE, object, field, message)])

@@ -4,11 +4,11 @@
 
 mod cluster {
     pub(crate) mod faults;
-    pub(crate) mod follower;
     pub(crate) mod mirrored;
     pub(crate) mod proxied;
     pub(crate) mod versions;
     pub(crate) mod views;
+    pub(crate) mod watched;
 }
 
 fn main() {

@@ -17,7 +17,7 @@ use crate::pem::{Block, blocks};
 const MAX_PEM: usize = 64 << 10;
 
 /// What stands under one key of a Secret. Has no debug output on purpose.
-pub(crate) enum Entry {
+pub(crate) enum PemEntry {
     /// Nothing.
     Missing,
     /// Something that is no base64 or no text.
@@ -26,26 +26,30 @@ pub(crate) enum Entry {
     Text(String),
 }
 
-impl Entry {
+impl PemEntry {
     /// An entry of `stringData`, or else of `data`.
-    pub(crate) fn of_secret(root: &Fields<'_>, name: &str) -> Entry {
+    pub(crate) fn of_secret(root: &Fields<'_>, name: &str) -> PemEntry {
         let plain = root.node("stringData").and_then(|node| node.value().get(name)?.as_str());
         if let Some(text) = plain {
-            return if text.len() > MAX_PEM { Entry::Unreadable(TOO_LARGE) } else { Entry::Text(text.to_owned()) };
+            return if text.len() > MAX_PEM {
+                PemEntry::Unreadable(TOO_LARGE)
+            } else {
+                PemEntry::Text(text.to_owned())
+            };
         }
         match root.node("data").and_then(|node| node.value().get(name)) {
-            None | Some(Value::Null) => Entry::Missing,
+            None | Some(Value::Null) => PemEntry::Missing,
             Some(Value::String(encoded)) => decoded(encoded),
-            Some(_) => Entry::Unreadable("is no text"),
+            Some(_) => PemEntry::Unreadable("is no text"),
         }
     }
 
     /// The certificates it holds.
     pub(crate) fn certificates(&self, name: &str) -> Material {
         match self {
-            Entry::Missing => Material::Missing,
-            Entry::Unreadable(why) => Material::Malformed(format!("`{name}` {why}").into()),
-            Entry::Text(pem) => {
+            PemEntry::Missing => Material::Missing,
+            PemEntry::Unreadable(why) => Material::Malformed(format!("`{name}` {why}").into()),
+            PemEntry::Text(pem) => {
                 read(pem).map_or_else(|why| Material::Malformed(format!("`{name}` {why}").into()), Material::Present)
             }
         }
@@ -54,9 +58,9 @@ impl Entry {
     /// Whether it looks like a private key.
     pub(crate) fn private_key(&self) -> Result<(), String> {
         let text = match self {
-            Entry::Missing => return Err("`tls.key` is missing".to_owned()),
-            Entry::Unreadable(why) => return Err(format!("`tls.key` {why}")),
-            Entry::Text(text) => text,
+            PemEntry::Missing => return Err("`tls.key` is missing".to_owned()),
+            PemEntry::Unreadable(why) => return Err(format!("`tls.key` {why}")),
+            PemEntry::Text(text) => text,
         };
         let is_key = |block: Block<'_>| block.label.ends_with("PRIVATE KEY") && block.bytes().is_some();
         if blocks(text).any(is_key) { Ok(()) } else { Err("`tls.key` holds no PEM private key".to_owned()) }
@@ -69,22 +73,22 @@ const TOO_LARGE: &str = "is larger than 64 KiB";
 pub(crate) fn of_config_map(root: &Fields<'_>, name: &str) -> Material {
     match root.node("data").and_then(|node| node.value().get(name)) {
         None | Some(Value::Null) => Material::Missing,
-        Some(Value::String(pem)) if pem.len() > MAX_PEM => Entry::Unreadable(TOO_LARGE).certificates(name),
-        Some(Value::String(pem)) => Entry::Text(pem.clone()).certificates(name),
-        Some(_) => Entry::Unreadable("is no text").certificates(name),
+        Some(Value::String(pem)) if pem.len() > MAX_PEM => PemEntry::Unreadable(TOO_LARGE).certificates(name),
+        Some(Value::String(pem)) => PemEntry::Text(pem.clone()).certificates(name),
+        Some(_) => PemEntry::Unreadable("is no text").certificates(name),
     }
 }
 
-fn decoded(encoded: &str) -> Entry {
+fn decoded(encoded: &str) -> PemEntry {
     if encoded.len() > MAX_PEM * 2 {
-        return Entry::Unreadable(TOO_LARGE);
+        return PemEntry::Unreadable(TOO_LARGE);
     }
     let compact: Vec<u8> = encoded.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-    let Ok(bytes) = STANDARD.decode(compact) else { return Entry::Unreadable("is no base64") };
+    let Ok(bytes) = STANDARD.decode(compact) else { return PemEntry::Unreadable("is no base64") };
     match String::from_utf8(bytes) {
-        Ok(text) if text.len() <= MAX_PEM => Entry::Text(text),
-        Ok(_) => Entry::Unreadable(TOO_LARGE),
-        Err(_) => Entry::Unreadable("holds no PEM"),
+        Ok(text) if text.len() <= MAX_PEM => PemEntry::Text(text),
+        Ok(_) => PemEntry::Unreadable(TOO_LARGE),
+        Err(_) => PemEntry::Unreadable("holds no PEM"),
     }
 }
 

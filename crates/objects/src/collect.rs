@@ -11,8 +11,8 @@ use gatepost_core::model::{ObjectRef, Str};
 use gatepost_core::reason::DUPLICATE_OBJECT;
 use gatepost_core::snapshot::Snapshot;
 
-use crate::locate::{Located, Mark, locate, place_all};
-use crate::parse::{Origin, Read, Settings, join, read_with};
+use crate::locate::{FieldPart, Located, locate, place_all};
+use crate::parse::{DocumentOrigin, ParseSettings, Read, join, read_with};
 use crate::pool::Pool;
 
 /// One text. Its debug output is only its size, for it may hold private keys.
@@ -65,12 +65,12 @@ pub struct Loaded {
     pub diagnostics: Vec<Diagnostic>,
     /// How many objects of other kinds there were, by `apiVersion/kind`.
     pub passed_over: BTreeMap<String, usize>,
-    origins: BTreeMap<ObjectRef, Origin>,
+    origins: BTreeMap<ObjectRef, DocumentOrigin>,
     texts: BTreeMap<Str, SourceText>,
 }
 
 /// Reads texts by name, in order; of two objects with one name the later one is used.
-pub fn collect(texts: impl IntoIterator<Item = (Str, Vec<u8>)>, settings: &Settings) -> Loaded {
+pub fn collect(texts: impl IntoIterator<Item = (Str, Vec<u8>)>, settings: &ParseSettings) -> Loaded {
     let mut loaded = Loaded::default();
     let mut pool = Pool::new();
     for (name, bytes) in texts {
@@ -81,19 +81,19 @@ pub fn collect(texts: impl IntoIterator<Item = (Str, Vec<u8>)>, settings: &Setti
 
 impl Loaded {
     /// Reads one more text.
-    pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &Settings, pool: &mut Pool) {
+    pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &ParseSettings, pool: &mut Pool) {
         let reading = read_with(&name, &bytes, settings, pool);
         self.texts.insert(name, SourceText::new(bytes, reading.private));
         self.diagnostics.extend(reading.diagnostics);
         for (kind, count) in reading.passed_over {
             *self.passed_over.entry(kind).or_default() += count;
         }
-        let twins: Vec<Twins> = reading.objects.into_iter().filter_map(|read| self.object(read)).collect();
+        let twins: Vec<DuplicateObjects> = reading.objects.into_iter().filter_map(|read| self.object(read)).collect();
         self.tell_twins(&twins);
     }
 
     /// Where an object was read.
-    pub fn origin(&self, object: &ObjectRef) -> Option<&Origin> {
+    pub fn origin(&self, object: &ObjectRef) -> Option<&DocumentOrigin> {
         self.origins.get(object)
     }
 
@@ -120,15 +120,15 @@ impl Loaded {
     pub fn fill_places(&self, diagnostics: &mut [Diagnostic]) {
         let mut wishes = Vec::new();
         for diagnostic in diagnostics {
-            let mark = Mark::of(diagnostic.reason);
+            let mark = FieldPart::of(diagnostic.reason);
             let main =
                 diagnostic.object.as_ref().map(|object| (object, &diagnostic.field, &mut diagnostic.place, mark));
-            let others = diagnostic.related.iter_mut().map(|r| (&r.object, &r.field, &mut r.place, Mark::Value));
+            let others = diagnostic.related.iter_mut().map(|r| (&r.object, &r.field, &mut r.place, FieldPart::Value));
             for (object, field, place, mark) in
                 main.into_iter().chain(others).filter(|(_, _, place, _)| place.is_none())
             {
                 if let Some(origin) = self.origins.get(object) {
-                    wishes.push(Wish { origin, path: join(&origin.prefix, field), mark, place });
+                    wishes.push(PlaceRequest { origin, path: join(&origin.prefix, field), mark, place });
                 }
             }
         }
@@ -136,39 +136,39 @@ impl Loaded {
     }
 
     /// Fills the places that are wanted, document by document.
-    fn grant(&self, wishes: Vec<Wish<'_>>) {
-        let mut documents: BTreeMap<(Str, usize), Vec<Wish<'_>>> = BTreeMap::new();
+    fn grant(&self, wishes: Vec<PlaceRequest<'_>>) {
+        let mut documents: BTreeMap<(Str, usize), Vec<PlaceRequest<'_>>> = BTreeMap::new();
         for wish in wishes {
             documents.entry((wish.origin.source.clone(), wish.origin.bytes.start)).or_default().push(wish);
         }
         documents.into_values().for_each(|wishes| self.grant_in_one(wishes));
     }
 
-    fn grant_in_one(&self, wishes: Vec<Wish<'_>>) {
+    fn grant_in_one(&self, wishes: Vec<PlaceRequest<'_>>) {
         let Some(origin) = wishes.first().map(|wish| wish.origin) else { return };
         let text = self.texts.get(&origin.source).and_then(|text| text.as_bytes().get(origin.bytes.clone()));
         let document = text.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
-        let wanted: Vec<(FieldPath, Mark)> = wishes.iter().map(|wish| (wish.path.clone(), wish.mark)).collect();
+        let wanted: Vec<(FieldPath, FieldPart)> = wishes.iter().map(|wish| (wish.path.clone(), wish.mark)).collect();
         for (wish, place) in wishes.into_iter().zip(place_all(document, origin, &wanted)) {
             *wish.place = Some(place);
         }
     }
 
     /// Takes an object; gives the two origins where its name was taken already.
-    fn object(&mut self, Read { object, origin }: Read) -> Option<Twins> {
+    fn object(&mut self, Read { object, origin }: Read) -> Option<DuplicateObjects> {
         let key = object.object();
         let earlier = self.origins.insert(key.clone(), origin.clone());
         self.snapshot.upsert(object);
-        earlier.map(|earlier| Twins { object: key, first: earlier, second: origin })
+        earlier.map(|earlier| DuplicateObjects { object: key, first: earlier, second: origin })
     }
 
     /// Tells about objects with one name, at both places.
-    fn tell_twins(&mut self, twins: &[Twins]) {
+    fn tell_twins(&mut self, twins: &[DuplicateObjects]) {
         let mut places: Vec<[Option<SourcePosition>; 2]> = vec![[None, None]; twins.len()];
         let mut wishes = Vec::new();
         for (twins, [first, second]) in twins.iter().zip(&mut places) {
-            wishes.push(Wish::for_name(&twins.first, first));
-            wishes.push(Wish::for_name(&twins.second, second));
+            wishes.push(PlaceRequest::for_name(&twins.first, first));
+            wishes.push(PlaceRequest::for_name(&twins.second, second));
         }
         self.grant(wishes);
         let told =
@@ -177,25 +177,25 @@ impl Loaded {
     }
 }
 
-/// Two objects with one name.
-struct Twins {
+/// Two objects with the same kind, namespace and name.
+struct DuplicateObjects {
     object: ObjectRef,
-    first: Origin,
-    second: Origin,
+    first: DocumentOrigin,
+    second: DocumentOrigin,
 }
 
-/// A place that is to be found.
-struct Wish<'a> {
-    origin: &'a Origin,
+/// A field whose line and column are to be found.
+struct PlaceRequest<'a> {
+    origin: &'a DocumentOrigin,
     path: FieldPath,
-    mark: Mark,
+    mark: FieldPart,
     place: &'a mut Option<SourcePosition>,
 }
 
-impl<'a> Wish<'a> {
-    fn for_name(origin: &'a Origin, place: &'a mut Option<SourcePosition>) -> Self {
+impl<'a> PlaceRequest<'a> {
+    fn for_name(origin: &'a DocumentOrigin, place: &'a mut Option<SourcePosition>) -> Self {
         let path = join(&origin.prefix, &FieldPath::of("metadata.name"));
-        Wish { origin, path, mark: Mark::Value, place }
+        PlaceRequest { origin, path, mark: FieldPart::Value, place }
     }
 }
 

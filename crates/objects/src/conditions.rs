@@ -2,7 +2,7 @@
 
 use gatepost_core::model::{Condition, Conditions, ListenerStatus, SharedList, Time};
 
-use crate::fields::{Fields, Node};
+use crate::fields::{FieldValue, Fields};
 
 /// The conditions below `conditions`.
 pub(crate) fn conditions(status: &Fields<'_>) -> Conditions {
@@ -13,7 +13,7 @@ pub(crate) fn conditions(status: &Fields<'_>) -> Conditions {
 /// The conditions below `conditions`; their times are added to a list.
 pub(crate) fn said(status: &Fields<'_>, times: &mut Vec<Option<Time>>) -> SharedList<Condition> {
     let said = status.mappings("conditions", |f| {
-        times.push(f.node("lastTransitionTime").and_then(Node::text).map(Time::new));
+        times.push(f.node("lastTransitionTime").and_then(FieldValue::text).map(Time::new));
         Condition {
             kind: f.text("type").unwrap_or_default(),
             status: f.text("status").unwrap_or_default(),

@@ -15,7 +15,7 @@ pub(crate) struct Document {
 }
 
 /// What a line means for the documents around it.
-enum Line {
+enum LineKind {
     /// `---`: a document begins here.
     Start,
     /// `...`: a document ends here.
@@ -55,7 +55,7 @@ struct Splitter {
 impl Splitter {
     fn line(&mut self, text: &[u8], bytes: Range<usize>, number: u32) {
         match meaning(text) {
-            Line::Start => {
+            LineKind::Start => {
                 if !self.has_directive {
                     self.cut(bytes.start);
                     self.restart(bytes.start, number);
@@ -63,13 +63,13 @@ impl Splitter {
                 self.has_directive = false;
                 self.has_content = has_text(&text[3..]);
             }
-            Line::End => {
+            LineKind::End => {
                 self.cut(bytes.start);
                 self.restart(bytes.end, number.saturating_add(1));
             }
-            Line::Blank => {}
-            Line::Directive => self.has_directive = !self.has_content,
-            Line::Content => self.has_content = true,
+            LineKind::Blank => {}
+            LineKind::Directive => self.has_directive = !self.has_content,
+            LineKind::Content => self.has_content = true,
         }
     }
 
@@ -84,13 +84,13 @@ impl Splitter {
     }
 }
 
-fn meaning(line: &[u8]) -> Line {
+fn meaning(line: &[u8]) -> LineKind {
     match line {
-        [b'-', b'-', b'-', rest @ ..] if begins_with_space(rest) => Line::Start,
-        [b'.', b'.', b'.', rest @ ..] if begins_with_space(rest) => Line::End,
-        [b'%', ..] => Line::Directive,
-        _ if has_text(line) => Line::Content,
-        _ => Line::Blank,
+        [b'-', b'-', b'-', rest @ ..] if begins_with_space(rest) => LineKind::Start,
+        [b'.', b'.', b'.', rest @ ..] if begins_with_space(rest) => LineKind::End,
+        [b'%', ..] => LineKind::Directive,
+        _ if has_text(line) => LineKind::Content,
+        _ => LineKind::Blank,
     }
 }
 

@@ -15,11 +15,11 @@ use crate::pool::Pooled;
 use crate::shapes::Shape;
 
 mod node;
-mod sink;
+mod problem_collector;
 mod suggest;
 
-pub(crate) use node::Node;
-pub(crate) use sink::{Path, Sink};
+pub(crate) use node::FieldValue;
+pub(crate) use problem_collector::{ProblemCollector, ValuePath};
 pub(crate) use suggest::closest;
 
 /// How strictly fields are looked at.
@@ -44,23 +44,23 @@ impl Strictness {
 /// A cursor over the fields of one mapping.
 pub(crate) struct Fields<'a> {
     map: &'a Map<String, Value>,
-    path: Path<'a>,
-    sink: &'a Sink,
+    path: ValuePath<'a>,
+    collector: &'a ProblemCollector,
     strictness: Strictness,
     asked: RefCell<Vec<&'static str>>,
 }
 
 impl<'a> Fields<'a> {
     /// A cursor at the top of an object.
-    pub(crate) fn root(map: &'a Map<String, Value>, sink: &'a Sink, strictness: Strictness) -> Self {
-        Fields { map, path: Path::ROOT, sink, strictness, asked: RefCell::default() }
+    pub(crate) fn root(map: &'a Map<String, Value>, collector: &'a ProblemCollector, strictness: Strictness) -> Self {
+        Fields { map, path: ValuePath::ROOT, collector, strictness, asked: RefCell::default() }
     }
 
     /// The value of a field, unless it is absent or empty. Counts as asked for.
-    pub(crate) fn node<'s>(&'s self, key: &'static str) -> Option<Node<'s>> {
+    pub(crate) fn node<'s>(&'s self, key: &'static str) -> Option<FieldValue<'s>> {
         self.knows(key);
         let value = self.map.get(key).filter(|value| !value.is_null())?;
-        Some(Node { value, path: self.path.key(key), sink: self.sink, strictness: self.strictness })
+        Some(FieldValue { value, path: self.path.key(key), collector: self.collector, strictness: self.strictness })
     }
 
     /// Whether this mapping stands in for something that could not be read.
@@ -117,16 +117,16 @@ impl<'a> Fields<'a> {
     /// A field that is a mapping that others wrote, about which nothing is told.
     pub(crate) fn silent_mapping<T>(&self, key: &'static str, read: impl FnOnce(&Fields<'_>) -> T) -> Option<T> {
         let node = self.node(key)?;
-        Node { strictness: Strictness::Silent, ..node }.mapping(read)
+        FieldValue { strictness: Strictness::Silent, ..node }.mapping(read)
     }
 
     /// A list; items that `read` makes nothing of are left out.
-    pub(crate) fn list<T>(&self, key: &'static str, mut read: impl FnMut(Node<'_>) -> Option<T>) -> Vec<T> {
+    pub(crate) fn list<T>(&self, key: &'static str, mut read: impl FnMut(FieldValue<'_>) -> Option<T>) -> Vec<T> {
         let Some(node) = self.node(key) else { return Vec::new() };
         let items = node.items().unwrap_or_default();
         let each = |(i, value)| {
             let path = node.path.index(i);
-            read(Node { value, path, ..node })
+            read(FieldValue { value, path, ..node })
         };
         items.iter().enumerate().filter_map(each).collect()
     }
@@ -136,7 +136,8 @@ impl<'a> Fields<'a> {
         self.list(key, |node| {
             let found = node.mapping(&mut read);
             found.or_else(|| {
-                Node { value: &Value::Object(Map::new()), strictness: Strictness::StandIn, ..node }.mapping(&mut read)
+                FieldValue { value: &Value::Object(Map::new()), strictness: Strictness::StandIn, ..node }
+                    .mapping(&mut read)
             })
         })
     }
@@ -161,32 +162,32 @@ impl<'a> Fields<'a> {
     /// A mapping from text to text.
     pub(crate) fn labels(&self, key: &'static str) -> Labels {
         let pairs = self.entries(key, |_, node| node.text().map(|text| self.share(text)));
-        self.sink.labels(pairs.into_iter().collect())
+        self.collector.labels(pairs.into_iter().collect())
     }
 
     /// A mapping with keys that nobody can know in advance.
     pub(crate) fn entries<T>(
         &self,
         key: &'static str,
-        mut read: impl FnMut(&str, Node<'_>) -> Option<T>,
+        mut read: impl FnMut(&str, FieldValue<'_>) -> Option<T>,
     ) -> Vec<(Str, T)> {
         let Some(node) = self.node(key) else { return Vec::new() };
         let Value::Object(map) = node.value else { return node.wrong("a mapping").unwrap_or_default() };
         let each = |(name, value): (&'_ String, &'_ Value)| {
             let path = node.path.key(name);
-            read(name, Node { value, path, ..node }).map(|value| (self.share(name), value))
+            read(name, FieldValue { value, path, ..node }).map(|value| (self.share(name), value))
         };
         map.iter().filter_map(each).collect()
     }
 
     /// A text, shared with those of other objects.
     pub(crate) fn share(&self, text: &str) -> Str {
-        self.sink.text(text)
+        self.collector.text(text)
     }
 
     /// A list, shared with those of other objects.
     pub(crate) fn share_list<T: Pooled>(&self, items: Vec<T>) -> SharedList<T> {
-        self.sink.list(items)
+        self.collector.list(items)
     }
 
     /// Tells that a field must be there, if it is not.
@@ -216,7 +217,8 @@ impl<'a> Fields<'a> {
     /// Tells something about a field; the message follows its name.
     pub(crate) fn tell(&self, reason: Reason, key: &str, message: impl AsRef<str>) {
         let path = self.path.key(key);
-        Node { value: &Value::Null, path, sink: self.sink, strictness: self.strictness }.tell(reason, message);
+        FieldValue { value: &Value::Null, path, collector: self.collector, strictness: self.strictness }
+            .tell(reason, message);
     }
 
     /// Tells that a field further down breaks a rule.
@@ -227,7 +229,7 @@ impl<'a> Fields<'a> {
     /// Tells something about a field further down; the message follows its name.
     pub(crate) fn tell_at(&self, reason: Reason, field: FieldPath, message: impl AsRef<str>) {
         if self.strictness.tells() {
-            self.sink.push(reason, || field, |field| format!("`{field}` {}", message.as_ref()));
+            self.collector.push(reason, || field, |field| format!("`{field}` {}", message.as_ref()));
         }
     }
 
@@ -237,19 +239,19 @@ impl<'a> Fields<'a> {
     }
 
     /// The way to this mapping.
-    pub(crate) fn path(&self) -> &Path<'a> {
+    pub(crate) fn path(&self) -> &ValuePath<'a> {
         &self.path
     }
 
     /// Where problems go.
-    pub(crate) fn sink(&self) -> &'a Sink {
-        self.sink
+    pub(crate) fn collector(&self) -> &'a ProblemCollector {
+        self.collector
     }
 
     /// Tells about the fields that were never asked for.
     pub(crate) fn finish(&self) {
         #[cfg(test)]
-        self.sink
+        self.collector
             .asked
             .borrow_mut()
             .extend(self.asked.borrow().iter().map(|key| self.path.key(key).field().to_string()));
@@ -258,18 +260,18 @@ impl<'a> Fields<'a> {
         }
         let asked = self.asked.borrow();
         for key in self.map.keys().filter(|key| !asked.contains(&key.as_str())) {
-            if self.sink.is_full() {
+            if self.collector.is_full() {
                 self.tell(UNKNOWN_FIELD, key, "");
                 continue;
             }
             let near = closest(key, asked.iter().copied().filter(|known| !self.map.contains_key(*known)));
             let hint = near.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
-            self.tell(UNKNOWN_FIELD, key, format!("is no field of a {}{hint}", self.sink.object().kind));
+            self.tell(UNKNOWN_FIELD, key, format!("is no field of a {}{hint}", self.collector.object().kind));
         }
     }
 
-    fn here(&self) -> Node<'_> {
-        Node { value: &Value::Null, path: self.path, sink: self.sink, strictness: self.strictness }
+    fn here(&self) -> FieldValue<'_> {
+        FieldValue { value: &Value::Null, path: self.path, collector: self.collector, strictness: self.strictness }
     }
 
     fn knows(&self, key: &'static str) {

@@ -5,7 +5,7 @@ use gatepost_core::snapshot::Object;
 use serde_json::Value;
 
 use crate::conditions::conditions;
-use crate::fields::{Fields, Node};
+use crate::fields::{FieldValue, Fields};
 use crate::references;
 use crate::shapes::Shape;
 
@@ -25,7 +25,7 @@ fn spec(f: &Fields<'_>) -> Str {
 }
 
 /// A feature is an object with a name; before 1.3 it was the name alone.
-fn feature(node: Node<'_>) -> Option<Str> {
+fn feature(node: FieldValue<'_>) -> Option<Str> {
     match node.value() {
         Value::String(name) => Some(name.as_str().into()),
         _ => node.mapping(|f| f.text("name"))?,

@@ -7,10 +7,10 @@ use gatepost_core::reason::{
     INVALID_HOSTNAME, Reason,
 };
 
-use crate::fields::{Node, shortened};
+use crate::fields::{FieldValue, shortened};
 
 /// A hostname, precise or wildcard. A value that is no text counts as an empty name, which matches nothing.
-pub(crate) fn hostname(node: Node<'_>) -> WrittenHostname {
+pub(crate) fn hostname(node: FieldValue<'_>) -> WrittenHostname {
     let Some(text) = node.text() else { return WrittenHostname::new("") };
     let written = WrittenHostname::new(text);
     match &written.name() {
@@ -21,7 +21,7 @@ pub(crate) fn hostname(node: Node<'_>) -> WrittenHostname {
 }
 
 /// A hostname that takes no wildcard, kept as text.
-pub(crate) fn precise(node: Node<'_>) -> Option<Str> {
+pub(crate) fn precise(node: FieldValue<'_>) -> Option<Str> {
     let text = node.text()?;
     match PreciseHostname::parse(text) {
         Ok(_) => lint(node, text),
@@ -30,7 +30,7 @@ pub(crate) fn precise(node: Node<'_>) -> Option<Str> {
     Some(text.into())
 }
 
-fn complain(node: Node<'_>, text: &str, error: &HostnameError) {
+fn complain(node: FieldValue<'_>, text: &str, error: &HostnameError) {
     node.tell(reason(error), format!("is \"{}\", which {error}", shortened(text)));
 }
 
@@ -42,7 +42,7 @@ fn reason(error: &HostnameError) -> Reason {
     }
 }
 
-fn lint(node: Node<'_>, text: &str) {
+fn lint(node: FieldValue<'_>, text: &str) {
     for lint in HostnameLint::of(text) {
         match lint {
             HostnameLint::UpperCase(folded) => {

@@ -10,7 +10,7 @@ use crate::{gateway, gateway_class, listener_set, policies, reference_grant, rou
 type Reader = fn(Meta, &Fields<'_>, &str) -> Object;
 
 /// One kind.
-pub(crate) struct Row {
+pub(crate) struct KindEntry {
     /// Which.
     pub(crate) kind: Kind,
     /// Versions, newest first.
@@ -22,7 +22,7 @@ pub(crate) struct Row {
 }
 
 /// One row per kind, in the order of [`Kind::ALL`].
-static ROWS: &[Row] = &[
+static ROWS: &[KindEntry] = &[
     api(Kind::GatewayClass, &["v1", "v1beta1", "v1alpha2"], gateway_class::read),
     api(Kind::Gateway, &["v1", "v1beta1", "v1alpha2"], gateway::read),
     api(Kind::ListenerSet, &["v1"], listener_set::read),
@@ -45,20 +45,20 @@ static ROWS: &[Row] = &[
 const PASSED_OVER: &[&str] =
     &["BackendTLSPolicy", "BackendLBPolicy", "XBackend", "XBackendTrafficPolicy", "XMesh", "XTelemetryPolicy"];
 
-const fn api(kind: Kind, versions: &'static [&'static str], read: Reader) -> Row {
-    Row { kind, versions, strictness: Strictness::Full, read }
+const fn api(kind: Kind, versions: &'static [&'static str], read: Reader) -> KindEntry {
+    KindEntry { kind, versions, strictness: Strictness::Full, read }
 }
 
-const fn core(kind: Kind, read: Reader) -> Row {
-    Row { kind, versions: &["v1"], strictness: Strictness::Types, read }
+const fn core(kind: Kind, read: Reader) -> KindEntry {
+    KindEntry { kind, versions: &["v1"], strictness: Strictness::Types, read }
 }
 
 /// What an `apiVersion` and `kind` turn out to be.
-pub(crate) enum Found {
+pub(crate) enum KindLookup {
     /// A kind that is read.
-    Row(&'static Row),
+    Known(&'static KindEntry),
     /// A `ListenerSet` in the group of the experiments, as a draft had it.
-    DraftListenerSet(&'static Row),
+    DraftListenerSet(&'static KindEntry),
     /// A misspelt kind of one of our groups; holds the right spelling.
     Misspelt(&'static str),
     /// Somebody else's.
@@ -71,19 +71,19 @@ pub fn versions(kind: Kind) -> &'static [&'static str] {
 }
 
 /// Looks up a group and a kind.
-pub(crate) fn find(group: &str, kind: &str) -> Found {
+pub(crate) fn find(group: &str, kind: &str) -> KindLookup {
     if let Some(row) = Kind::of(group, kind).and_then(row) {
-        return Found::Row(row);
+        return KindLookup::Known(row);
     }
     if group == EXPERIMENTAL_GROUP && kind == "ListenerSet" {
-        return row(Kind::XListenerSet).map_or(Found::Foreign, Found::DraftListenerSet);
+        return row(Kind::XListenerSet).map_or(KindLookup::Foreign, KindLookup::DraftListenerSet);
     }
     let ours = [GATEWAY_GROUP, EXPERIMENTAL_GROUP, Kind::DnsPolicy.group()].contains(&group);
     if !ours || PASSED_OVER.contains(&kind) {
-        return Found::Foreign;
+        return KindLookup::Foreign;
     }
     let names = Kind::ALL.into_iter().filter(|k| k.group() == group).map(Kind::as_str);
-    closest(kind, names).map_or(Found::Foreign, Found::Misspelt)
+    closest(kind, names).map_or(KindLookup::Foreign, KindLookup::Misspelt)
 }
 
 /// Whether a kind of this name is read in any group.
@@ -92,7 +92,7 @@ pub(crate) fn is_known_name(kind: &str) -> bool {
     Kind::ALL.into_iter().any(|k| k.as_str() == kind && !core.contains(&kind))
 }
 
-fn row(kind: Kind) -> Option<&'static Row> {
+fn row(kind: Kind) -> Option<&'static KindEntry> {
     ROWS.iter().find(|row| row.kind == kind)
 }
 
@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn kinds_are_found_by_group_and_name() {
-        assert!(matches!(find(GATEWAY_GROUP, "HTTPRoute"), Found::Row(row) if row.kind == Kind::HttpRoute));
-        assert!(matches!(find(GATEWAY_GROUP, "HttpRoute"), Found::Misspelt("HTTPRoute")));
-        assert!(matches!(find(EXPERIMENTAL_GROUP, "ListenerSet"), Found::DraftListenerSet(_)));
-        assert!(matches!(find(GATEWAY_GROUP, "BackendTLSPolicy"), Found::Foreign));
-        assert!(matches!(find("networking.istio.io", "Gateway"), Found::Foreign));
+        assert!(matches!(find(GATEWAY_GROUP, "HTTPRoute"), KindLookup::Known(row) if row.kind == Kind::HttpRoute));
+        assert!(matches!(find(GATEWAY_GROUP, "HttpRoute"), KindLookup::Misspelt("HTTPRoute")));
+        assert!(matches!(find(EXPERIMENTAL_GROUP, "ListenerSet"), KindLookup::DraftListenerSet(_)));
+        assert!(matches!(find(GATEWAY_GROUP, "BackendTLSPolicy"), KindLookup::Foreign));
+        assert!(matches!(find("networking.istio.io", "Gateway"), KindLookup::Foreign));
     }
 }

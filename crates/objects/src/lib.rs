@@ -35,7 +35,10 @@ mod tree;
 pub use collect::{Loaded, SourceText, collect};
 pub use kinds::versions;
 pub use locate::{Located, Span, locate, locate_all};
-pub use parse::{Interpreted, Limits, Origin, Read, Reading, Settings, interpret, interpret_with, read, read_with};
+pub use parse::{
+    DocumentOrigin, Interpreted, ParseLimits, ParseSettings, ParsedText, Read, interpret, interpret_with, read,
+    read_with,
+};
 pub use pool::Pool;
 pub use times::timestamp;
 pub use tree::mapping;

@@ -98,12 +98,12 @@ pub(crate) fn admission(f: &Fields<'_>, words: &[&str], default: Admission) -> A
 
 /// Reads a selector. One that holds something unreadable matches nothing, for it may have been meant to be narrower.
 fn selector(f: &Fields<'_>) -> Selector {
-    let wrong_before = f.sink().wrong_types();
+    let wrong_before = f.collector().wrong_types();
     let labels = f.labels("matchLabels");
     let equal = labels.iter().map(|(key, value)| Requirement { key: key.clone(), test: Test::In(vec![value.clone()]) });
     let mut requirements: Vec<Requirement> = equal.collect();
     requirements.extend(f.mappings("matchExpressions", requirement));
-    if f.sink().wrong_types() > wrong_before {
+    if f.collector().wrong_types() > wrong_before {
         requirements.push(Requirement { key: "".into(), test: Test::Other("unreadable".into()) });
     }
     Selector { requirements }

@@ -15,7 +15,7 @@ pub(crate) fn read(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
     let (conditions, listener_status) = status.unwrap_or_default();
     let spec = root.mapping("spec", |f| (parent(f), listeners(f)));
     let (parent, listeners) = spec.unwrap_or_else(|| (references::nobody(), Vec::new()));
-    let kind = root.sink().object().kind;
+    let kind = root.collector().object().kind;
     Object::ListenerSet(ListenerSet { kind, meta, parent, listeners, conditions, listener_status })
 }
 

@@ -11,7 +11,7 @@ use gatepost_core::diagnostic::{FieldPath, Segment, SourcePosition};
 use gatepost_core::reason::{Reason, UNKNOWN_FIELD};
 use serde_saphyr::granit_parser::{self, Event, Parser};
 
-use crate::parse::{Origin, join};
+use crate::parse::{DocumentOrigin, join};
 
 /// Deeper than any document that can be read.
 const DEEPEST: usize = 160;
@@ -42,39 +42,39 @@ pub struct Located {
 
 /// Which part of a field is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum FieldPart {
     /// The key: the field should not be there at all.
     Key,
     /// The value, where that is a plain one.
     Value,
 }
 
-impl Mark {
+impl FieldPart {
     /// The part that a reason speaks of.
-    pub(crate) fn of(reason: Reason) -> Mark {
-        if reason == UNKNOWN_FIELD { Mark::Key } else { Mark::Value }
+    pub(crate) fn of(reason: Reason) -> FieldPart {
+        if reason == UNKNOWN_FIELD { FieldPart::Key } else { FieldPart::Value }
     }
 }
 
 impl Located {
     /// The part to point at: a plain value, or else the key.
     pub fn best(&self) -> &Span {
-        self.part(Mark::Value)
+        self.part(FieldPart::Value)
     }
 
-    pub(crate) fn part(&self, mark: Mark) -> &Span {
-        let wants_key = mark == Mark::Key || !self.is_scalar || !self.is_whole;
+    pub(crate) fn part(&self, mark: FieldPart) -> &Span {
+        let wants_key = mark == FieldPart::Key || !self.is_scalar || !self.is_whole;
         self.key.as_ref().filter(|_| wants_key).unwrap_or(&self.value)
     }
 }
 
 /// Finds one field of an object in the text it was read from.
-pub fn locate(text: &[u8], origin: &Origin, field: &FieldPath) -> Option<Located> {
+pub fn locate(text: &[u8], origin: &DocumentOrigin, field: &FieldPath) -> Option<Located> {
     locate_all(text, origin, std::slice::from_ref(field)).pop().flatten()
 }
 
 /// Finds several fields of one object in one walk.
-pub fn locate_all(text: &[u8], origin: &Origin, fields: &[FieldPath]) -> Vec<Option<Located>> {
+pub fn locate_all(text: &[u8], origin: &DocumentOrigin, fields: &[FieldPath]) -> Vec<Option<Located>> {
     let wanted: Vec<FieldPath> = fields.iter().map(|field| join(&origin.prefix, field)).collect();
     match text.get(origin.bytes.clone()).and_then(|bytes| std::str::from_utf8(bytes).ok()) {
         Some(document) => walk(document, origin, &wanted),
@@ -83,20 +83,24 @@ pub fn locate_all(text: &[u8], origin: &Origin, fields: &[FieldPath]) -> Vec<Opt
 }
 
 /// The places of several fields of one document; those that cannot be found are at its beginning. Paths count from the document.
-pub(crate) fn place_all(document: &str, origin: &Origin, wanted: &[(FieldPath, Mark)]) -> Vec<SourcePosition> {
+pub(crate) fn place_all(
+    document: &str,
+    origin: &DocumentOrigin,
+    wanted: &[(FieldPath, FieldPart)],
+) -> Vec<SourcePosition> {
     if wanted.is_empty() {
         return Vec::new();
     }
     let paths: Vec<FieldPath> = wanted.iter().map(|(path, _)| path.clone()).collect();
     let found = walk(document, origin, &paths);
-    let place = |(located, (_, mark)): (Option<Located>, &(FieldPath, Mark))| {
+    let place = |(located, (_, mark)): (Option<Located>, &(FieldPath, FieldPart))| {
         let at = located.as_ref().map_or((origin.line, origin.column), |l| (l.part(*mark).line, l.part(*mark).column));
         SourcePosition { source: origin.source.clone(), line: at.0, column: at.1 }
     };
     found.into_iter().zip(wanted).map(place).collect()
 }
 
-fn walk(document: &str, origin: &Origin, wanted: &[FieldPath]) -> Vec<Option<Located>> {
+fn walk(document: &str, origin: &DocumentOrigin, wanted: &[FieldPath]) -> Vec<Option<Located>> {
     let options = granit_parser::options! {
         flow_nesting_limit: DEEPEST,
         block_nesting_limit: DEEPEST,
@@ -111,16 +115,16 @@ fn walk(document: &str, origin: &Origin, wanted: &[FieldPath]) -> Vec<Option<Loc
 }
 
 /// One mapping or list on the way, and the paths that go on inside it, by their next step.
-struct Frame<'a> {
+struct OpenContainer<'a> {
     keys: BTreeMap<&'a str, Vec<usize>>,
     items: BTreeMap<usize, Vec<usize>>,
-    step: Step,
+    step: CursorPosition,
     /// The paths that go through the key that was just read.
     through_key: Vec<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum CursorPosition {
     /// In a mapping, before a key.
     Key,
     /// In a mapping, before the value of a key.
@@ -130,10 +134,10 @@ enum Step {
 }
 
 struct Walker<'a> {
-    origin: &'a Origin,
+    origin: &'a DocumentOrigin,
     wanted: &'a [FieldPath],
     found: Vec<Option<Located>>,
-    frames: Vec<Frame<'a>>,
+    frames: Vec<OpenContainer<'a>>,
 }
 
 impl Walker<'_> {
@@ -147,8 +151,8 @@ impl Walker<'_> {
                 self.node(None, span);
                 self.advance();
             }
-            Event::MappingStart(..) => self.enter(span, Step::Key),
-            Event::SequenceStart(..) => self.enter(span, Step::Item(0)),
+            Event::MappingStart(..) => self.enter(span, CursorPosition::Key),
+            Event::SequenceStart(..) => self.enter(span, CursorPosition::Item(0)),
             Event::MappingEnd | Event::SequenceEnd => {
                 self.frames.pop();
                 self.advance();
@@ -157,10 +161,10 @@ impl Walker<'_> {
         }
     }
 
-    fn enter(&mut self, span: granit_parser::Span, step: Step) {
+    fn enter(&mut self, span: granit_parser::Span, step: CursorPosition) {
         let paths = self.node(None, span);
         let depth = self.frames.len();
-        let mut frame = Frame { keys: BTreeMap::new(), items: BTreeMap::new(), step, through_key: Vec::new() };
+        let mut frame = OpenContainer { keys: BTreeMap::new(), items: BTreeMap::new(), step, through_key: Vec::new() };
         for path in paths {
             match self.wanted[path].segments().get(depth) {
                 Some(Segment::Key(key)) => frame.keys.entry(key).or_default().push(path),
@@ -175,9 +179,9 @@ impl Walker<'_> {
     fn advance(&mut self) {
         let Some(frame) = self.frames.last_mut() else { return };
         frame.step = match frame.step {
-            Step::Key => Step::Value,
-            Step::Value => Step::Key,
-            Step::Item(i) => Step::Item(i + 1),
+            CursorPosition::Key => CursorPosition::Value,
+            CursorPosition::Value => CursorPosition::Key,
+            CursorPosition::Item(i) => CursorPosition::Item(i + 1),
         };
     }
 
@@ -190,16 +194,16 @@ impl Walker<'_> {
             return self.note((0..all).collect(), None, &span, is_scalar);
         };
         match frame.step {
-            Step::Item(i) => {
+            CursorPosition::Item(i) => {
                 let paths = frame.items.remove(&i).unwrap_or_default();
                 self.note(paths, None, &span, is_scalar)
             }
-            Step::Value => {
+            CursorPosition::Value => {
                 let paths = std::mem::take(&mut frame.through_key);
                 let key = paths.first().and_then(|path| self.found[*path].as_ref()?.key.clone());
                 self.note(paths, key, &span, is_scalar)
             }
-            Step::Key => {
+            CursorPosition::Key => {
                 frame.through_key = text.and_then(|text| frame.keys.remove(text)).unwrap_or_default();
                 let paths = frame.through_key.clone();
                 self.note(paths, Some(span.clone()), &span, true);
@@ -239,12 +243,12 @@ mod tests {
 
     const YAML: &str = "a: 1\n---\n# note\nspec:\n  listeners:\n  - name: web\n    port: 70000\n  - {name: \"b\", port: 1}\n  base: &x {k: 1}\n  use: *x\n";
 
-    fn origin(text: &str, start: usize) -> Origin {
+    fn origin(text: &str, start: usize) -> DocumentOrigin {
         let line = 1 + number(text[..start].matches('\n').count());
-        Origin { source: "f".into(), bytes: start..text.len(), line, column: 1, prefix: FieldPath::root() }
+        DocumentOrigin { source: "f".into(), bytes: start..text.len(), line, column: 1, prefix: FieldPath::root() }
     }
 
-    fn at(text: &str, origin: &Origin, field: &str) -> (u32, u32, String, bool) {
+    fn at(text: &str, origin: &DocumentOrigin, field: &str) -> (u32, u32, String, bool) {
         let located = locate(text.as_bytes(), origin, &FieldPath::of(field)).unwrap();
         let span = located.best();
         (span.line, span.column, text[span.bytes.clone()].to_owned(), located.is_whole)
@@ -272,7 +276,7 @@ mod tests {
     #[test]
     fn fields_of_json_and_of_lists() {
         let json = "  {\"items\": [1,\n\t{\"spec\": {\"port\": 5}}]}";
-        let mut origin = Origin { column: 3, bytes: 2..json.len(), ..origin(json, 0) };
+        let mut origin = DocumentOrigin { column: 3, bytes: 2..json.len(), ..origin(json, 0) };
         assert_eq!(at(json, &origin, "items"), (1, 4, "\"items\"".to_owned(), true));
         origin.prefix = FieldPath::of("items[1]");
         assert_eq!(at(json, &origin, "spec.port"), (2, 20, "5".to_owned(), true));
@@ -282,12 +286,12 @@ mod tests {
     fn keys_that_should_not_be_there() {
         let origin = origin(YAML, 5);
         let found = locate(YAML.as_bytes(), &origin, &FieldPath::of("spec.listeners[0].port")).unwrap();
-        assert_eq!(&YAML[found.part(Mark::Key).bytes.clone()], "port");
+        assert_eq!(&YAML[found.part(FieldPart::Key).bytes.clone()], "port");
     }
 
     #[test]
     fn what_cannot_be_walked_has_no_place() {
-        assert_eq!(locate(b"", &Origin { bytes: 5..9, ..origin("", 0) }, &FieldPath::root()), None);
+        assert_eq!(locate(b"", &DocumentOrigin { bytes: 5..9, ..origin("", 0) }, &FieldPath::root()), None);
         assert_eq!(locate(b"@", &origin("@", 0), &FieldPath::of("a")), None);
     }
 }

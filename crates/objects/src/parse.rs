@@ -14,16 +14,16 @@ use gatepost_core::snapshot::Object;
 use serde_json::{Map, Value};
 
 use crate::documents::{self, Document};
-use crate::fields::{Fields, Sink, shortened};
-use crate::kinds::{self, Found, Row};
-use crate::locate::{Mark, place_all};
+use crate::fields::{Fields, ProblemCollector, shortened};
+use crate::kinds::{self, KindEntry, KindLookup};
+use crate::locate::{FieldPart, place_all};
 use crate::metadata::metadata;
 use crate::pool::Pool;
 use crate::tree::{self, Broken};
 
 /// How large texts may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ParseLimits {
     /// Bytes of one text.
     pub text: usize,
     /// Bytes of one YAML document.
@@ -32,30 +32,30 @@ pub struct Limits {
     pub json: usize,
 }
 
-impl Default for Limits {
+impl Default for ParseLimits {
     fn default() -> Self {
-        Limits { text: 256 << 20, yaml: 16 << 20, json: 128 << 20 }
+        ParseLimits { text: 256 << 20, yaml: 16 << 20, json: 128 << 20 }
     }
 }
 
 /// How texts are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct ParseSettings {
     /// How large they may be.
-    pub limits: Limits,
+    pub limits: ParseLimits,
     /// The namespace of objects that name none.
     pub namespace: Str,
 }
 
-impl Default for Settings {
+impl Default for ParseSettings {
     fn default() -> Self {
-        Settings { limits: Limits::default(), namespace: "default".into() }
+        ParseSettings { limits: ParseLimits::default(), namespace: "default".into() }
     }
 }
 
 /// What a text holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct ParsedText {
     /// Objects, in order.
     pub objects: Vec<Read>,
     /// What is wrong with them, each with its place.
@@ -72,12 +72,12 @@ pub struct Read {
     /// The object.
     pub object: Object,
     /// Where it stands.
-    pub origin: Origin,
+    pub origin: DocumentOrigin,
 }
 
 /// Where an object stands in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct DocumentOrigin {
     /// The text's name.
     pub source: Str,
     /// The document in the text.
@@ -103,13 +103,13 @@ pub enum Interpreted {
 }
 
 /// Reads a text that may hold any number of YAML or JSON documents.
-pub fn read(source: &str, text: &[u8], settings: &Settings) -> Reading {
+pub fn read(source: &str, text: &[u8], settings: &ParseSettings) -> ParsedText {
     read_with(source, text, settings, &mut Pool::new())
 }
 
 /// Reads a text whose objects share what they have in common with those that were read with the same pool.
-pub fn read_with(source: &str, text: &[u8], settings: &Settings, pool: &mut Pool) -> Reading {
-    let mut reader = Reader { source: source.into(), text, settings, pool, reading: Reading::default() };
+pub fn read_with(source: &str, text: &[u8], settings: &ParseSettings, pool: &mut Pool) -> ParsedText {
+    let mut reader = TextReader { source: source.into(), text, settings, pool, reading: ParsedText::default() };
     if let Some((line, message)) = refusal(text, settings) {
         reader.broken(line, 1, message);
         return reader.reading;
@@ -121,13 +121,13 @@ pub fn read_with(source: &str, text: &[u8], settings: &Settings, pool: &mut Pool
 }
 
 /// Reads one object from a tree of values.
-pub fn interpret(value: &Value, settings: &Settings) -> Interpreted {
+pub fn interpret(value: &Value, settings: &ParseSettings) -> Interpreted {
     interpret_with(value, settings, &mut Pool::new())
 }
 
 /// Reads one object from a tree of values, such as a watch delivers. It shares what it has in common with those that were
 /// read with the same pool, which a watch keeps for as long as it lives.
-pub fn interpret_with(value: &Value, settings: &Settings, pool: &mut Pool) -> Interpreted {
+pub fn interpret_with(value: &Value, settings: &ParseSettings, pool: &mut Pool) -> Interpreted {
     let Value::Object(map) = value else {
         return Interpreted::Unreadable(
             FieldPath::root(),
@@ -141,7 +141,7 @@ pub fn interpret_with(value: &Value, settings: &Settings, pool: &mut Pool) -> In
 fn typed(
     map: &Map<String, Value>,
     (version, kind): (Option<&str>, Option<&str>),
-    settings: &Settings,
+    settings: &ParseSettings,
     pool: &mut Pool,
 ) -> Interpreted {
     let (Some(version), Some(kind)) = (version, kind) else {
@@ -150,12 +150,12 @@ fn typed(
     let (group, version_word) = version.rsplit_once('/').unwrap_or(("", version));
     let name = format!("{}/{}", shortened(version), shortened(kind));
     match kinds::find(group, kind) {
-        Found::Row(row) => object(map, (row, version_word), None, settings, pool),
-        Found::DraftListenerSet(row) => object(map, (row, version_word), Some(DRAFT), settings, pool),
-        Found::Misspelt(right) => {
+        KindLookup::Known(row) => object(map, (row, version_word), None, settings, pool),
+        KindLookup::DraftListenerSet(row) => object(map, (row, version_word), Some(DRAFT), settings, pool),
+        KindLookup::Misspelt(right) => {
             Interpreted::PassedOver(name, Some(format!("`kind` is `{kind}`; did you mean `{right}`?")))
         }
-        Found::Foreign => Interpreted::PassedOver(name, None),
+        KindLookup::Foreign => Interpreted::PassedOver(name, None),
     }
 }
 
@@ -179,9 +179,9 @@ fn without_type(kind: Option<&str>) -> Interpreted {
 
 fn object(
     map: &Map<String, Value>,
-    (row, version): (&Row, &str),
+    (row, version): (&KindEntry, &str),
     draft: Option<&str>,
-    settings: &Settings,
+    settings: &ParseSettings,
     pool: &mut Pool,
 ) -> Interpreted {
     let kind = row.kind;
@@ -189,8 +189,8 @@ fn object(
         Ok(key) => key,
         Err((field, message)) => return Interpreted::Unreadable(field, message),
     };
-    let sink = Sink::with_pool(ObjectRef { kind, key: key.clone() }, std::mem::take(pool));
-    let root = Fields::root(map, &sink, row.strictness);
+    let collector = ProblemCollector::with_pool(ObjectRef { kind, key: key.clone() }, std::mem::take(pool));
+    let root = Fields::root(map, &collector, row.strictness);
     root.ignore(&["apiVersion", "kind"]);
     if let Some(note) = draft {
         root.tell(UNKNOWN_VALUE, "apiVersion", note);
@@ -199,13 +199,18 @@ fn object(
     }
     let object = (row.read)(metadata(&root, key), &root, version);
     root.finish();
-    let (diagnostics, filled) = sink.into_parts();
+    let (diagnostics, filled) = collector.into_parts();
     *pool = filled;
     Interpreted::Object(object, diagnostics)
 }
 
 /// Namespace and name; without a name nothing can be said about an object.
-fn key(map: &Map<String, Value>, kind: Kind, settings: &Settings, pool: &mut Pool) -> Result<Key, (FieldPath, String)> {
+fn key(
+    map: &Map<String, Value>,
+    kind: Kind,
+    settings: &ParseSettings,
+    pool: &mut Pool,
+) -> Result<Key, (FieldPath, String)> {
     let metadata = map.get("metadata").and_then(Value::as_object);
     let name = metadata.and_then(|metadata| metadata.get("name"));
     let generated = metadata.is_some_and(|metadata| metadata.contains_key("generateName"));
@@ -239,7 +244,7 @@ fn type_of(value: &Value) -> String {
 }
 
 /// Why a text is not even split into documents.
-fn refusal(text: &[u8], settings: &Settings) -> Option<(u32, String)> {
+fn refusal(text: &[u8], settings: &ParseSettings) -> Option<(u32, String)> {
     if text.len() > settings.limits.text {
         let message = format!("the text has {} bytes, at most {} are read", text.len(), settings.limits.text);
         return Some((1, message));
@@ -248,15 +253,15 @@ fn refusal(text: &[u8], settings: &Settings) -> Option<(u32, String)> {
     utf16.then(|| (1, "the text is UTF-16; save it as UTF-8".to_owned()))
 }
 
-struct Reader<'a> {
+struct TextReader<'a> {
     source: Str,
     text: &'a [u8],
-    settings: &'a Settings,
+    settings: &'a ParseSettings,
     pool: &'a mut Pool,
-    reading: Reading,
+    reading: ParsedText,
 }
 
-impl Reader<'_> {
+impl TextReader<'_> {
     fn document(&mut self, document: &Document) {
         let bytes = &self.text[document.bytes.clone()];
         let text = match readable(bytes, &self.settings.limits) {
@@ -268,7 +273,7 @@ impl Reader<'_> {
         let broken = tree::grow(text, |grown| {
             secret |= holds_secret(&grown.value);
             at.advance(text, grown.start);
-            let origin = Origin {
+            let origin = DocumentOrigin {
                 source: self.source.clone(),
                 bytes: document.bytes.start + grown.start..document.bytes.start + grown.end,
                 line: at.line,
@@ -291,11 +296,11 @@ impl Reader<'_> {
     }
 
     /// Reads a document's value; all its problems are located in one go.
-    fn value(&mut self, value: &Value, origin: &Origin, text: &str) {
+    fn value(&mut self, value: &Value, origin: &DocumentOrigin, text: &str) {
         let mut told = Vec::new();
         self.items(value, origin, &mut told);
-        let wanted: Vec<(FieldPath, Mark)> =
-            told.iter().map(|(prefix, d)| (join(prefix, &d.field), Mark::of(d.reason))).collect();
+        let wanted: Vec<(FieldPath, FieldPart)> =
+            told.iter().map(|(prefix, d)| (join(prefix, &d.field), FieldPart::of(d.reason))).collect();
         let places = place_all(text, origin, &wanted);
         for ((_, mut diagnostic), place) in told.into_iter().zip(places) {
             diagnostic.place = Some(place);
@@ -304,12 +309,12 @@ impl Reader<'_> {
     }
 
     /// Reads an object, or every object of a List.
-    fn items(&mut self, value: &Value, origin: &Origin, told: &mut Vec<(FieldPath, Diagnostic)>) {
+    fn items(&mut self, value: &Value, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
         let Some((items, inherited)) = list_items(value) else {
             return self.item(value, origin, told);
         };
         for (i, item) in items.iter().enumerate() {
-            let origin = Origin { prefix: origin.prefix.key("items").index(i), ..origin.clone() };
+            let origin = DocumentOrigin { prefix: origin.prefix.key("items").index(i), ..origin.clone() };
             match heir(item, inherited) {
                 Some((map, (version, kind))) => {
                     let found = typed(map, (version, Some(kind)), self.settings, self.pool);
@@ -320,14 +325,14 @@ impl Reader<'_> {
         }
     }
 
-    fn item(&mut self, value: &Value, origin: &Origin, told: &mut Vec<(FieldPath, Diagnostic)>) {
+    fn item(&mut self, value: &Value, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
         if !value.is_null() {
             let found = interpret_with(value, self.settings, self.pool);
             self.keep(found, origin, told);
         }
     }
 
-    fn keep(&mut self, found: Interpreted, origin: &Origin, told: &mut Vec<(FieldPath, Diagnostic)>) {
+    fn keep(&mut self, found: Interpreted, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
         let prefix = &origin.prefix;
         match found {
             Interpreted::Object(object, diagnostics) => {
@@ -375,7 +380,7 @@ impl Position {
 }
 
 /// The text of a document, unless it is too large or no text.
-fn readable<'t>(bytes: &'t [u8], limits: &Limits) -> Result<&'t str, Broken> {
+fn readable<'t>(bytes: &'t [u8], limits: &ParseLimits) -> Result<&'t str, Broken> {
     let at_start = |message: String| Broken { message, line: 1, column: 1 };
     if bytes.len() > limits.yaml.max(limits.json) {
         return Err(at_start(too_large(bytes.len(), limits.yaml.max(limits.json))));

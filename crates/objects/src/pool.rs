@@ -17,15 +17,15 @@ use gatepost_core::model::{
 /// Texts and lists that objects share.
 #[derive(Default)]
 pub struct Pool {
-    texts: Shelf<Str>,
-    labels: Shelf<Labels>,
-    parents: Shelf<SharedList<ParentRef>>,
-    rules: Shelf<SharedList<Rule>>,
-    matches: Shelf<SharedList<HttpMatch>>,
-    filters: Shelf<SharedList<Filter>>,
-    backends: Shelf<SharedList<BackendRef>>,
-    statuses: Shelf<SharedList<ParentStatus>>,
-    conditions: Shelf<SharedList<Condition>>,
+    texts: SharedValues<Str>,
+    labels: SharedValues<Labels>,
+    parents: SharedValues<SharedList<ParentRef>>,
+    rules: SharedValues<SharedList<Rule>>,
+    matches: SharedValues<SharedList<HttpMatch>>,
+    filters: SharedValues<SharedList<Filter>>,
+    backends: SharedValues<SharedList<BackendRef>>,
+    statuses: SharedValues<SharedList<ParentStatus>>,
+    conditions: SharedValues<SharedList<Condition>>,
 }
 
 impl Pool {
@@ -49,10 +49,10 @@ impl Pool {
         if items.is_empty() {
             return SharedList::default();
         }
-        let shelf = T::shelf(self);
-        match shelf.known.get(&items[..]) {
+        let shared_values = T::shared_values(self);
+        match shared_values.known.get(&items[..]) {
             Some(known) => known.clone(),
-            None => shelf.keep(items.into()),
+            None => shared_values.keep(items.into()),
         }
     }
 }
@@ -66,14 +66,14 @@ impl fmt::Debug for Pool {
 /// Items whose lists are worth sharing.
 pub(crate) trait Pooled: Hash + Eq + Sized {
     /// Where their lists are kept.
-    fn shelf(pool: &mut Pool) -> &mut Shelf<SharedList<Self>>;
+    fn shared_values(pool: &mut Pool) -> &mut SharedValues<SharedList<Self>>;
 }
 
 macro_rules! pooled {
-    ($($item:ty => $shelf:ident),*) => {
+    ($($item:ty => $shared_values:ident),*) => {
         $(impl Pooled for $item {
-            fn shelf(pool: &mut Pool) -> &mut Shelf<SharedList<Self>> {
-                &mut pool.$shelf
+            fn shared_values(pool: &mut Pool) -> &mut SharedValues<SharedList<Self>> {
+                &mut pool.$shared_values
             }
         })*
     };
@@ -89,23 +89,23 @@ pooled!(
     Condition => conditions
 );
 
-/// Values of one type, each once.
-pub(crate) struct Shelf<T> {
+/// Distinct values of one type.
+pub(crate) struct SharedValues<T> {
     known: HashSet<T>,
     /// The number of values at which those that nobody else holds are thrown out.
     swept_at: usize,
 }
 
-/// A shelf with fewer values is not worth sweeping.
+/// A set with fewer values is not worth sweeping.
 const SMALL: usize = 1024;
 
-impl<T> Default for Shelf<T> {
+impl<T> Default for SharedValues<T> {
     fn default() -> Self {
-        Shelf { known: HashSet::new(), swept_at: SMALL }
+        SharedValues { known: HashSet::new(), swept_at: SMALL }
     }
 }
 
-impl<T: Shared> Shelf<T> {
+impl<T: SharedValue> SharedValues<T> {
     fn find<Q: Hash + Eq + ?Sized>(&mut self, wanted: &Q, make: impl FnOnce() -> T) -> T
     where
         T: Borrow<Q>,
@@ -128,24 +128,24 @@ impl<T: Shared> Shelf<T> {
 }
 
 /// A value whose copies are one block of memory.
-pub(crate) trait Shared: Hash + Eq + Clone {
+pub(crate) trait SharedValue: Hash + Eq + Clone {
     /// Whether there is no copy of it.
     fn is_alone(&self) -> bool;
 }
 
-impl Shared for Str {
+impl SharedValue for Str {
     fn is_alone(&self) -> bool {
         Arc::strong_count(self) == 1
     }
 }
 
-impl Shared for Labels {
+impl SharedValue for Labels {
     fn is_alone(&self) -> bool {
         self.is_unshared()
     }
 }
 
-impl<T: Hash + Eq> Shared for SharedList<T> {
+impl<T: Hash + Eq> SharedValue for SharedList<T> {
     fn is_alone(&self) -> bool {
         Arc::strong_count(self) == 1
     }

@@ -5,7 +5,7 @@
 use gatepost_core::model::{ConfigMap, Material, Meta, Namespace, Secret, Service, ServicePort};
 use gatepost_core::snapshot::Object;
 
-use crate::certificates::{self, Entry};
+use crate::certificates::{self, PemEntry};
 use crate::fields::Fields;
 
 /// Reads a Namespace.
@@ -25,10 +25,10 @@ fn port(f: &Fields<'_>) -> ServicePort {
 
 /// Reads a Secret: its certificate, and whether a key is there. The key itself goes no further.
 pub(crate) fn secret(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
-    let certificate = Entry::of_secret(root, "tls.crt");
+    let certificate = PemEntry::of_secret(root, "tls.crt");
     let material = match &certificate {
-        Entry::Missing => Material::Missing,
-        _ => match Entry::of_secret(root, "tls.key").private_key() {
+        PemEntry::Missing => Material::Missing,
+        _ => match PemEntry::of_secret(root, "tls.key").private_key() {
             Ok(()) => certificate.certificates("tls.crt"),
             Err(why) => Material::Malformed(why.into()),
         },

@@ -1,23 +1,59 @@
 //! Points in time and durations as Kubernetes writes them.
+//!
+//! The calendar is `jiff`'s; here is only what RFC 3339 allows. Nothing here asks for the current time.
+
+use jiff::civil::DateTime;
+use jiff::fmt::temporal::Pieces;
 
 /// Reads an RFC 3339 time as seconds since 1970; fractions are cut off.
 pub fn timestamp(text: &str) -> Option<i64> {
-    let bytes = text.as_bytes();
-    let digits = |range: std::ops::Range<usize>| -> Option<i64> {
-        let part = text.get(range)?;
-        part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse().ok())?
-    };
-    let marks = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
-    let marked = marks.iter().all(|(at, mark)| bytes.get(*at) == Some(mark))
-        && matches!(bytes.get(10), Some(b'T' | b't' | b' '));
-    let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
-    let (hour, minute, second) = (digits(11..13)?, digits(14..16)?, digits(17..19)?);
-    let valid = (1..=12).contains(&month) && (1..=month_days(year, month)).contains(&day);
-    if !marked || !valid || hour > 23 || minute > 59 || second > 60 {
+    let (seconds, rest) = text.split_at_checked(SECONDS.len())?;
+    let offset = after_fraction(rest)?;
+    // jiff reads more than RFC 3339: basic formats, signed years, times without seconds, offsets without a colon.
+    if !is_shaped(seconds, SECONDS) || !is_offset(offset) {
         return None;
     }
-    let offset = zone(fraction_end(text.get(19..)?)?)?;
-    Some(days_since_1970(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second - offset)
+    // A fraction is left out, because jiff refuses more than nine digits.
+    let pieces = match offset.len() == rest.len() {
+        true => Pieces::parse(text).ok()?,
+        false => Pieces::parse(&format!("{seconds}{offset}")).ok()?.into_owned(),
+    };
+    // A leap second, which jiff reads as second 59, counts as the second after it.
+    let leap = i64::from(seconds.ends_with("60"));
+    let offset = i64::from(pieces.to_numeric_offset()?.seconds());
+    let time = pieces.date().to_datetime(pieces.time()?);
+    // Not a `jiff::Timestamp`, which ends a day before the year 9999 does.
+    (offset.abs() < DAY).then(|| time.duration_since(EPOCH).as_secs() + leap - offset)
+}
+
+/// Digits and marks of a time to the second; `T` also stands for `t` and a space.
+const SECONDS: &str = "0000-00-00T00:00:00";
+/// Digits and marks of an offset behind its sign.
+const OFFSET: &str = "00:00";
+/// Seconds of a day; offsets are shorter.
+const DAY: i64 = 86_400;
+const EPOCH: DateTime = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
+
+/// Whether a text has digits where a shape has `0`, and otherwise the marks of the shape.
+fn is_shaped(text: &str, shape: &str) -> bool {
+    let fits = |(byte, shape): (u8, u8)| match shape {
+        b'0' => byte.is_ascii_digit(),
+        b'T' => matches!(byte, b'T' | b't' | b' '),
+        mark => byte == mark,
+    };
+    text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(fits)
+}
+
+/// Whether a text is `Z` or an offset such as `+02:00`.
+fn is_offset(text: &str) -> bool {
+    matches!(text, "Z" | "z") || text.strip_prefix(['+', '-']).is_some_and(|offset| is_shaped(offset, OFFSET))
+}
+
+/// What follows the fraction of a second, where there is one; nothing where it has no digits.
+fn after_fraction(text: &str) -> Option<&str> {
+    let Some(digits) = text.strip_prefix('.') else { return Some(text) };
+    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
+    (rest.len() < digits.len()).then_some(rest)
 }
 
 /// Reads a Go duration as whole seconds; fractions are cut off.
@@ -48,49 +84,10 @@ fn unit(text: &str) -> Option<(f64, usize)> {
     units.into_iter().find(|(name, _)| text.starts_with(name)).map(|(name, factor)| (factor, name.len()))
 }
 
-/// What stands behind a fraction of a second.
-fn fraction_end(text: &str) -> Option<&str> {
-    let Some(digits) = text.strip_prefix('.') else { return Some(text) };
-    let rest = digits.trim_start_matches(|c: char| c.is_ascii_digit());
-    (rest.len() < digits.len()).then_some(rest)
-}
-
-/// The offset of a time zone in seconds.
-fn zone(text: &str) -> Option<i64> {
-    if text == "Z" || text == "z" {
-        return Some(0);
-    }
-    let sign = match text.as_bytes() {
-        [b'+', _, _, b':', _, _] => 1,
-        [b'-', _, _, b':', _, _] => -1,
-        _ => return None,
-    };
-    let (hours, minutes): (i64, i64) = (text.get(1..3)?.parse().ok()?, text.get(4..6)?.parse().ok()?);
-    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
-}
-
-fn is_leap(year: i64) -> bool {
-    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
-}
-
-fn month_days(year: i64, month: i64) -> i64 {
-    match month {
-        2 if is_leap(year) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Days from 1970-01-01 to a date, by counting years and their leap days.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let leaps = |before: i64| (before - 1).div_euclid(4) - (before - 1).div_euclid(100) + (before - 1).div_euclid(400);
-    let years = (year - 1970) * 365 + leaps(year) - leaps(1970);
-    years + (1..month).map(|m| month_days(year, m)).sum::<i64>() + day - 1
-}
-
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -104,6 +101,13 @@ mod tests {
             ("1969-12-31T23:59:59Z", -1),
             ("9999-12-31T23:59:59Z", 253_402_300_799),
             ("0000-01-01T00:00:00Z", -62_167_219_200),
+            ("9999-12-31T23:59:59-23:59", 253_402_387_139),
+            ("0000-01-01T00:00:00+23:59", -62_167_305_540),
+            ("2026-03-01t10:00:05z", 1_772_359_205),
+            ("2026-03-01 10:00:05-00:00", 1_772_359_205),
+            ("2026-03-01T10:00:05.12345678901234567890+00:00", 1_772_359_205),
+            ("2016-12-31T23:59:60Z", 1_483_228_800),
+            ("2016-12-31T23:59:60.5+00:00", 1_483_228_800),
         ] {
             assert_eq!(timestamp(text), Some(seconds), "{text}");
         }
@@ -117,6 +121,27 @@ mod tests {
             "2026-03-01T10:00:05.Z",
             "2026-03-01T10:00:05+2:00",
             "٢026-03-01T10:00:05Z",
+            "2026-00-01T00:00:00Z",
+            "2026-03-00T00:00:00Z",
+            "1900-02-29T00:00:00Z",
+            "2026-03-01T10:60:05Z",
+            "2026-03-01T10:00:61Z",
+            "2026-03-01T10:00Z",
+            "20260301T100005Z",
+            "2026-03-01_10:00:05Z",
+            "+2026-03-01T10:00:05Z",
+            "-002026-03-01T10:00:05Z",
+            "2026-03-01T10:00:05,5Z",
+            "2026-03-01T10:00:05+02",
+            "2026-03-01T10:00:05+0200",
+            "2026-03-01T10:00:05+24:00",
+            "2026-03-01T10:00:05+02:60",
+            "2026-03-01T10:00:05+02:00:00",
+            "2026-03-01T10:00:05++2:00",
+            "2026-03-01T10:00:05Z[UTC]",
+            "2026-03-01T10:00:05ZZ",
+            " 2026-03-01T10:00:05Z",
+            "2026-03-01T10:00:05Z ",
         ] {
             assert_eq!(timestamp(text), None, "{text}");
         }
@@ -131,6 +156,30 @@ mod tests {
         }
         for text in ["", "5", "m", "5d", "-5m", "1e9h", "..5h", "99999999999999999999h", "5m "] {
             assert_eq!(seconds(text), None, "{text}");
+        }
+    }
+
+    /// Seconds of the years 0 to 9999.
+    const YEARS: std::ops::RangeInclusive<i64> = -62_167_219_200..=253_402_300_799;
+
+    proptest! {
+        #[test]
+        fn a_written_time_is_read_again(seconds in YEARS, minutes in -1439..=1439_i64, fraction in "(\\.[0-9]{1,12})?") {
+            let local = EPOCH + jiff::SignedDuration::from_secs(seconds);
+            let sign = if minutes < 0 { '-' } else { '+' };
+            let offset = format!("{sign}{:02}:{:02}", minutes.abs() / 60, minutes.abs() % 60);
+            let text = format!("{}{fraction}{offset}", local.strftime("%Y-%m-%dT%H:%M:%S"));
+            prop_assert_eq!(timestamp(&text), Some(seconds - 60 * minutes), "{}", text);
+        }
+
+        #[test]
+        fn a_character_more_or_less_is_refused(seconds in YEARS, at in 0..20_usize, character in "[0-9A-Zz:+. -]") {
+            let local = EPOCH + jiff::SignedDuration::from_secs(seconds);
+            let text = local.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+            let (before, after) = text.split_at(at);
+            // A digit less or a mark more: no time has such a shape.
+            prop_assert_eq!(timestamp(&format!("{before}{}", &after[1..])), None, "{} without {}", text, at);
+            prop_assert_eq!(timestamp(&format!("{before}{character}{after}")), None, "{} with {}", text, at);
         }
     }
 }

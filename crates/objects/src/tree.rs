@@ -99,13 +99,13 @@ fn looks_like_json(text: &str) -> bool {
 /// Whether there was any value, and what ended the stream before its end.
 fn json_stream(text: &str, take: &mut impl FnMut(Grown)) -> (bool, Option<Broken>) {
     let base = text.len() - body(text).len();
-    let mut stream = serde_json::Deserializer::from_str(&text[base..]).into_iter::<Tree>();
+    let mut stream = serde_json::Deserializer::from_str(&text[base..]).into_iter::<MeteredValue>();
     let mut any = false;
     loop {
         let before = base + stream.byte_offset();
         match stream.next() {
             None => return (any, None),
-            Some(Ok(Tree(value))) => {
+            Some(Ok(MeteredValue(value))) => {
                 let start = before + (text[before..].len() - text[before..].trim_start().len());
                 take(Grown { value, start, end: base + stream.byte_offset() });
                 any = true;
@@ -193,12 +193,12 @@ impl Meter {
 }
 
 /// A tree that is read with a meter of its own.
-struct Tree(Value);
+struct MeteredValue(Value);
 
-impl<'de> Deserialize<'de> for Tree {
+impl<'de> Deserialize<'de> for MeteredValue {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let meter = Meter::with_text(MAX_TEXT);
-        Grow { meter: &meter }.deserialize(deserializer).map(Tree)
+        Grow { meter: &meter }.deserialize(deserializer).map(MeteredValue)
     }
 }
 

@@ -7,7 +7,7 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::model::Kind;
 use gatepost_core::reason::{INVALID_HOSTNAME, OBJECT_UNREADABLE, SYNTAX_ERROR, UNKNOWN_VALUE};
 use gatepost_core::snapshot::Object;
-use gatepost_objects::{Limits, Reading, Settings, read};
+use gatepost_objects::{ParseLimits, ParseSettings, ParsedText, read};
 
 const GOOD: &str = "apiVersion: v1\nkind: Namespace\nmetadata: {name: good}\n";
 /// Lines in front of a text that stands between two good documents.
@@ -15,16 +15,16 @@ const BEFORE: u32 = 4;
 
 /// Reads a text in a bounded time. Alone each text here takes far less than two seconds; the bound leaves room for a debug
 /// build on a machine that is busy with others.
-fn reading(text: &[u8]) -> Reading {
+fn reading(text: &[u8]) -> ParsedText {
     let start = Instant::now();
-    let reading = read("input", text, &Settings::default());
+    let reading = read("input", text, &ParseSettings::default());
     let took = start.elapsed();
     assert!(took < Duration::from_secs(90), "took {took:?}");
     reading
 }
 
 /// Reads a text between two good documents, which must both survive.
-fn between(text: &[u8]) -> Reading {
+fn between(text: &[u8]) -> ParsedText {
     let whole = [GOOD.as_bytes(), b"---\n", text, b"\n---\n", GOOD.as_bytes()].concat();
     let mut reading = reading(&whole);
     let good = |object: &Object| object.meta().key.name.as_ref() == "good";
@@ -117,8 +117,8 @@ fn huge_scalars() {
 
 #[test]
 fn huge_texts() {
-    let limits = Limits { text: 1000, ..Limits::default() };
-    let reading = read("input", &[b'#'; 1001], &Settings { limits, ..Settings::default() });
+    let limits = ParseLimits { text: 1000, ..ParseLimits::default() };
+    let reading = read("input", &[b'#'; 1001], &ParseSettings { limits, ..ParseSettings::default() });
     assert!(reading.diagnostics[0].message.contains("at most 1000"), "{:?}", reading.diagnostics);
 }
 

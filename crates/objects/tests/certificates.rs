@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepost_core::model::Material;
 use gatepost_core::snapshot::Object;
-use gatepost_objects::{Settings, read};
+use gatepost_objects::{ParseSettings, read};
 
 const CERTIFICATE: &str = include_str!("data/certificate.pem");
 const KEY_BODY: &str = "bm90IGEga2V5";
@@ -17,7 +17,7 @@ fn key() -> String {
 fn material(entries: serde_json::Value) -> Material {
     let mut object = serde_json::json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
     object.as_object_mut().unwrap().extend(entries.as_object().unwrap().clone());
-    let mut reading = read("input", object.to_string().as_bytes(), &Settings::default());
+    let mut reading = read("input", object.to_string().as_bytes(), &ParseSettings::default());
     assert!(!format!("{reading:?}").contains(KEY_BODY));
     let Object::Secret(secret) = reading.objects.remove(0).object else { panic!() };
     secret.certificate
@@ -69,7 +69,7 @@ fn certificate_authorities_of_config_maps() {
     let of = |data: serde_json::Value| {
         let object =
             serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": data});
-        let mut reading = read("input", object.to_string().as_bytes(), &Settings::default());
+        let mut reading = read("input", object.to_string().as_bytes(), &ParseSettings::default());
         let Object::ConfigMap(map) = reading.objects.remove(0).object else { panic!() };
         map.ca
     };

@@ -4,10 +4,10 @@
 use gatepost_core::diagnostic::{Diagnostic, FieldPath};
 use gatepost_core::model::{Kind, ObjectRef, Str};
 use gatepost_core::reason::{DUPLICATE_OBJECT, INVALID_FIELD};
-use gatepost_objects::{Loaded, Settings, collect};
+use gatepost_objects::{Loaded, ParseSettings, collect};
 
 fn load(texts: &[(&str, &str)]) -> Loaded {
-    collect(texts.iter().map(|(name, text)| (Str::from(*name), text.as_bytes().to_vec())), &Settings::default())
+    collect(texts.iter().map(|(name, text)| (Str::from(*name), text.as_bytes().to_vec())), &ParseSettings::default())
 }
 
 fn at(diagnostic: &Diagnostic) -> (String, u32, u32) {

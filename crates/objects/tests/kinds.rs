@@ -3,11 +3,11 @@
 use gatepost_core::model::*;
 use gatepost_core::selector::Test;
 use gatepost_core::snapshot::Object;
-use gatepost_objects::{Settings, read};
+use gatepost_objects::{ParseSettings, read};
 
 #[track_caller]
 fn one(text: &str) -> Object {
-    let mut reading = read("input", text.as_bytes(), &Settings::default());
+    let mut reading = read("input", text.as_bytes(), &ParseSettings::default());
     assert_eq!((reading.objects.len(), &reading.diagnostics), (1, &Vec::new()), "{text}");
     reading.objects.remove(0).object
 }
@@ -15,7 +15,7 @@ fn one(text: &str) -> Object {
 /// Reads an object that has something wrong with it.
 #[track_caller]
 fn flawed(text: &str) -> Object {
-    let mut reading = read("input", text.as_bytes(), &Settings::default());
+    let mut reading = read("input", text.as_bytes(), &ParseSettings::default());
     assert!(reading.objects.len() == 1 && !reading.diagnostics.is_empty(), "{text}");
     reading.objects.remove(0).object
 }
@@ -54,7 +54,7 @@ fn who_an_object_is() {
         "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: a, namespace: b}\nspec: {controllerName: a.b/c}\n",
     );
     assert_eq!(class.object().to_string(), "GatewayClass/a");
-    let settings = Settings { namespace: "team".into(), ..Settings::default() };
+    let settings = ParseSettings { namespace: "team".into(), ..ParseSettings::default() };
     assert_eq!(read("i", text.as_bytes(), &settings).objects[0].object.object().to_string(), "Service/team/a");
 }
 

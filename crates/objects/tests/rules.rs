@@ -3,10 +3,10 @@
 
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::reason::*;
-use gatepost_objects::{Settings, read};
+use gatepost_objects::{ParseSettings, read};
 
 fn told(text: &str) -> Vec<Diagnostic> {
-    let reading = read("input", text.as_bytes(), &Settings::default());
+    let reading = read("input", text.as_bytes(), &ParseSettings::default());
     assert_eq!(reading.objects.len(), 1, "{:?}", reading.diagnostics);
     reading.diagnostics
 }

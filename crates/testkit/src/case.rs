@@ -1,6 +1,6 @@
 //! Golden cases: `tests/cases/<area>/<case>.yaml` with its expected output beside it in `<case>.out.yaml`.
 //!
-//! A case begins with a comment: the rule, and where the specification states it. Then may come a document of kind `Case`
+//! A case begins with a comment: the rule, and where the specification states it. Then may come a document of kind `GoldenCase`
 //! with the commands to run (`status` unless told otherwise), then the objects, then steps that change them ([`steps`]).
 //! Every command runs twice, the second time with the documents in another order, and must say the same.
 //! `GATEPOST_BLESS=1` rewrites what is expected.
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use libtest_mimic::{Failed, Trial};
 use serde::Deserialize;
 
-use crate::compact::Node;
+use crate::compact::CompactNode;
 use crate::program::{Program, words};
 use crate::scratch::Scratch;
 use crate::{reduce, tree};
@@ -26,8 +26,8 @@ const BEFORE: &str = "BEFORE";
 /// The settings of a case.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// Always `Case`.
+pub struct CaseSettings {
+    /// Always `GoldenCase`.
     pub kind: String,
     /// The commands, without `-f`, and without `-o` where JSON is to be compared.
     #[serde(default = "only_status")]
@@ -40,9 +40,9 @@ pub struct Settings {
     pub ordered: bool,
 }
 
-impl Default for Settings {
+impl Default for CaseSettings {
     fn default() -> Self {
-        Settings { kind: "Case".into(), run: only_status(), messages: false, ordered: false }
+        CaseSettings { kind: "Case".into(), run: only_status(), messages: false, ordered: false }
     }
 }
 
@@ -52,9 +52,9 @@ fn only_status() -> Vec<String> {
 
 /// A case as read.
 #[derive(Debug)]
-pub struct Case {
+pub struct GoldenCase {
     path: PathBuf,
-    settings: Settings,
+    settings: CaseSettings,
     stages: Vec<Stage>,
 }
 
@@ -72,7 +72,7 @@ pub fn trials(program: &Program) -> Vec<Trial> {
     for path in tree::files(&root).into_iter().filter(is_case).filter(is_input) {
         let name = tree::below(&root, &path).trim_end_matches(".yaml").replace('/', "::");
         let program = program.clone();
-        trials.push(Trial::test(name, move || Ok(Case::read(&path)?.judge(&program, bless)?)));
+        trials.push(Trial::test(name, move || Ok(GoldenCase::read(&path)?.judge(&program, bless)?)));
     }
     trials
 }
@@ -88,21 +88,21 @@ fn no_strays(root: &Path) -> Result<(), Failed> {
     Ok(())
 }
 
-impl Case {
+impl GoldenCase {
     /// Reads a case; one without a rule in front is refused.
-    pub fn read(path: &Path) -> Result<Case, String> {
-        Case::parse(path, &tree::text(path)?).map_err(|problem| format!("{}: {problem}", path.display()))
+    pub fn read(path: &Path) -> Result<GoldenCase, String> {
+        GoldenCase::parse(path, &tree::text(path)?).map_err(|problem| format!("{}: {problem}", path.display()))
     }
 
-    fn parse(path: &Path, text: &str) -> Result<Case, String> {
+    fn parse(path: &Path, text: &str) -> Result<GoldenCase, String> {
         if !text.starts_with("# ") {
             return Err("begins with no comment that states the rule".into());
         }
         let mut documents: Vec<&str> = text.split("\n---\n").collect();
         let is_settings = documents[0].lines().any(|line| line == "kind: Case");
-        let settings = if is_settings { steps::read(documents.remove(0))? } else { Settings::default() };
+        let settings = if is_settings { steps::read(documents.remove(0))? } else { CaseSettings::default() };
         let stages = steps::stages(&documents)?;
-        Ok(Case { path: path.to_path_buf(), settings, stages })
+        Ok(GoldenCase { path: path.to_path_buf(), settings, stages })
     }
 
     /// Runs the case in both orders and compares, or rewrites what is expected.
@@ -128,12 +128,12 @@ impl Case {
             let now = text(stage);
             let said = self.say_stage(program, stage, &now, &before)?;
             match &stage.title {
-                Some(title) => sections.push((title.clone(), Node::Map(said))),
+                Some(title) => sections.push((title.clone(), CompactNode::Map(said))),
                 None => sections.extend(said),
             }
             before = now;
         }
-        Ok(Node::Map(sections).render())
+        Ok(CompactNode::Map(sections).render())
     }
 
     fn say_stage(
@@ -142,7 +142,7 @@ impl Case {
         stage: &Stage,
         now: &str,
         before: &str,
-    ) -> Result<Vec<(String, Node)>, String> {
+    ) -> Result<Vec<(String, CompactNode)>, String> {
         let run = stage.run.as_ref().unwrap_or(&self.settings.run);
         let mut sections = Vec::new();
         for command in run {
@@ -164,9 +164,9 @@ impl Case {
 }
 
 /// An answer, or which command gave the very same before; plans are long.
-fn shortened(before: &[(String, Node)], command: &str, said: Node) -> Node {
+fn shortened(before: &[(String, CompactNode)], command: &str, said: CompactNode) -> CompactNode {
     match before.iter().find(|(_, known)| command.starts_with("plan ") && *known == said) {
-        Some((command, _)) => Node::text(format!("the same as {command}")),
+        Some((command, _)) => CompactNode::text(format!("the same as {command}")),
         None => said,
     }
 }

@@ -7,44 +7,47 @@ const WIDTH: usize = 120;
 
 /// A value with its entries in the order in which they are to be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Node {
+pub(crate) enum CompactNode {
     /// One word or sentence.
     Text(String),
     /// Items.
-    List(Vec<Node>),
+    List(Vec<CompactNode>),
     /// Named entries.
-    Map(Vec<(String, Node)>),
+    Map(Vec<(String, CompactNode)>),
     /// A text with a remark behind it, which YAML takes for a comment and a test compares all the same.
     Noted(String, String),
     /// Lines as they are.
     Block(String),
 }
 
-impl Node {
+impl CompactNode {
     /// A text.
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Node::Text(text.into())
+        CompactNode::Text(text.into())
     }
 
     /// Whether there is nothing in it.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
-            Node::Text(text) | Node::Noted(text, _) | Node::Block(text) => text.is_empty(),
-            Node::List(items) => items.is_empty(),
-            Node::Map(entries) => entries.is_empty(),
+            CompactNode::Text(text) | CompactNode::Noted(text, _) | CompactNode::Block(text) => text.is_empty(),
+            CompactNode::List(items) => items.is_empty(),
+            CompactNode::Map(entries) => entries.is_empty(),
         }
     }
 
     /// Any JSON value, without its empty parts.
     pub(crate) fn of(value: &Value) -> Self {
         match value {
-            Value::Null => Node::text(""),
-            Value::String(text) => Node::text(text),
-            Value::Array(items) => Node::List(items.iter().map(Node::of).collect()),
-            Value::Object(map) => Node::Map(
-                map.iter().map(|(key, value)| (key.clone(), Node::of(value))).filter(|e| !e.1.is_empty()).collect(),
+            Value::Null => CompactNode::text(""),
+            Value::String(text) => CompactNode::text(text),
+            Value::Array(items) => CompactNode::List(items.iter().map(CompactNode::of).collect()),
+            Value::Object(map) => CompactNode::Map(
+                map.iter()
+                    .map(|(key, value)| (key.clone(), CompactNode::of(value)))
+                    .filter(|e| !e.1.is_empty())
+                    .collect(),
             ),
-            other => Node::text(other.to_string()),
+            other => CompactNode::text(other.to_string()),
         }
     }
 
@@ -58,41 +61,41 @@ impl Node {
     fn block(&self, indent: usize, out: &mut String) {
         let margin = " ".repeat(indent);
         match self {
-            Node::Map(entries) => {
+            CompactNode::Map(entries) => {
                 for (key, value) in entries {
                     out.push_str(&format!("{margin}{}:", scalar(key)));
                     value.tail(indent, scalar(key).len() + 1, out);
                 }
             }
-            Node::List(items) => {
+            CompactNode::List(items) => {
                 for item in items {
                     item.item(indent, out);
                 }
             }
-            Node::Block(text) => {
+            CompactNode::Block(text) => {
                 for line in text.lines() {
                     out.push_str(format!("{margin}{line}").trim_end());
                     out.push('\n');
                 }
             }
-            Node::Text(_) | Node::Noted(..) => out.push_str(&format!("{margin}{}\n", self.flow())),
+            CompactNode::Text(_) | CompactNode::Noted(..) => out.push_str(&format!("{margin}{}\n", self.flow())),
         }
     }
 
     /// Whether it can stand on one line; behind a remark nothing can.
     fn is_inline(&self) -> bool {
         match self {
-            Node::Text(_) => true,
-            Node::Noted(..) | Node::Block(_) => false,
-            Node::List(items) => items.iter().all(Node::is_inline),
-            Node::Map(entries) => entries.iter().all(|(_, value)| value.is_inline()),
+            CompactNode::Text(_) => true,
+            CompactNode::Noted(..) | CompactNode::Block(_) => false,
+            CompactNode::List(items) => items.iter().all(CompactNode::is_inline),
+            CompactNode::Map(entries) => entries.iter().all(|(_, value)| value.is_inline()),
         }
     }
 
     /// Whether it stands on one line of this much room.
     fn fits(&self, room: usize) -> bool {
         match self {
-            Node::Text(_) | Node::Noted(..) => true,
+            CompactNode::Text(_) | CompactNode::Noted(..) => true,
             _ => self.is_inline() && self.flow().len() <= room,
         }
     }
@@ -114,7 +117,7 @@ impl Node {
         let room = if indent > 0 { WIDTH.saturating_sub(indent + used + 1) } else { 0 };
         if self.is_empty() || self.fits(room) {
             out.push_str(&format!(" {}\n", self.flow()));
-        } else if let Node::Block(_) = self {
+        } else if let CompactNode::Block(_) = self {
             out.push_str(" |\n");
             self.block(indent + 2, out);
         } else {
@@ -125,12 +128,14 @@ impl Node {
 
     fn flow(&self) -> String {
         match self {
-            Node::Text(text) | Node::Block(text) => scalar(text),
-            Node::Noted(text, note) if note.is_empty() => scalar(text),
-            Node::Noted(text, note) => format!("{}  # {note}", scalar(text)),
-            Node::List(items) => format!("[{}]", items.iter().map(Node::flow).collect::<Vec<_>>().join(", ")),
-            Node::Map(entries) => {
-                let entry = |(key, value): &(String, Node)| format!("{}: {}", scalar(key), value.flow());
+            CompactNode::Text(text) | CompactNode::Block(text) => scalar(text),
+            CompactNode::Noted(text, note) if note.is_empty() => scalar(text),
+            CompactNode::Noted(text, note) => format!("{}  # {note}", scalar(text)),
+            CompactNode::List(items) => {
+                format!("[{}]", items.iter().map(CompactNode::flow).collect::<Vec<_>>().join(", "))
+            }
+            CompactNode::Map(entries) => {
+                let entry = |(key, value): &(String, CompactNode)| format!("{}: {}", scalar(key), value.flow());
                 format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(", "))
             }
         }
@@ -156,16 +161,16 @@ mod tests {
 
     #[test]
     fn empty_parts_are_left_out_and_short_parts_share_a_line() {
-        let node = Node::of(&json!({"a": {"b": [1, 2], "c": [], "d": null}, "e": "*.x: y"}));
+        let node = CompactNode::of(&json!({"a": {"b": [1, 2], "c": [], "d": null}, "e": "*.x: y"}));
         assert_eq!(node.render(), "a:\n  b: [1, 2]\ne: \"*.x: y\"\n");
     }
 
     #[test]
     fn remarks_end_a_line_and_blocks_keep_theirs() {
-        let noted = Node::Noted("*.a A 192.0.2.1".into(), "because".into());
-        let node = Node::Map(vec![
-            ("a".into(), Node::Map(vec![("b".into(), Node::List(vec![noted]))])),
-            ("c".into(), Node::Block("x: y\n\n| z |\n".into())),
+        let noted = CompactNode::Noted("*.a A 192.0.2.1".into(), "because".into());
+        let node = CompactNode::Map(vec![
+            ("a".into(), CompactNode::Map(vec![("b".into(), CompactNode::List(vec![noted]))])),
+            ("c".into(), CompactNode::Block("x: y\n\n| z |\n".into())),
         ]);
         let expected = "a:\n  b:\n    - \"*.a A 192.0.2.1\"  # because\nc: |\n  x: y\n\n  | z |\n";
         assert_eq!(node.render(), expected);
@@ -174,7 +179,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_goes_below() {
         let long = "x".repeat(70);
-        let node = Node::of(&json!({"a": {"b": [long, long]}}));
+        let node = CompactNode::of(&json!({"a": {"b": [long, long]}}));
         assert_eq!(node.render(), format!("a:\n  b:\n    - {long}\n    - {long}\n"));
     }
 }

@@ -13,7 +13,7 @@ pub struct Program {
 
 /// What the program said.
 #[derive(Clone, Debug)]
-pub struct Answer {
+pub struct ProgramOutput {
     /// Exit status; -1 where a signal ended it.
     pub exit: i32,
     /// Standard output.
@@ -35,12 +35,12 @@ impl Program {
     }
 
     /// Runs it with these words, with `input` on standard input.
-    pub fn run(&self, words: &[String], input: &str) -> Result<Answer, String> {
+    pub fn run(&self, words: &[String], input: &str) -> Result<ProgramOutput, String> {
         self.run_in(Path::new("."), words, input)
     }
 
     /// The same, from another directory.
-    pub fn run_in(&self, directory: &Path, words: &[String], input: &str) -> Result<Answer, String> {
+    pub fn run_in(&self, directory: &Path, words: &[String], input: &str) -> Result<ProgramOutput, String> {
         let failed = |error| format!("{}: {error}", self.path.display());
         let mut child = Command::new(&self.path)
             .args(words)
@@ -57,7 +57,7 @@ impl Program {
             let _ = pipe.write_all(input.as_bytes());
         }
         let done = child.wait_with_output().map_err(failed)?;
-        Ok(Answer {
+        Ok(ProgramOutput {
             exit: done.status.code().unwrap_or(-1),
             output: String::from_utf8_lossy(&done.stdout).into_owned(),
             errors: String::from_utf8_lossy(&done.stderr).into_owned(),

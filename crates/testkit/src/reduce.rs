@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use crate::compact::Node;
-use crate::program::{Answer, words};
+use crate::compact::CompactNode;
+use crate::program::{ProgramOutput, words};
 
 mod plan;
 
 /// The short form of an answer. Where no other format was asked for, anything but JSON on standard output is a failure of
 /// the program.
-pub(crate) fn answer(command: &str, answer: &Answer, messages: bool) -> Result<Node, String> {
+pub(crate) fn answer(command: &str, answer: &ProgramOutput, messages: bool) -> Result<CompactNode, String> {
     if words(command).iter().any(|word| word == "-o") {
         return Ok(lines(answer));
     }
@@ -25,19 +25,19 @@ pub(crate) fn answer(command: &str, answer: &Answer, messages: bool) -> Result<N
         _ => generic(&value, messages),
     };
     if answer.exit != 0 {
-        entries.push(("exit".into(), Node::text(answer.exit.to_string())));
+        entries.push(("exit".into(), CompactNode::text(answer.exit.to_string())));
     }
-    Ok(Node::Map(entries))
+    Ok(CompactNode::Map(entries))
 }
 
-type Entries = Vec<(String, Node)>;
+type Entries = Vec<(String, CompactNode)>;
 
 /// An answer in another format, as it is.
-fn lines(answer: &Answer) -> Node {
-    let said = Node::Block(answer.output.clone());
+fn lines(answer: &ProgramOutput) -> CompactNode {
+    let said = CompactNode::Block(answer.output.clone());
     match answer.exit {
         0 => said,
-        exit => Node::Map(vec![("said".into(), said), ("exit".into(), Node::text(exit.to_string()))]),
+        exit => CompactNode::Map(vec![("said".into(), said), ("exit".into(), CompactNode::text(exit.to_string()))]),
     }
 }
 
@@ -53,7 +53,7 @@ fn object_status(item: &Value, messages: bool) -> Entries {
     let status = &item["status"];
     let mut own = conditions(&status["conditions"], messages);
     own.extend(count(status, "attachedListenerSets"));
-    let mut lines = vec![(name.clone(), Node::Map(own))];
+    let mut lines = vec![(name.clone(), CompactNode::Map(own))];
     lines.extend(
         list(&status["listeners"])
             .iter()
@@ -66,16 +66,16 @@ fn object_status(item: &Value, messages: bool) -> Entries {
     lines
 }
 
-fn listener(value: &Value, messages: bool) -> Node {
+fn listener(value: &Value, messages: bool) -> CompactNode {
     let mut entries = conditions(&value["conditions"], messages);
     entries.extend(count(value, "attachedRoutes"));
-    let kinds = list(&value["supportedKinds"]).iter().map(|kind| Node::text(text(&kind["kind"]))).collect();
-    entries.push(("kinds".into(), Node::List(kinds)));
-    Node::Map(entries)
+    let kinds = list(&value["supportedKinds"]).iter().map(|kind| CompactNode::text(text(&kind["kind"]))).collect();
+    entries.push(("kinds".into(), CompactNode::List(kinds)));
+    CompactNode::Map(entries)
 }
 
-fn parent(value: &Value, messages: bool) -> Node {
-    Node::Map(conditions(&value["conditions"], messages))
+fn parent(value: &Value, messages: bool) -> CompactNode {
+    CompactNode::Map(conditions(&value["conditions"], messages))
 }
 
 /// The parent as the route names it; with its controller where several speak about one route.
@@ -95,7 +95,7 @@ fn parent_name(value: &Value, several: bool) -> String {
 /// word about conflicts that there are none.
 fn conditions(value: &Value, messages: bool) -> Entries {
     let told = list(value).iter().filter(|condition| condition["reason"] != "NoConflicts");
-    told.map(|one| (text(&one["type"]).to_owned(), Node::text(condition(one, messages)))).collect()
+    told.map(|one| (text(&one["type"]).to_owned(), CompactNode::text(condition(one, messages)))).collect()
 }
 
 fn condition(value: &Value, messages: bool) -> String {
@@ -112,20 +112,20 @@ fn condition(value: &Value, messages: bool) -> String {
     said
 }
 
-fn count(value: &Value, key: &str) -> Option<(String, Node)> {
-    value[key].as_u64().filter(|count| *count > 0).map(|count| (key.to_owned(), Node::text(count.to_string())))
+fn count(value: &Value, key: &str) -> Option<(String, CompactNode)> {
+    value[key].as_u64().filter(|count| *count > 0).map(|count| (key.to_owned(), CompactNode::text(count.to_string())))
 }
 
 /// The outcome first, then who serves, then what the filters changed.
 fn route(command: &str, value: &Value, messages: bool) -> Entries {
     let mut entries = Entries::new();
     let plain = ["outcome", "status", "listener", "route", "rule", "location"];
-    entries.extend(plain.iter().map(|key| ((*key).to_owned(), Node::of(&value[*key]))));
-    let backends = |key: &str| Node::List(list(&value[key]).iter().map(|one| backend(command, one)).collect());
+    entries.extend(plain.iter().map(|key| ((*key).to_owned(), CompactNode::of(&value[*key]))));
+    let backends = |key: &str| CompactNode::List(list(&value[key]).iter().map(|one| backend(command, one)).collect());
     entries.extend(["backends", "unavailable"].map(|key| (key.to_owned(), backends(key))));
     entries.extend(changes(command, value));
     if messages {
-        entries.push(("because".into(), Node::of(&value["because"])));
+        entries.push(("because".into(), CompactNode::of(&value["because"])));
     }
     entries.retain(|entry| !entry.1.is_empty());
     entries
@@ -143,12 +143,12 @@ fn changes(command: &str, value: &Value) -> Entries {
     if let Some(headers) = request["headers"].as_object_mut() {
         headers.retain(|name, value| !command.contains(&format!("'{name}: {}'", text(value))));
     }
-    let entries = [("request", Node::of(&request)), ("response", Node::of(&value["response"]))];
+    let entries = [("request", CompactNode::of(&request)), ("response", CompactNode::of(&value["response"]))];
     entries.into_iter().filter(|entry| !entry.1.is_empty()).map(|(key, node)| (key.to_owned(), node)).collect()
 }
 
 /// `shop/web:8080`, with weight where it is not 1, with a reason where it cannot be used, with what only it gets.
-fn backend(command: &str, value: &Value) -> Node {
+fn backend(command: &str, value: &Value) -> CompactNode {
     let mut said = text(&value["backend"]).to_owned();
     if let Some(port) = value["port"].as_u64() {
         said.push_str(&format!(":{port}"));
@@ -160,39 +160,41 @@ fn backend(command: &str, value: &Value) -> Node {
         said.push_str(&format!(" {}", text(&value["reason"])));
     }
     let own = changes(command, value);
-    if own.is_empty() { Node::text(said) } else { Node::Map(vec![(said, Node::Map(own))]) }
+    if own.is_empty() { CompactNode::text(said) } else { CompactNode::Map(vec![(said, CompactNode::Map(own))]) }
 }
 
 fn check(value: &Value, messages: bool) -> Entries {
     let lines = list(&value["diagnostics"]).iter().map(|one| diagnostic(one, messages)).collect();
     let others = value["passedOver"].as_object().into_iter().flatten();
-    let others = others.map(|(kind, count)| (kind.clone(), Node::text(count.to_string()))).collect();
-    let mut entries = vec![("diagnostics".to_owned(), Node::List(lines)), ("passedOver".to_owned(), Node::Map(others))];
+    let others = others.map(|(kind, count)| (kind.clone(), CompactNode::text(count.to_string()))).collect();
+    let mut entries =
+        vec![("diagnostics".to_owned(), CompactNode::List(lines)), ("passedOver".to_owned(), CompactNode::Map(others))];
     entries.retain(|entry| !entry.1.is_empty());
     entries
 }
 
 /// `error namespace-not-allowed HTTPRoute/shop/web spec.parentRefs[0]`.
-fn diagnostic(value: &Value, messages: bool) -> Node {
+fn diagnostic(value: &Value, messages: bool) -> CompactNode {
     let parts = ["severity", "reason", "object", "field"].map(|key| text(&value[key]));
     let mut said = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
     if messages {
         said.push_str(&format!(": {}", text(&value["message"])));
     }
-    Node::text(said)
+    CompactNode::text(said)
 }
 
 /// One entry per chain: its links in one line, where it ends, or what breaks it.
 fn explain(value: &Value, messages: bool) -> Entries {
-    let mut entries: Entries = ["attached", "published"].map(|key| (key.to_owned(), Node::of(&value[key]))).into();
+    let mut entries: Entries =
+        ["attached", "published"].map(|key| (key.to_owned(), CompactNode::of(&value[key]))).into();
     let chains = list(&value["chains"]).iter().map(|one| chain(one, messages)).collect();
-    entries.push(("chains".into(), Node::List(chains)));
+    entries.push(("chains".into(), CompactNode::List(chains)));
     entries.push(("records".into(), plan::records(value)));
-    let certificates = list(&value["certificates"]).iter().map(|one| Node::text(certificate(one))).collect();
-    entries.push(("certificates".into(), Node::List(certificates)));
+    let certificates = list(&value["certificates"]).iter().map(|one| CompactNode::text(certificate(one))).collect();
+    entries.push(("certificates".into(), CompactNode::List(certificates)));
     let withheld = list(&value["withheld"]).iter().map(|one| plan::withheld(one, messages)).collect();
-    entries.push(("withheld".into(), Node::List(withheld)));
-    entries.extend(["openListeners", "similar"].map(|key| (key.to_owned(), Node::of(&value[key]))));
+    entries.push(("withheld".into(), CompactNode::List(withheld)));
+    entries.extend(["openListeners", "similar"].map(|key| (key.to_owned(), CompactNode::of(&value[key]))));
     entries.retain(|entry| !entry.1.is_empty());
     entries
 }
@@ -209,25 +211,25 @@ fn certificate(value: &Value) -> String {
     format!("{} of {}: {wanted}, {held}", text(&value["secret"]), text(&value["listener"]))
 }
 
-fn chain(value: &Value, messages: bool) -> Node {
+fn chain(value: &Value, messages: bool) -> CompactNode {
     let links: Vec<_> = list(&value["links"]).iter().map(|link| text(&link["name"])).collect();
-    let mut entries = vec![("links".to_owned(), Node::text(links.join(" > ")))];
-    entries.push(("intersected".into(), Node::of(&value["intersected"])));
+    let mut entries = vec![("links".to_owned(), CompactNode::text(links.join(" > ")))];
+    entries.push(("intersected".into(), CompactNode::of(&value["intersected"])));
     if !value["broken"].is_null() {
         entries.push(("broken".into(), diagnostic(&value["broken"], messages)));
-        entries.push(("fix".into(), Node::of(&value["broken"]["fix"])));
+        entries.push(("fix".into(), CompactNode::of(&value["broken"]["fix"])));
     }
     entries.push((
         "notes".into(),
-        Node::List(list(&value["notes"]).iter().map(|one| diagnostic(one, messages)).collect()),
+        CompactNode::List(list(&value["notes"]).iter().map(|one| diagnostic(one, messages)).collect()),
     ));
     entries.retain(|entry| !entry.1.is_empty());
-    Node::Map(entries)
+    CompactNode::Map(entries)
 }
 
 fn generic(value: &Value, messages: bool) -> Entries {
-    match Node::of(&without(value, messages)) {
-        Node::Map(entries) => entries,
+    match CompactNode::of(&without(value, messages)) {
+        CompactNode::Map(entries) => entries,
         other => vec![("answer".into(), other)],
     }
 }

@@ -58,7 +58,7 @@ pub const KEY_ALGORITHM: &str = "hmac-sha256";
 
 /// A server that runs, and its directory. Both go when it is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct DnsServer {
     /// Which program.
     pub kind: Kind,
     /// Where it answers, over UDP and TCP.
@@ -101,7 +101,7 @@ impl Kind {
     }
 
     /// Starts it and waits until it answers for every zone.
-    pub fn start(self, primary: &Primary) -> io::Result<Server> {
+    pub fn start(self, primary: &Primary) -> io::Result<DnsServer> {
         let program = find(self.program()).ok_or_else(|| other(format!("{} is not installed", self.program())))?;
         let mut last = other("not tried".to_owned());
         for _ in 0..3 {
@@ -113,7 +113,7 @@ impl Kind {
         Err(last)
     }
 
-    fn try_start(self, program: &Path, primary: &Primary) -> io::Result<Server> {
+    fn try_start(self, program: &Path, primary: &Primary) -> io::Result<DnsServer> {
         let directory = Scratch::new(self.name())?;
         let address = free_address()?;
         let words = match self {
@@ -123,13 +123,13 @@ impl Kind {
         };
         let zones = primary.zones.iter().map(|(name, _)| name.clone()).collect();
         let command = (program.to_owned(), words);
-        let server = Server { kind: self, address, command, zones, process: Mutex::default(), directory };
+        let server = DnsServer { kind: self, address, command, zones, process: Mutex::default(), directory };
         server.run()?;
         Ok(server)
     }
 }
 
-impl Server {
+impl DnsServer {
     /// Ends it as a crash would: no signal it could catch.
     pub fn kill(&self) {
         if let Some(mut process) = self.process().take() {
@@ -210,7 +210,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for DnsServer {
     fn drop(&mut self) {
         self.kill();
     }

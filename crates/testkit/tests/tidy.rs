@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use gatepost_core::reason::Reason;
 use gatepost_testkit::{page, tree};
 
+mod tidy {
+    mod names;
+}
+
 /// A file has at most this many lines, tests not counted.
 const MAX_LINES: usize = 800;
 

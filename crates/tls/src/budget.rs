@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::model::Str;
 
-use crate::ledger::{DAY, HOUR, Ledger};
+use crate::history::{DAY, HOUR, IssuanceHistory};
 
 /// What an issuer allows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RateLimits {
     /// Names in one certificate.
     pub names: usize,
     /// New certificates per registered domain in seven days.
@@ -33,34 +33,34 @@ pub struct Forecast {
     pub domain: Option<Str>,
 }
 
-impl Default for Limits {
+impl Default for RateLimits {
     fn default() -> Self {
-        Limits { names: 100, per_domain: None, per_set: None, orders: None }
+        RateLimits { names: 100, per_domain: None, per_set: None, orders: None }
     }
 }
 
-impl Limits {
+impl RateLimits {
     /// What Let's Encrypt allows. Its shorter-lived profiles take fewer names.
-    pub fn lets_encrypt(profile: Option<&str>) -> Limits {
+    pub fn lets_encrypt(profile: Option<&str>) -> RateLimits {
         let names = if matches!(profile, Some("tlsserver" | "shortlived")) { 25 } else { 100 };
-        Limits { names, per_domain: Some(50), per_set: Some(5), orders: Some(300) }
+        RateLimits { names, per_domain: Some(50), per_set: Some(5), orders: Some(300) }
     }
 
     /// How many more orders for these names are allowed now, and which domain says so; nothing where there is no limit.
-    pub fn left(&self, ledger: &Ledger, names: &[Str], replaces: bool, now: i64) -> Option<(usize, Str)> {
+    pub fn left(&self, history: &IssuanceHistory, names: &[Str], replaces: bool, now: i64) -> Option<(usize, Str)> {
         let mut all = Vec::new();
         if let Some(limit) = self.orders {
-            let used = ledger.orders.iter().filter(|at| **at > now - 3 * HOUR).count();
+            let used = history.orders.iter().filter(|at| **at > now - 3 * HOUR).count();
             all.push((limit.saturating_sub(used), Str::from("this account")));
         }
         if !replaces {
-            all.extend(self.left_of_week(ledger, names, now));
+            all.extend(self.left_of_week(history, names, now));
         }
         all.into_iter().min()
     }
 
-    fn left_of_week(&self, ledger: &Ledger, names: &[Str], now: i64) -> Vec<(usize, Str)> {
-        let week: Vec<_> = ledger.issued.iter().filter(|issue| issue.at > now - 7 * DAY).collect();
+    fn left_of_week(&self, history: &IssuanceHistory, names: &[Str], now: i64) -> Vec<(usize, Str)> {
+        let week: Vec<_> = history.issued.iter().filter(|issue| issue.at > now - 7 * DAY).collect();
         let is_same = |other: &[String]| other.iter().map(String::as_str).eq(names.iter().map(|name| &**name));
         let same = week.iter().filter(|issue| is_same(&issue.names)).count();
         let mut all = Vec::new();
@@ -77,8 +77,8 @@ impl Limits {
     }
 
     /// What these orders need in all; each is its names and whether it replaces a certificate.
-    pub fn forecast(&self, ledger: &Ledger, orders: &[(Vec<Str>, bool)], now: i64) -> Forecast {
-        let lefts = orders.iter().filter_map(|(names, replaces)| self.left(ledger, names, *replaces, now));
+    pub fn forecast(&self, history: &IssuanceHistory, orders: &[(Vec<Str>, bool)], now: i64) -> Forecast {
+        let lefts = orders.iter().filter_map(|(names, replaces)| self.left(history, names, *replaces, now));
         let fewest: Option<(usize, Str)> = lefts.min();
         let (left, domain) = fewest.map_or((None, None), |(left, domain)| (Some(left), Some(domain)));
         Forecast { orders: orders.len(), left, domain }
@@ -111,14 +111,14 @@ pub fn registered_domain(name: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Issue;
+    use crate::history::IssuedCertificate;
 
     fn names(text: &str) -> Vec<Str> {
         text.split(' ').map(Str::from).collect()
     }
 
-    fn issue(at: i64, text: &str, replaces: bool) -> Issue {
-        Issue { at, names: text.split(' ').map(str::to_owned).collect(), replaces }
+    fn issue(at: i64, text: &str, replaces: bool) -> IssuedCertificate {
+        IssuedCertificate { at, names: text.split(' ').map(str::to_owned).collect(), replaces }
     }
 
     #[test]
@@ -136,9 +136,9 @@ mod tests {
 
     #[test]
     fn what_is_left_counts_what_counts() {
-        let limits = Limits { names: 100, per_domain: Some(3), per_set: Some(2), orders: Some(10) };
+        let limits = RateLimits { names: 100, per_domain: Some(3), per_set: Some(2), orders: Some(10) };
         let now = 100 * DAY;
-        let ledger = Ledger {
+        let history = IssuanceHistory {
             issued: vec![
                 issue(now - DAY, "a.example.com", false),
                 issue(now - DAY, "b.example.com", true),
@@ -146,27 +146,27 @@ mod tests {
                 issue(now - DAY, "x.example.org", false),
             ],
             orders: vec![now - HOUR, now - 4 * HOUR],
-            ..Ledger::default()
+            ..IssuanceHistory::default()
         };
         let left = |text: &str, replaces| {
-            limits.left(&ledger, &names(text), replaces, now).map(|(left, who)| (left, who.to_string()))
+            limits.left(&history, &names(text), replaces, now).map(|(left, who)| (left, who.to_string()))
         };
         assert_eq!(left("n.example.com", false), Some((2, "example.com".to_owned())));
         assert_eq!(left("a.example.com", false), Some((1, "these names".to_owned())), "the same names again");
         assert_eq!(left("a.example.com", true), Some((9, "this account".to_owned())));
-        assert_eq!(Limits::default().left(&ledger, &names("a.example.com"), false, now), None);
-        let tight = Limits { per_domain: Some(1), ..limits.clone() };
-        let (left, who) = tight.left(&ledger, &names("n.example.com n.example.net"), false, now).unwrap();
+        assert_eq!(RateLimits::default().left(&history, &names("a.example.com"), false, now), None);
+        let tight = RateLimits { per_domain: Some(1), ..limits.clone() };
+        let (left, who) = tight.left(&history, &names("n.example.com n.example.net"), false, now).unwrap();
         assert_eq!((left, &*who), (0, "example.com"));
     }
 
     #[test]
     fn a_forecast_reads_as_a_sentence() {
-        let limits = Limits { names: 100, per_domain: Some(3), per_set: None, orders: None };
+        let limits = RateLimits { names: 100, per_domain: Some(3), per_set: None, orders: None };
         let orders = [(names("a.example.com"), false), (names("b.example.com"), false)];
-        let forecast = limits.forecast(&Ledger::default(), &orders, 0);
+        let forecast = limits.forecast(&IssuanceHistory::default(), &orders, 0);
         assert_eq!(forecast.to_string(), "this change needs 2 orders; 3 left this week for example.com");
-        let none = Limits::default().forecast(&Ledger::default(), &orders[..1], 0);
+        let none = RateLimits::default().forecast(&IssuanceHistory::default(), &orders[..1], 0);
         assert_eq!(none.to_string(), "this change needs 1 order");
     }
 }

@@ -12,36 +12,36 @@ use gatepost_core::publication::Record;
 
 use crate::Call;
 use crate::budget::Forecast;
-use crate::decide::{Decision, Rules, Want, decide};
+use crate::decide::{IssuanceDecision, IssuanceRules, WantedCertificate, decide};
 use crate::error::Result;
 use crate::issuer::Issuer;
 use crate::order;
-use crate::store::{Notebook, Store};
+use crate::store::{StateStore, Store};
 
-mod book;
+mod saved_state;
+mod secret_turn;
 mod state;
-mod turn;
 
-pub use state::{OpenOrder, State, Waiting};
+pub use state::{IssuanceState, OpenOrder, Waiting};
 
-use book::Book;
-use turn::Turn;
+use saved_state::SavedState;
+use secret_turn::SecretTurn;
 
-/// Certificates of many Secrets, one issuer, one store.
+/// Obtains and renews the certificates of many Secrets from one issuer into one store.
 #[derive(Debug)]
 pub struct Certifier {
     issuer: Arc<dyn Issuer>,
     store: Arc<dyn Store>,
-    notebook: Arc<dyn Notebook>,
-    rules: Rules,
-    book: Book,
-    /// What holds for the round that is under way.
-    effort: Effort,
+    state_store: Arc<dyn StateStore>,
+    rules: IssuanceRules,
+    saved: SavedState,
+    /// Of the current round.
+    usage: RoundUsage,
 }
 
-/// What a round has done so far.
+/// How much of its budget the current round has used.
 #[derive(Debug, Default)]
-struct Effort {
+struct RoundUsage {
     /// How often the issuer was asked.
     calls: usize,
     /// Why the issuer is not asked again in this round.
@@ -56,33 +56,33 @@ pub trait Answers: Send + Sync {
     fn answers<'a>(&'a self, owner: &'a str, values: &'a [Str]) -> Call<'a, std::result::Result<(), String>>;
 }
 
-/// What a round came to.
+/// The result of one round.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Round {
     /// Every Secret, sorted.
-    pub states: Vec<State>,
+    pub states: Vec<IssuanceState>,
     /// Whether other TXT values are wanted than before, so that they are to be published.
     pub needs_publishing: bool,
     /// When the next round is due, in seconds since 1970.
     pub wake: Option<i64>,
     /// What happened.
-    pub events: Vec<News>,
+    pub events: Vec<IssuanceEvent>,
 }
 
 /// Something that happened to the certificate of a Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct News {
+pub struct IssuanceEvent {
     /// The Secret.
     pub secret: Key,
     /// What.
-    pub what: What,
+    pub what: IssuanceEventKind,
     /// The same as the end of a sentence that begins with the Secret.
     pub text: String,
 }
 
-/// What may happen to a certificate.
+/// The kinds of events in the life of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
+pub enum IssuanceEventKind {
     /// It was ordered.
     Ordered,
     /// It was issued and stored.
@@ -95,18 +95,24 @@ pub enum What {
     Trouble,
 }
 
-impl What {
+impl IssuanceEventKind {
     /// All of them.
-    pub const ALL: [What; 5] = [What::Ordered, What::Issued, What::Failed, What::LetGo, What::Trouble];
+    pub const ALL: [IssuanceEventKind; 5] = [
+        IssuanceEventKind::Ordered,
+        IssuanceEventKind::Issued,
+        IssuanceEventKind::Failed,
+        IssuanceEventKind::LetGo,
+        IssuanceEventKind::Trouble,
+    ];
 
     /// As shown to people and machines.
     pub fn as_str(self) -> &'static str {
         match self {
-            What::Ordered => "ordered",
-            What::Issued => "issued",
-            What::Failed => "failed",
-            What::LetGo => "let-go",
-            What::Trouble => "trouble",
+            IssuanceEventKind::Ordered => "ordered",
+            IssuanceEventKind::Issued => "issued",
+            IssuanceEventKind::Failed => "failed",
+            IssuanceEventKind::LetGo => "let-go",
+            IssuanceEventKind::Trouble => "trouble",
         }
     }
 }
@@ -116,11 +122,11 @@ impl Certifier {
     pub async fn open(
         issuer: Arc<dyn Issuer>,
         store: Arc<dyn Store>,
-        notebook: Arc<dyn Notebook>,
-        rules: Rules,
+        state_store: Arc<dyn StateStore>,
+        rules: IssuanceRules,
     ) -> Result<Certifier> {
-        let book = Book::read(&*notebook).await?;
-        Ok(Certifier { issuer, store, notebook, rules, book, effort: Effort::default() })
+        let saved = SavedState::read(&*state_store).await?;
+        Ok(Certifier { issuer, store, state_store, rules, saved, usage: RoundUsage::default() })
     }
 
     /// Who issues.
@@ -130,50 +136,55 @@ impl Certifier {
 
     /// The TXT values that open orders need now.
     pub fn challenges(&self) -> Vec<Record> {
-        let open = self.book.orders.values().filter(|order| order.is_publishing());
+        let open = self.saved.orders.values().filter(|order| order.is_publishing());
         order::records(open.flat_map(|order| &order.challenges))
     }
 
     /// TXT values that were needed once and are to go.
     pub fn retired(&self) -> Vec<Record> {
-        order::records(&self.book.retired)
+        order::records(&self.saved.retired)
     }
 
     /// Notes that what was retired is gone from its zones.
     pub async fn forget_retired(&mut self) -> Result<()> {
-        if self.book.retired.is_empty() {
+        if self.saved.retired.is_empty() {
             return Ok(());
         }
-        self.book.retired.clear();
-        self.book.write(&*self.notebook).await
+        self.saved.retired.clear();
+        self.saved.write(&*self.state_store).await
     }
 
     /// Looks at every Secret and moves its order as far as it goes without waiting.
-    pub async fn advance(&mut self, wants: &BTreeMap<Key, Want>, answers: &dyn Answers, now: i64) -> Result<Round> {
+    pub async fn advance(
+        &mut self,
+        wants: &BTreeMap<Key, WantedCertificate>,
+        answers: &dyn Answers,
+        now: i64,
+    ) -> Result<Round> {
         let before = (self.challenges(), self.retired());
         let secrets: BTreeSet<String> = wants.keys().map(Key::to_string).collect();
-        self.book.ledger.tidy(now, |secret| secrets.contains(secret));
-        self.effort = Effort::default();
+        self.saved.history.tidy(now, |secret| secrets.contains(secret));
+        self.usage = RoundUsage::default();
         let mut round = Round::default();
         self.let_go(wants, &mut round).await?;
         for (secret, want) in wants {
-            let mut turn = Turn { certifier: self, secret, want, answers, now, events: &mut round.events };
+            let mut turn = SecretTurn { certifier: self, secret, want, answers, now, events: &mut round.events };
             let state = turn.run().await?;
             round.wake = [round.wake, state.wake()].into_iter().flatten().min();
             round.states.push(state);
         }
-        if self.effort.is_unwritten {
-            self.book.write(&*self.notebook).await?;
+        if self.usage.is_unwritten {
+            self.saved.write(&*self.state_store).await?;
         }
         round.needs_publishing = before != (self.challenges(), self.retired());
         Ok(round)
     }
 
     /// What is known of every Secret, without asking or changing anything.
-    pub async fn look(&self, wants: &BTreeMap<Key, Want>, now: i64) -> Result<Vec<State>> {
+    pub async fn look(&self, wants: &BTreeMap<Key, WantedCertificate>, now: i64) -> Result<Vec<IssuanceState>> {
         let mut states = Vec::new();
         for (secret, want) in wants {
-            let state = match turn::hold(&*self.store, secret).await {
+            let state = match secret_turn::hold(&*self.store, secret).await {
                 Ok(held) => self.state(secret, want, &held, now),
                 Err(error) => self.unseen(secret, want, &error, now),
             };
@@ -183,28 +194,30 @@ impl Certifier {
     }
 
     /// What it would take to bring these Secrets about.
-    pub async fn forecast(&self, wants: &BTreeMap<Key, Want>, now: i64) -> Result<Forecast> {
+    pub async fn forecast(&self, wants: &BTreeMap<Key, WantedCertificate>, now: i64) -> Result<Forecast> {
         let mut orders = Vec::new();
         for (secret, want) in wants {
-            let held = turn::hold(&*self.store, secret).await?;
-            let open = self.book.orders.get(&secret.to_string());
-            let mut ledger = self.book.ledger.clone();
-            ledger.wanted.remove(&secret.to_string());
-            if let Decision::Order { request, .. } = decide(secret, want, &held, open, &ledger, &self.rules, now) {
+            let held = secret_turn::hold(&*self.store, secret).await?;
+            let open = self.saved.orders.get(&secret.to_string());
+            let mut history = self.saved.history.clone();
+            history.wanted.remove(&secret.to_string());
+            if let IssuanceDecision::Order { request, .. } =
+                decide(secret, want, &held, open, &history, &self.rules, now)
+            {
                 orders.push((request.names, request.replaces.is_some()));
             }
         }
-        Ok(self.rules.limits.forecast(&self.book.ledger, &orders, now))
+        Ok(self.rules.limits.forecast(&self.saved.history, &orders, now))
     }
 
     /// Lets orders go whose Secret nobody wants any more.
-    async fn let_go(&mut self, wants: &BTreeMap<Key, Want>, round: &mut Round) -> Result<()> {
-        let secrets: Vec<Key> = self.book.orders.values().map(|order| order.secret()).collect();
+    async fn let_go(&mut self, wants: &BTreeMap<Key, WantedCertificate>, round: &mut Round) -> Result<()> {
+        let secrets: Vec<Key> = self.saved.orders.values().map(|order| order.secret()).collect();
         for secret in secrets.into_iter().filter(|secret| !wants.contains_key(secret)) {
-            self.book.close(&secret.to_string());
-            self.book.write(&*self.notebook).await?;
+            self.saved.close(&secret.to_string());
+            self.saved.write(&*self.state_store).await?;
             let text = "let its order go: nobody wants the certificate any more".to_owned();
-            round.events.push(News { secret, what: What::LetGo, text });
+            round.events.push(IssuanceEvent { secret, what: IssuanceEventKind::LetGo, text });
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ use x509_parser::prelude::FromDer;
 use x509_parser::public_key::PublicKey;
 
 use crate::error::{Error, Result};
-use crate::key::{Algorithm, PrivateKey};
+use crate::key::{KeyAlgorithm, PrivateKey};
 
 /// The most bytes of a chain that are looked at.
 pub const MAX_CHAIN: usize = 64 << 10;
@@ -51,7 +51,7 @@ pub struct Leaf {
     /// Its public key, as certificates hold it.
     pub public: Vec<u8>,
     /// Which key that is; nothing where it is of a kind that is not made here.
-    pub algorithm: Option<Algorithm>,
+    pub algorithm: Option<KeyAlgorithm>,
 }
 
 impl Chain {
@@ -182,11 +182,11 @@ fn names(certificate: &X509Certificate<'_>) -> Vec<Str> {
     names.into_iter().collect()
 }
 
-fn algorithm(certificate: &X509Certificate<'_>) -> Option<Algorithm> {
+fn algorithm(certificate: &X509Certificate<'_>) -> Option<KeyAlgorithm> {
     let bits = |key: &PublicKey<'_>| u16::try_from(key.key_size()).ok();
     match certificate.public_key().parsed().ok()? {
-        key @ PublicKey::EC(_) => Algorithm::of(Some("ECDSA"), Some(&bits(&key)?.to_string())).ok(),
-        key @ PublicKey::RSA(_) => Algorithm::of(Some("RSA"), Some(&bits(&key)?.to_string())).ok(),
+        key @ PublicKey::EC(_) => KeyAlgorithm::of(Some("ECDSA"), Some(&bits(&key)?.to_string())).ok(),
+        key @ PublicKey::RSA(_) => KeyAlgorithm::of(Some("RSA"), Some(&bits(&key)?.to_string())).ok(),
         _ => None,
     }
 }

@@ -9,16 +9,16 @@ use std::collections::BTreeSet;
 use gatepost_core::model::{Key, Str};
 use gatepost_core::reason::{self, Reason};
 
-use crate::budget::Limits;
+use crate::budget::RateLimits;
 use crate::chain::Leaf;
-use crate::key::Algorithm;
-use crate::ledger::{DAY, Failure, HOUR, Ledger};
-use crate::order::{Order, Request};
+use crate::history::{DAY, FailureBackoff, HOUR, IssuanceHistory};
+use crate::key::KeyAlgorithm;
+use crate::order::{Order, OrderRequest};
 use crate::renewal;
 
-/// What a Secret is to hold.
+/// The certificate that a Secret is to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Want {
+pub struct WantedCertificate {
     /// The names, sorted.
     pub names: Vec<Str>,
     /// Names that stay if they are there, because it is not known that they ought to be gone.
@@ -28,12 +28,12 @@ pub struct Want {
     /// Lifetime in seconds, where a policy says so.
     pub duration: Option<u64>,
     /// Which key it is to have; where nobody says, what serves keeps the one it has.
-    pub algorithm: Option<Algorithm>,
+    pub algorithm: Option<KeyAlgorithm>,
 }
 
-/// What a Secret holds.
+/// What a Secret holds now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Holding {
+pub enum HeldCertificate {
     /// Nothing.
     Nothing,
     /// Something that cannot serve, and why.
@@ -44,11 +44,11 @@ pub enum Holding {
     Foreign(String, std::result::Result<Leaf, String>),
 }
 
-/// What holds for all Secrets.
+/// Rules that hold for all Secrets.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rules {
+pub struct IssuanceRules {
     /// What the issuer allows.
-    pub limits: Limits,
+    pub limits: RateLimits,
     /// How long names must be wanted before a certificate grows, in seconds.
     pub settle: i64,
     /// How long names must be gone before a certificate shrinks.
@@ -57,9 +57,9 @@ pub struct Rules {
     pub calls: usize,
 }
 
-/// What is to be done.
+/// What to do about the certificate of one Secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
+pub enum IssuanceDecision {
     /// Nothing, until then.
     Keep {
         /// When it is to be renewed.
@@ -77,7 +77,7 @@ pub enum Decision {
     /// A new order.
     Order {
         /// For what.
-        request: Request,
+        request: OrderRequest,
         /// Why.
         because: String,
     },
@@ -90,26 +90,28 @@ pub enum Decision {
     },
 }
 
-impl Default for Rules {
+impl Default for IssuanceRules {
     fn default() -> Self {
-        Rules { limits: Limits::default(), settle: 30, grace: HOUR, calls: 100 }
+        IssuanceRules { limits: RateLimits::default(), settle: 30, grace: HOUR, calls: 100 }
     }
 }
 
 /// What is to be done about one Secret. `open` is its order, if there is one.
 pub fn decide(
     secret: &Key,
-    want: &Want,
-    held: &Holding,
+    want: &WantedCertificate,
+    held: &HeldCertificate,
     open: Option<&Order>,
-    ledger: &Ledger,
-    rules: &Rules,
+    history: &IssuanceHistory,
+    rules: &IssuanceRules,
     now: i64,
-) -> Decision {
-    let case = Case::new(secret, want, held, ledger, rules, now);
+) -> IssuanceDecision {
+    let case = DecisionInput::new(secret, want, held, history, rules, now);
     match (held, open) {
-        (Holding::Foreign(..), Some(_)) => Decision::Abandon { because: "somebody else looks after it".to_owned() },
-        (Holding::Foreign(keeper, _), None) => case.foreign(keeper),
+        (HeldCertificate::Foreign(..), Some(_)) => {
+            IssuanceDecision::Abandon { because: "somebody else looks after it".to_owned() }
+        }
+        (HeldCertificate::Foreign(keeper, _), None) => case.foreign(keeper),
         (_, Some(order)) => case.open(order),
         (_, None) => case.closed(),
     }
@@ -118,16 +120,16 @@ pub fn decide(
 /// After this many seconds it is looked again whether a Secret is still somebody else's.
 const LOOK_AGAIN: i64 = 60;
 
-struct Case<'a> {
+struct DecisionInput<'a> {
     secret: String,
-    want: &'a Want,
+    want: &'a WantedCertificate,
     /// What serves now.
     serving: Option<&'a Leaf>,
-    held: &'a Holding,
+    held: &'a HeldCertificate,
     /// What the certificate is to have: what is wanted, and what is kept.
     target: BTreeSet<Str>,
-    ledger: &'a Ledger,
-    rules: &'a Rules,
+    history: &'a IssuanceHistory,
+    rules: &'a IssuanceRules,
     now: i64,
 }
 
@@ -139,56 +141,56 @@ struct Changes {
     /// Names that are in it and ought not to be.
     extra: Vec<Str>,
     /// The key that it ought to have instead of its own.
-    key: Option<Algorithm>,
+    key: Option<KeyAlgorithm>,
 }
 
-impl<'a> Case<'a> {
+impl<'a> DecisionInput<'a> {
     fn new(
         secret: &Key,
-        want: &'a Want,
-        held: &'a Holding,
-        ledger: &'a Ledger,
-        rules: &'a Rules,
+        want: &'a WantedCertificate,
+        held: &'a HeldCertificate,
+        history: &'a IssuanceHistory,
+        rules: &'a IssuanceRules,
         now: i64,
-    ) -> Case<'a> {
+    ) -> DecisionInput<'a> {
         let leaf = match held {
-            Holding::Pair(leaf) | Holding::Foreign(_, Ok(leaf)) => Some(leaf),
+            HeldCertificate::Pair(leaf) | HeldCertificate::Foreign(_, Ok(leaf)) => Some(leaf),
             _ => None,
         };
         let kept = want.kept.iter().filter(|name| leaf.is_some_and(|leaf| leaf.names.contains(name)));
         let target = want.names.iter().chain(kept).cloned().collect();
         let serving = leaf.filter(|leaf| leaf.not_after > now);
-        Case { secret: secret.to_string(), want, serving, held, target, ledger, rules, now }
+        DecisionInput { secret: secret.to_string(), want, serving, held, target, history, rules, now }
     }
 
     /// An order goes on as long as all its names are wanted; what came since is for the next one.
-    fn open(&self, order: &Order) -> Decision {
+    fn open(&self, order: &Order) -> IssuanceDecision {
         let gone = order.names.iter().find(|name| !self.target.contains(name.as_str()));
         match gone {
-            Some(name) => Decision::Abandon { because: format!("`{name}` is no longer wanted") },
-            None => Decision::Continue,
+            Some(name) => IssuanceDecision::Abandon { because: format!("`{name}` is no longer wanted") },
+            None => IssuanceDecision::Continue,
         }
     }
 
     /// What is somebody else's is left alone, and its names count as long as it serves them.
-    fn foreign(&self, keeper: &str) -> Decision {
+    fn foreign(&self, keeper: &str) -> IssuanceDecision {
         match (self.serving, self.missing().first()) {
-            (Some(leaf), None) => Decision::Keep { until: leaf.not_after },
+            (Some(leaf), None) => IssuanceDecision::Keep { until: leaf.not_after },
             (_, missing) => {
                 let lack = missing.map(|name| format!("`{name}` is not in it, and ")).unwrap_or_default();
                 let why = format!("{lack}{keeper}");
-                Decision::Wait { until: self.now + LOOK_AGAIN, reason: reason::CERTIFICATE_FOREIGN, why }
+                IssuanceDecision::Wait { until: self.now + LOOK_AGAIN, reason: reason::CERTIFICATE_FOREIGN, why }
             }
         }
     }
 
-    fn closed(&self) -> Decision {
+    fn closed(&self) -> IssuanceDecision {
         let due = self.due();
         let changes = self.changes();
         let is_due = due.is_none_or(|due| due <= self.now);
         if self.target.is_empty() || (!is_due && changes == Changes::default()) {
             let until = due.filter(|due| *due > self.now).unwrap_or(self.now + DAY);
-            return Decision::Keep { until };
+            return IssuanceDecision::Keep { until };
         }
         let wait = self.unsettled(is_due, &changes).or_else(|| self.resting());
         if let Some(wait) = wait.or_else(|| self.too_soon(&changes)) {
@@ -199,7 +201,7 @@ impl<'a> Case<'a> {
 
     /// How what serves differs from what ought to.
     fn changes(&self) -> Changes {
-        let is_other = |(leaf, asked): &(&Leaf, Algorithm)| leaf.algorithm != Some(*asked);
+        let is_other = |(leaf, asked): &(&Leaf, KeyAlgorithm)| leaf.algorithm != Some(*asked);
         let key = self.serving.zip(self.want.algorithm).filter(is_other).map(|(_, asked)| asked);
         Changes { missing: self.missing(), extra: self.extra(), key }
     }
@@ -207,7 +209,7 @@ impl<'a> Case<'a> {
     /// When what serves is to be renewed; nothing where nothing serves.
     fn due(&self) -> Option<i64> {
         let leaf = self.serving?;
-        let window = self.ledger.windows.get(&self.secret);
+        let window = self.history.windows.get(&self.secret);
         let window = window.filter(|window| Some(window.id.as_str()) == leaf.renewal_id.as_deref());
         Some(renewal::due(leaf, window.and_then(|window| window.window), self.want.renew_before))
     }
@@ -224,11 +226,11 @@ impl<'a> Case<'a> {
 
     /// Changes that may be taken back are waited for, as long as something serves. A wildcard that nobody wants is not one of
     /// them: nobody may have one that no policy allows.
-    fn unsettled(&self, is_due: bool, changes: &Changes) -> Option<Decision> {
+    fn unsettled(&self, is_due: bool, changes: &Changes) -> Option<IssuanceDecision> {
         if is_due || changes.extra.iter().any(|name| name.starts_with("*.")) {
             return None;
         }
-        let since = self.ledger.wanted.get(&self.secret)?.at;
+        let since = self.history.wanted.get(&self.secret)?.at;
         let (wait, why) = match (changes.missing.is_empty(), changes.key) {
             (false, _) => (self.rules.settle, "the names changed a moment ago"),
             (true, Some(_)) => (self.rules.settle, "another key was asked for a moment ago"),
@@ -236,30 +238,30 @@ impl<'a> Case<'a> {
         };
         let until = since + wait;
         let reason = reason::CERTIFICATE_PENDING;
-        (until > self.now && since <= self.now).then(|| Decision::Wait { until, reason, why: why.to_owned() })
+        (until > self.now && since <= self.now).then(|| IssuanceDecision::Wait { until, reason, why: why.to_owned() })
     }
 
     /// What failed rests, and an issuer that asked to be left alone is.
-    fn resting(&self) -> Option<Decision> {
-        let failures = [self.ledger.pause.as_ref(), self.ledger.failures.get(&self.secret)];
+    fn resting(&self) -> Option<IssuanceDecision> {
+        let failures = [self.history.pause.as_ref(), self.history.failures.get(&self.secret)];
         let failure = failures.into_iter().flatten().filter(|failure| failure.rests(self.now));
         failure.max_by_key(|failure| failure.until).map(wait_for)
     }
 
     /// What was made a moment ago and is to be renewed already is a sign of a clock that is off: no second one follows at once.
-    fn too_soon(&self, changes: &Changes) -> Option<Decision> {
+    fn too_soon(&self, changes: &Changes) -> Option<IssuanceDecision> {
         let leaf = self.serving.filter(|_| *changes == Changes::default())?;
         let is_it = |names: &[String]| names.iter().map(String::as_str).eq(leaf.names.iter().map(|name| &**name));
-        let made = self.ledger.issued.iter().filter(|issue| is_it(&issue.names)).map(|issue| issue.at).max()?;
+        let made = self.history.issued.iter().filter(|issue| is_it(&issue.names)).map(|issue| issue.at).max()?;
         let until = made + DAY.min(leaf.lifetime() / 10);
         let why = "it was made a moment ago and is to be renewed already; is the clock of this machine right?";
         let reason = reason::CERTIFICATE_PENDING;
-        (made <= self.now && until > self.now).then(|| Decision::Wait { until, reason, why: why.to_owned() })
+        (made <= self.now && until > self.now).then(|| IssuanceDecision::Wait { until, reason, why: why.to_owned() })
     }
 
-    fn order(&self, is_due: bool, changes: &Changes) -> Decision {
+    fn order(&self, is_due: bool, changes: &Changes) -> IssuanceDecision {
         let missing = &changes.missing;
-        let failing: Vec<(&Str, &Failure)> = self.target.iter().filter_map(|name| self.failing(name)).collect();
+        let failing: Vec<(&Str, &FailureBackoff)> = self.target.iter().filter_map(|name| self.failing(name)).collect();
         let is_last_call = self.serving.is_none_or(|leaf| renewal::last_call(leaf) <= self.now);
         let guarded = failing.iter().find(|(name, _)| !is_last_call && !missing.contains(name));
         let left_out: BTreeSet<&Str> = failing.iter().map(|(name, _)| *name).collect();
@@ -279,33 +281,35 @@ impl<'a> Case<'a> {
         self.within_budget(names, is_due, changes)
     }
 
-    fn failing(&self, name: &'a Str) -> Option<(&'a Str, &'a Failure)>
+    fn failing(&self, name: &'a Str) -> Option<(&'a Str, &'a FailureBackoff)>
     where
         Self: 'a,
     {
-        let failure = self.ledger.names.get(&**name).filter(|failure| failure.rests(self.now))?;
+        let failure = self.history.names.get(&**name).filter(|failure| failure.rests(self.now))?;
         Some((name, failure))
     }
 
-    fn within_budget(&self, names: Vec<Str>, is_due: bool, changes: &Changes) -> Decision {
+    fn within_budget(&self, names: Vec<Str>, is_due: bool, changes: &Changes) -> IssuanceDecision {
         let shares = |leaf: &&Leaf| leaf.names.iter().any(|name| names.contains(name));
         let replaces = self.serving.filter(shares).and_then(|leaf| leaf.renewal_id.clone());
-        let left = self.rules.limits.left(self.ledger, &names, replaces.is_some(), self.now);
+        let left = self.rules.limits.left(self.history, &names, replaces.is_some(), self.now);
         if let Some((0, who)) = left {
             let why = format!("no order is left this week for {who}");
-            return Decision::Wait { until: self.now + HOUR, reason: reason::ISSUER_RATE_LIMITED, why };
+            return IssuanceDecision::Wait { until: self.now + HOUR, reason: reason::ISSUER_RATE_LIMITED, why };
         }
-        let request = Request { names, replaces, duration: self.want.duration };
-        Decision::Order { request, because: self.because(is_due, changes) }
+        let request = OrderRequest { names, replaces, duration: self.want.duration };
+        IssuanceDecision::Order { request, because: self.because(is_due, changes) }
     }
 
     fn because(&self, is_due: bool, changes: &Changes) -> String {
         match (self.held, self.serving, changes.missing.first()) {
-            (Holding::Nothing, ..) => "there is none".to_owned(),
-            (Holding::Unusable(why) | Holding::Foreign(_, Err(why)), ..) => {
+            (HeldCertificate::Nothing, ..) => "there is none".to_owned(),
+            (HeldCertificate::Unusable(why) | HeldCertificate::Foreign(_, Err(why)), ..) => {
                 format!("what is there cannot serve: {why}")
             }
-            (Holding::Pair(_) | Holding::Foreign(..), None, _) => "what is there has expired".to_owned(),
+            (HeldCertificate::Pair(_) | HeldCertificate::Foreign(..), None, _) => {
+                "what is there has expired".to_owned()
+            }
             (_, _, Some(name)) => format!("`{name}` is not in it"),
             _ if is_due => "it is to be renewed".to_owned(),
             _ => match changes.key {
@@ -316,9 +320,9 @@ impl<'a> Case<'a> {
     }
 }
 
-fn wait_for(failure: &Failure) -> Decision {
+fn wait_for(failure: &FailureBackoff) -> IssuanceDecision {
     let reason = Reason::find(&failure.reason).unwrap_or(reason::CERTIFICATE_ORDER_FAILED);
-    Decision::Wait { until: failure.until, reason, why: failure.why.clone() }
+    IssuanceDecision::Wait { until: failure.until, reason, why: failure.why.clone() }
 }
 
 #[cfg(test)]

@@ -15,14 +15,14 @@ pub struct Error {
     /// Who was asked: the host of a directory, or a path.
     pub place: Option<Box<str>>,
     /// What went wrong.
-    pub problem: Problem,
+    pub problem: IssuanceProblem,
     /// How long the issuer asks to be left alone.
     pub retry_after: Option<Duration>,
 }
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
+pub enum IssuanceProblem {
     /// The settings cannot be used.
     #[error("{0}")]
     Settings(String),
@@ -72,28 +72,28 @@ pub enum Problem {
 
 impl Error {
     /// A failure at nobody's place.
-    pub fn new(problem: Problem) -> Self {
+    pub fn new(problem: IssuanceProblem) -> Self {
         Error { place: None, problem, retry_after: None }
     }
 
     /// Settings that cannot be used.
     pub fn settings(why: impl Into<String>) -> Self {
-        Error::new(Problem::Settings(why.into()))
+        Error::new(IssuanceProblem::Settings(why.into()))
     }
 
     /// An answer that makes no sense.
     pub fn protocol(why: impl Into<String>) -> Self {
-        Error::new(Problem::Protocol(why.into()))
+        Error::new(IssuanceProblem::Protocol(why.into()))
     }
 
     /// A certificate that is not what was ordered.
     pub fn rejected(why: impl Into<String>) -> Self {
-        Error::new(Problem::Rejected(why.into()))
+        Error::new(IssuanceProblem::Rejected(why.into()))
     }
 
     /// A file or Secret that could not be read or written.
     pub fn storage(verb: &'static str, place: impl fmt::Display, cause: impl fmt::Display) -> Self {
-        Error::new(Problem::Storage { verb, cause: cause.to_string() }).at(place)
+        Error::new(IssuanceProblem::Storage { verb, cause: cause.to_string() }).at(place)
     }
 
     /// The same, with who was asked.
@@ -104,22 +104,32 @@ impl Error {
     /// Whether the same may go well later, without anybody changing anything.
     pub fn is_transient(&self) -> bool {
         match &self.problem {
-            Problem::Unreachable(_) | Problem::RateLimited(_) | Problem::Busy(_) | Problem::Gone(_) => true,
-            Problem::Storage { .. } | Problem::Protocol(_) | Problem::Unanswered(_) | Problem::Broken(_) => true,
-            Problem::Settings(_) | Problem::Refused { .. } | Problem::Rejected(_) => false,
+            IssuanceProblem::Unreachable(_)
+            | IssuanceProblem::RateLimited(_)
+            | IssuanceProblem::Busy(_)
+            | IssuanceProblem::Gone(_) => true,
+            IssuanceProblem::Storage { .. }
+            | IssuanceProblem::Protocol(_)
+            | IssuanceProblem::Unanswered(_)
+            | IssuanceProblem::Broken(_) => true,
+            IssuanceProblem::Settings(_) | IssuanceProblem::Refused { .. } | IssuanceProblem::Rejected(_) => false,
         }
     }
 
     /// The row of the catalog that it is told under.
     pub fn reason(&self) -> Reason {
         match &self.problem {
-            Problem::Settings(_) => reason::ISSUER_UNUSABLE,
-            Problem::Unreachable(_) | Problem::Busy(_) | Problem::Broken(_) => reason::ISSUER_UNREACHABLE,
-            Problem::RateLimited(_) => reason::ISSUER_RATE_LIMITED,
-            Problem::Refused { .. } | Problem::Gone(_) | Problem::Protocol(_) => reason::CERTIFICATE_ORDER_FAILED,
-            Problem::Rejected(_) => reason::CERTIFICATE_REJECTED,
-            Problem::Unanswered(_) => reason::CHALLENGE_NOT_ANSWERED,
-            Problem::Storage { .. } => reason::CERTIFICATE_NOT_STORED,
+            IssuanceProblem::Settings(_) => reason::ISSUER_UNUSABLE,
+            IssuanceProblem::Unreachable(_) | IssuanceProblem::Busy(_) | IssuanceProblem::Broken(_) => {
+                reason::ISSUER_UNREACHABLE
+            }
+            IssuanceProblem::RateLimited(_) => reason::ISSUER_RATE_LIMITED,
+            IssuanceProblem::Refused { .. } | IssuanceProblem::Gone(_) | IssuanceProblem::Protocol(_) => {
+                reason::CERTIFICATE_ORDER_FAILED
+            }
+            IssuanceProblem::Rejected(_) => reason::CERTIFICATE_REJECTED,
+            IssuanceProblem::Unanswered(_) => reason::CHALLENGE_NOT_ANSWERED,
+            IssuanceProblem::Storage { .. } => reason::CERTIFICATE_NOT_STORED,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use gatepost_core::model::Str;
 
 use crate::Call;
-use crate::budget::Limits;
+use crate::budget::RateLimits;
 use crate::chain::Leaf;
 use crate::error::Result;
 use crate::order::Order;
@@ -20,7 +20,7 @@ pub trait Issuer: Send + Sync + fmt::Debug {
     fn kind(&self) -> &'static str;
 
     /// What it allows.
-    fn limits(&self) -> Limits;
+    fn limits(&self) -> RateLimits;
 
     /// Moves an order one step further. `published` says whether all its challenges are answered.
     ///

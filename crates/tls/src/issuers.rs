@@ -6,7 +6,7 @@ pub mod embedded_ca;
 
 /// An issuer by its name on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct IssuerEntry {
     /// `--issuer NAME`.
     pub name: &'static str,
     /// What it does, in one line.
@@ -16,10 +16,10 @@ pub struct Row {
 }
 
 /// Every issuer, sorted by name.
-pub const ISSUERS: &[Row] = &[
-    Row { name: "acme", summary: "a server that speaks ACME, such as Let's Encrypt", makes_pairs: true },
-    Row { name: "cert-manager", summary: "cert-manager, through its Certificate objects", makes_pairs: false },
-    Row { name: "embedded", summary: "an authority of this program's own", makes_pairs: true },
+pub const ISSUERS: &[IssuerEntry] = &[
+    IssuerEntry { name: "acme", summary: "a server that speaks ACME, such as Let's Encrypt", makes_pairs: true },
+    IssuerEntry { name: "cert-manager", summary: "cert-manager, through its Certificate objects", makes_pairs: false },
+    IssuerEntry { name: "embedded", summary: "an authority of this program's own", makes_pairs: true },
 ];
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ pub struct PrivateKey(KeyPair);
 
 /// Which keys are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Algorithm {
+pub enum KeyAlgorithm {
     /// ECDSA on P-256.
     #[default]
     P256,
@@ -27,15 +27,15 @@ pub enum Algorithm {
 /// The most bytes of a key's PEM that are looked at.
 pub const MAX_KEY: usize = 16 << 10;
 
-impl Algorithm {
+impl KeyAlgorithm {
     /// What `spec.privateKey` of a TLSPolicy asks for: `algorithm` and `size`.
-    pub fn of(algorithm: Option<&str>, size: Option<&str>) -> Result<Algorithm> {
+    pub fn of(algorithm: Option<&str>, size: Option<&str>) -> Result<KeyAlgorithm> {
         match (algorithm.unwrap_or("ECDSA"), size) {
-            ("ECDSA", None | Some("256")) => Ok(Algorithm::P256),
-            ("ECDSA", Some("384")) => Ok(Algorithm::P384),
-            ("RSA", None | Some("2048")) => Ok(Algorithm::Rsa(2048)),
-            ("RSA", Some("3072")) => Ok(Algorithm::Rsa(3072)),
-            ("RSA", Some("4096")) => Ok(Algorithm::Rsa(4096)),
+            ("ECDSA", None | Some("256")) => Ok(KeyAlgorithm::P256),
+            ("ECDSA", Some("384")) => Ok(KeyAlgorithm::P384),
+            ("RSA", None | Some("2048")) => Ok(KeyAlgorithm::Rsa(2048)),
+            ("RSA", Some("3072")) => Ok(KeyAlgorithm::Rsa(3072)),
+            ("RSA", Some("4096")) => Ok(KeyAlgorithm::Rsa(4096)),
             (other, size) => Err(Error::settings(format!(
                 "spec.privateKey: {other} {} keys are not made here; use ECDSA with size 256 or 384, or RSA with 2048, 3072 or 4096",
                 size.unwrap_or_default()
@@ -44,30 +44,30 @@ impl Algorithm {
     }
 }
 
-impl fmt::Display for Algorithm {
+impl fmt::Display for KeyAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Algorithm::P256 => f.write_str("ECDSA 256"),
-            Algorithm::P384 => f.write_str("ECDSA 384"),
-            Algorithm::Rsa(bits) => write!(f, "RSA {bits}"),
+            KeyAlgorithm::P256 => f.write_str("ECDSA 256"),
+            KeyAlgorithm::P384 => f.write_str("ECDSA 384"),
+            KeyAlgorithm::Rsa(bits) => write!(f, "RSA {bits}"),
         }
     }
 }
 
 impl PrivateKey {
     /// A new key. One of RSA takes a while.
-    pub fn generate(algorithm: Algorithm) -> Result<Self> {
+    pub fn generate(algorithm: KeyAlgorithm) -> Result<Self> {
         // Causes are left out: nothing about a key is worth the risk of showing it.
         let made = match algorithm {
-            Algorithm::P256 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).ok(),
-            Algorithm::P384 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).ok(),
-            Algorithm::Rsa(bits) => rsa_key(bits),
+            KeyAlgorithm::P256 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).ok(),
+            KeyAlgorithm::P384 => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384).ok(),
+            KeyAlgorithm::Rsa(bits) => rsa_key(bits),
         };
         made.map(PrivateKey).ok_or_else(|| Error::settings("no key could be made"))
     }
 
     /// The same on a thread of its own, so that nobody waits who could go on.
-    pub async fn generate_aside(algorithm: Algorithm) -> Result<Self> {
+    pub async fn generate_aside(algorithm: KeyAlgorithm) -> Result<Self> {
         let made = tokio::task::spawn_blocking(move || PrivateKey::generate(algorithm)).await;
         made.unwrap_or_else(|_| Err(Error::settings("no key could be made")))
     }
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_key_survives_its_pem_and_is_never_shown() {
-        for algorithm in [Algorithm::P256, Algorithm::P384, Algorithm::Rsa(2048)] {
+        for algorithm in [KeyAlgorithm::P256, KeyAlgorithm::P384, KeyAlgorithm::Rsa(2048)] {
             let key = PrivateKey::generate(algorithm).unwrap();
             let again = PrivateKey::from_pem(&key.to_secret_pem()).unwrap();
             assert_eq!(key.public(), again.public());
@@ -142,11 +142,11 @@ mod tests {
 
     #[test]
     fn keys_that_are_not_made_here_are_named() {
-        assert_eq!(Algorithm::of(None, None).unwrap(), Algorithm::P256);
-        assert_eq!(Algorithm::of(Some("ECDSA"), Some("384")).unwrap(), Algorithm::P384);
-        assert_eq!(Algorithm::of(Some("RSA"), None).unwrap(), Algorithm::Rsa(2048));
-        assert_eq!(Algorithm::of(Some("RSA"), Some("4096")).unwrap(), Algorithm::Rsa(4096));
-        let error = Algorithm::of(Some("RSA"), Some("8192")).unwrap_err().to_string();
+        assert_eq!(KeyAlgorithm::of(None, None).unwrap(), KeyAlgorithm::P256);
+        assert_eq!(KeyAlgorithm::of(Some("ECDSA"), Some("384")).unwrap(), KeyAlgorithm::P384);
+        assert_eq!(KeyAlgorithm::of(Some("RSA"), None).unwrap(), KeyAlgorithm::Rsa(2048));
+        assert_eq!(KeyAlgorithm::of(Some("RSA"), Some("4096")).unwrap(), KeyAlgorithm::Rsa(4096));
+        let error = KeyAlgorithm::of(Some("RSA"), Some("8192")).unwrap_err().to_string();
         assert!(error.contains("spec.privateKey: RSA 8192"), "{error}");
     }
 }

@@ -11,15 +11,15 @@ pub mod certifier;
 pub mod chain;
 pub mod decide;
 mod error;
+pub mod history;
 pub mod issuer;
 pub mod issuers;
 pub mod key;
-pub mod ledger;
 pub mod order;
 pub mod renewal;
 pub mod store;
 
-pub use error::{Error, Problem, Result};
+pub use error::{Error, IssuanceProblem, Result};
 
 /// An answer that is still to come.
 pub type Call<'a, T> = std::pin::Pin<Box<dyn Future<Output = T> + Send + 'a>>;

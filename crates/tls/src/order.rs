@@ -25,7 +25,7 @@ pub struct Order {
     /// When it was made, in seconds since 1970.
     pub made: i64,
     /// How far it is.
-    pub step: Step,
+    pub step: OrderStep,
     /// Where the issuer keeps it, once it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -63,7 +63,7 @@ pub struct Order {
 /// How far an order is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Step {
+pub enum OrderStep {
     /// The issuer does not know of it yet.
     New,
     /// The issuer knows of it.
@@ -89,7 +89,7 @@ pub struct Challenge {
 
 /// What an order is made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request {
+pub struct OrderRequest {
     /// The names, sorted.
     pub names: Vec<Str>,
     /// The certificate it replaces, as the issuer calls it.
@@ -100,13 +100,13 @@ pub struct Request {
 
 impl Order {
     /// A new order with a key of its own.
-    pub fn new(secret: &Key, request: &Request, key: &PrivateKey, now: i64) -> Order {
+    pub fn new(secret: &Key, request: &OrderRequest, key: &PrivateKey, now: i64) -> Order {
         Order {
             namespace: secret.namespace.to_string(),
             name: secret.name.to_string(),
             names: request.names.iter().map(|name| name.to_string()).collect(),
             made: now,
-            step: Step::New,
+            step: OrderStep::New,
             url: None,
             replaces: request.replaces.as_deref().map(str::to_owned),
             duration: request.duration,
@@ -138,7 +138,7 @@ impl Order {
 
     /// Whether TXT values are wanted.
     pub fn is_publishing(&self) -> bool {
-        matches!(self.step, Step::Publishing | Step::Validating)
+        matches!(self.step, OrderStep::Publishing | OrderStep::Validating)
     }
 }
 
@@ -150,21 +150,21 @@ impl fmt::Debug for Order {
     }
 }
 
-impl Step {
+impl OrderStep {
     /// As shown to people and machines.
     pub fn as_str(self) -> &'static str {
         match self {
-            Step::New => "new",
-            Step::Placed => "placed",
-            Step::Publishing => "publishing",
-            Step::Validating => "validating",
-            Step::Finalizing => "finalizing",
-            Step::Issued => "issued",
+            OrderStep::New => "new",
+            OrderStep::Placed => "placed",
+            OrderStep::Publishing => "publishing",
+            OrderStep::Validating => "validating",
+            OrderStep::Finalizing => "finalizing",
+            OrderStep::Issued => "issued",
         }
     }
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for OrderStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn an_order_survives_being_written_and_does_not_show_its_key() {
         let key = PrivateKey::generate(Default::default()).unwrap();
-        let request = Request { names: vec!["a.test".into()], ..Request::default() };
+        let request = OrderRequest { names: vec!["a.test".into()], ..OrderRequest::default() };
         let order = Order::new(&Key::new("infra", "tls"), &request, &key, 7);
         let text = serde_json::to_string(&order).unwrap();
         let again: Order = serde_json::from_str(&text).unwrap();

@@ -4,7 +4,7 @@
 //! spread over many certificates.
 
 use crate::chain::Leaf;
-use crate::ledger::{DAY, spread};
+use crate::history::{DAY, spread};
 
 /// When to renew, in seconds since 1970.
 ///

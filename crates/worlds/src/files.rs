@@ -4,7 +4,7 @@ use crate::world::{Document, Style, World};
 
 /// A file of a world.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct File {
+pub struct WorldFile {
     /// Its name, without folders.
     pub name: String,
     /// What stands in it.
@@ -12,7 +12,7 @@ pub struct File {
 }
 
 /// The files of a world, one after the other.
-pub fn files(world: &World, style: Style) -> impl Iterator<Item = File> + '_ {
+pub fn files(world: &World, style: Style) -> impl Iterator<Item = WorldFile> + '_ {
     let platform = std::iter::once_with(move || file("platform", world.platform(style), style));
     let teams = (0..world.size().team_namespaces()).map(move |team| {
         let name = crate::layout::team_name(team);
@@ -21,7 +21,7 @@ pub fn files(world: &World, style: Style) -> impl Iterator<Item = File> + '_ {
     platform.chain(teams)
 }
 
-fn file(name: &str, documents: impl Iterator<Item = Document>, style: Style) -> File {
+fn file(name: &str, documents: impl Iterator<Item = Document>, style: Style) -> WorldFile {
     let mut text = String::new();
     for document in documents {
         if !text.is_empty() {
@@ -29,5 +29,5 @@ fn file(name: &str, documents: impl Iterator<Item = Document>, style: Style) -> 
         }
         text.push_str(&document.text);
     }
-    File { name: format!("{name}.{}", style.extension()), text }
+    WorldFile { name: format!("{name}.{}", style.extension()), text }
 }

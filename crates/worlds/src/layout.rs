@@ -16,32 +16,32 @@ pub(crate) const INFRA: &str = "infra";
 /// A namespace that nobody admits by label.
 pub(crate) const CLOSED: &str = "closed";
 
-/// What a listener speaks.
+/// The protocol of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Speech {
+pub(crate) enum ListenerProtocol {
     Web,
     Tls,
     Tcp,
     Udp,
 }
 
-impl Speech {
-    pub(crate) fn of(kind: RouteKind) -> Speech {
+impl ListenerProtocol {
+    pub(crate) fn of(kind: RouteKind) -> ListenerProtocol {
         match kind {
-            RouteKind::Http | RouteKind::Grpc => Speech::Web,
-            RouteKind::Tls => Speech::Tls,
-            RouteKind::Tcp => Speech::Tcp,
-            RouteKind::Udp => Speech::Udp,
+            RouteKind::Http | RouteKind::Grpc => ListenerProtocol::Web,
+            RouteKind::Tls => ListenerProtocol::Tls,
+            RouteKind::Tcp => ListenerProtocol::Tcp,
+            RouteKind::Udp => ListenerProtocol::Udp,
         }
     }
 }
 
-/// A listener.
+/// A listener of a generated Gateway or ListenerSet.
 #[derive(Clone, Debug)]
-pub(crate) struct Door {
+pub(crate) struct ListenerLayout {
     pub(crate) name: String,
     pub(crate) port: u16,
-    pub(crate) speech: Speech,
+    pub(crate) speech: ListenerProtocol,
     /// What its hostname is below; unset means no hostname.
     pub(crate) zone: Option<String>,
     /// How many routes are attached.
@@ -54,14 +54,14 @@ pub(crate) struct Holder {
     pub(crate) is_gateway: bool,
     pub(crate) namespace: String,
     pub(crate) name: String,
-    pub(crate) doors: Vec<Door>,
+    pub(crate) listeners: Vec<ListenerLayout>,
     /// Zones of the tree that routes of this holder take their names from.
     pub(crate) zones: Vec<usize>,
 }
 
 /// A zone and the listeners that take its names.
 #[derive(Clone, Debug)]
-pub(crate) struct Zone {
+pub(crate) struct ZoneLayout {
     pub(crate) name: String,
     /// Holder and door of its own listener.
     pub(crate) door: Option<(usize, usize)>,
@@ -71,24 +71,26 @@ pub(crate) struct Zone {
 
 /// A Gateway, its ListenerSets, and its zones.
 #[derive(Clone, Debug)]
-pub(crate) struct Tree {
+pub(crate) struct GatewayLayout {
     /// The Gateway comes first.
     pub(crate) holders: Vec<Holder>,
-    pub(crate) zones: Vec<Zone>,
+    pub(crate) zones: Vec<ZoneLayout>,
 }
 
 /// Listeners that a Gateway needs for kinds of routes other than those of the web.
-pub(crate) fn own_doors(size: &Size) -> Vec<Speech> {
-    let wanted = |speech: &Speech| size.kinds.iter().any(|(kind, weight)| *weight > 0 && Speech::of(*kind) == *speech);
-    [Speech::Tls, Speech::Tcp, Speech::Udp].into_iter().filter(wanted).collect()
+pub(crate) fn own_doors(size: &Size) -> Vec<ListenerProtocol> {
+    let wanted = |speech: &ListenerProtocol| {
+        size.kinds.iter().any(|(kind, weight)| *weight > 0 && ListenerProtocol::of(*kind) == *speech)
+    };
+    [ListenerProtocol::Tls, ListenerProtocol::Tcp, ListenerProtocol::Udp].into_iter().filter(wanted).collect()
 }
 
-impl Tree {
+impl GatewayLayout {
     /// The tree of one Gateway. The size has been checked.
-    pub(crate) fn new(size: &Size, gateway: usize) -> Tree {
+    pub(crate) fn new(size: &Size, gateway: usize) -> GatewayLayout {
         let domains = (gateway..size.domains).step_by(size.gateways).map(names::domain).collect();
-        let mut tree = Tree { holders: holders(size, gateway), zones: domain_zones(domains) };
-        let web = size.listeners - tree.holders[0].doors.len();
+        let mut tree = GatewayLayout { holders: holders(size, gateway), zones: domain_zones(domains) };
+        let web = size.listeners - tree.holders[0].listeners.len();
         let closed = web - open_doors(size, web, tree.zones.len());
         tree.add_departments(closed);
         tree.open(size, web, closed);
@@ -97,11 +99,11 @@ impl Tree {
     }
 
     /// The listeners of a holder that a route with names in a zone is attached to.
-    pub(crate) fn hits(&self, holder: usize, speech: Speech, zone: usize) -> Vec<usize> {
-        let doors = &self.holders[holder].doors;
-        let takes_all = |door: &Door| door.speech == speech && door.zone.is_none();
-        let mut hits: Vec<usize> = (0..doors.len()).filter(|at| takes_all(&doors[*at])).collect();
-        if speech == Speech::Web {
+    pub(crate) fn hits(&self, holder: usize, speech: ListenerProtocol, zone: usize) -> Vec<usize> {
+        let listeners = &self.holders[holder].listeners;
+        let takes_all = |door: &ListenerLayout| door.speech == speech && door.zone.is_none();
+        let mut hits: Vec<usize> = (0..listeners.len()).filter(|at| takes_all(&listeners[*at])).collect();
+        if speech == ListenerProtocol::Web {
             let own = [Some(zone), self.zones[zone].above];
             let own = own.into_iter().flatten().filter_map(|zone| self.zones[zone].door);
             hits.extend(own.filter(|(at, _)| *at == holder).map(|(_, door)| door));
@@ -111,7 +113,7 @@ impl Tree {
 
     /// Whether a holder has a listener for the web that takes every name.
     pub(crate) fn is_open(&self, holder: usize) -> bool {
-        self.holders[holder].doors.iter().any(|door| door.speech == Speech::Web && door.zone.is_none())
+        self.holders[holder].listeners.iter().any(|door| door.speech == ListenerProtocol::Web && door.zone.is_none())
     }
 
     /// Departments of domains, until so many zones have a listener of their own.
@@ -120,7 +122,7 @@ impl Tree {
         for number in 0..wanted.saturating_sub(domains) {
             let above = number % domains;
             let name = format!("{}.{}", names::word(number / domains + 7), self.zones[above].name);
-            self.zones.push(Zone { name, door: None, above: Some(above) });
+            self.zones.push(ZoneLayout { name, door: None, above: Some(above) });
         }
     }
 
@@ -131,17 +133,17 @@ impl Tree {
         let mut zone = 0;
         let count = self.holders.len();
         for at in 0..count {
-            let share = left.div_ceil(count - at).min(HOLDER_LIMIT - self.holders[at].doors.len());
+            let share = left.div_ceil(count - at).min(HOLDER_LIMIT - self.holders[at].listeners.len());
             left -= share;
             for number in 0..share {
                 let opens = number == 0 && (all_open || at == 0 && closed < web);
                 let port = if all_open && opens { 10_000 + at as u16 } else { web_port(size) };
                 let name = if opens { None } else { self.zones.get(zone).map(|zone| zone.name.clone()) };
                 if !opens {
-                    self.zones[zone].door = Some((at, self.holders[at].doors.len()));
+                    self.zones[zone].door = Some((at, self.holders[at].listeners.len()));
                     zone += 1;
                 }
-                self.holders[at].add(Speech::Web, port, name);
+                self.holders[at].add(ListenerProtocol::Web, port, name);
             }
         }
     }
@@ -155,14 +157,14 @@ impl Tree {
 }
 
 impl Holder {
-    fn add(&mut self, speech: Speech, port: u16, zone: Option<String>) {
+    fn add(&mut self, speech: ListenerProtocol, port: u16, zone: Option<String>) {
         let name = match speech {
-            Speech::Web => format!("web-{}", self.doors.len()),
-            Speech::Tls => "tls".to_owned(),
-            Speech::Tcp => "tcp".to_owned(),
-            Speech::Udp => "udp".to_owned(),
+            ListenerProtocol::Web => format!("web-{}", self.listeners.len()),
+            ListenerProtocol::Tls => "tls".to_owned(),
+            ListenerProtocol::Tcp => "tcp".to_owned(),
+            ListenerProtocol::Udp => "udp".to_owned(),
         };
-        self.doors.push(Door { name, port, speech, zone, attached: 0 });
+        self.listeners.push(ListenerLayout { name, port, speech, zone, attached: 0 });
     }
 }
 
@@ -178,8 +180,8 @@ fn open_doors(size: &Size, web: usize, domains: usize) -> usize {
     }
 }
 
-fn domain_zones(domains: Vec<String>) -> Vec<Zone> {
-    domains.into_iter().map(|name| Zone { name, door: None, above: None }).collect()
+fn domain_zones(domains: Vec<String>) -> Vec<ZoneLayout> {
+    domains.into_iter().map(|name| ZoneLayout { name, door: None, above: None }).collect()
 }
 
 fn holders(size: &Size, gateway: usize) -> Vec<Holder> {
@@ -187,15 +189,15 @@ fn holders(size: &Size, gateway: usize) -> Vec<Holder> {
         is_gateway,
         namespace,
         name,
-        doors: Vec::new(),
+        listeners: Vec::new(),
         zones: Vec::new(),
     };
     let mut first = empty(true, INFRA.to_owned(), gateway_name(gateway));
     for speech in own_doors(size) {
         let port = match speech {
-            Speech::Tls => 8443,
-            Speech::Tcp => 9000,
-            Speech::Udp | Speech::Web => 5300,
+            ListenerProtocol::Tls => 8443,
+            ListenerProtocol::Tcp => 9000,
+            ListenerProtocol::Udp | ListenerProtocol::Web => 5300,
         };
         first.add(speech, port, None);
     }
@@ -219,15 +221,15 @@ pub(crate) fn team_name(number: usize) -> String {
 mod tests {
     use super::*;
 
-    fn tree(size: Size) -> Tree {
+    fn tree(size: Size) -> GatewayLayout {
         size.check().unwrap();
-        Tree::new(&size, 0)
+        GatewayLayout::new(&size, 0)
     }
 
     #[test]
     fn listeners_are_spread_and_all_there() {
         let tree = tree(Size { listeners: 1000, ..Size::default() });
-        let counts: Vec<usize> = tree.holders.iter().map(|holder| holder.doors.len()).collect();
+        let counts: Vec<usize> = tree.holders.iter().map(|holder| holder.listeners.len()).collect();
         assert_eq!((counts.len(), counts.iter().sum::<usize>()), (16, 1000));
         assert!(counts.iter().all(|count| *count <= HOLDER_LIMIT));
         assert_eq!(tree.zones.len(), 1000);
@@ -240,8 +242,8 @@ mod tests {
         let tree = tree(Size { listeners: 64, ..Size::default() });
         assert_eq!(tree.zones.iter().filter(|zone| zone.door.is_some()).count(), 63);
         assert!(tree.is_open(0));
-        assert_eq!(tree.hits(0, Speech::Web, 0), [0, 1]);
-        assert_eq!(tree.hits(0, Speech::Web, 200), [0]);
+        assert_eq!(tree.hits(0, ListenerProtocol::Web, 0), [0, 1]);
+        assert_eq!(tree.hits(0, ListenerProtocol::Web, 200), [0]);
     }
 
     #[test]
@@ -255,8 +257,8 @@ mod tests {
     fn other_protocols_have_doors_of_their_own() {
         let kinds = vec![(RouteKind::Http, 1), (RouteKind::Tls, 1), (RouteKind::Udp, 0)];
         let tree = tree(Size { listeners: 2, kinds, ..Size::default() });
-        let speeches: Vec<Speech> = tree.holders[0].doors.iter().map(|door| door.speech).collect();
-        assert_eq!(speeches, [Speech::Tls, Speech::Web]);
-        assert_eq!(tree.hits(0, Speech::Tls, 5), [0]);
+        let speeches: Vec<ListenerProtocol> = tree.holders[0].listeners.iter().map(|door| door.speech).collect();
+        assert_eq!(speeches, [ListenerProtocol::Tls, ListenerProtocol::Web]);
+        assert_eq!(tree.hits(0, ListenerProtocol::Tls, 5), [0]);
     }
 }

@@ -7,11 +7,11 @@
 //! Worlds are made so that they are right; nothing here asks the rules. Objects become values through the border every other
 //! text passes ([`values`]), so that there is one shape and not two. No files, no clock: who wants files writes them.
 
-mod chance;
 mod files;
 mod layout;
 mod names;
 mod platform;
+mod random;
 mod route;
 mod size;
 mod stream;
@@ -21,7 +21,7 @@ pub mod values;
 mod wire;
 mod world;
 
-pub use files::{File, files};
+pub use files::{WorldFile, files};
 pub use size::{Addresses, HOLDER_LIMIT, HOSTNAME_LIMIT, PARENT_LIMIT, Size, Unfit};
-pub use stream::{Event, Step, Stream, Told};
+pub use stream::{Event, Stream, StreamChange, StreamStep};
 pub use world::{Document, Style, World};

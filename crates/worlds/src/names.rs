@@ -1,5 +1,8 @@
 //! Words that can be spoken, and times: what objects and hostnames are called.
 
+use jiff::SignedDuration;
+use jiff::civil::date;
+
 const ONSETS: [&str; 16] = ["b", "d", "f", "g", "h", "k", "l", "m", "n", "p", "r", "s", "t", "v", "w", "z"];
 const VOWELS: [&str; 5] = ["a", "e", "i", "o", "u"];
 const SYLLABLES: usize = ONSETS.len() * VOWELS.len();
@@ -38,16 +41,9 @@ pub(crate) fn service(number: usize) -> &'static str {
 
 /// So many seconds into the year 2026, as objects write it; later ones stay at its end.
 pub(crate) fn time(seconds: usize) -> String {
-    const DAYS: [usize; 12] = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let seconds = seconds.min(365 * 86_400 - 1);
-    let (mut day, of_day) = (seconds / 86_400, seconds % 86_400);
-    let mut month = 0;
-    while day >= DAYS[month] {
-        day -= DAYS[month];
-        month += 1;
-    }
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("2026-{:02}-{:02}T{hour:02}:{minute:02}:{second:02}Z", month + 1, day + 1)
+    let seconds = i64::try_from(seconds).unwrap_or(i64::MAX).min(365 * 86_400 - 1);
+    let time = date(2026, 1, 1).at(0, 0, 0, 0) + SignedDuration::from_secs(seconds);
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 #[cfg(test)]

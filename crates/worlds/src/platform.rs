@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use gatepost_core::model::{Kind, RouteKind};
 
-use crate::chance::Chance;
-use crate::layout::{ACCESS_LABEL, Door, Holder, INFRA, Speech, Tree, team_name};
+use crate::layout::{ACCESS_LABEL, GatewayLayout, Holder, INFRA, ListenerLayout, ListenerProtocol, team_name};
 use crate::names;
+use crate::random::RandomSequence;
 use crate::route::{nobody, parent_ref};
 use crate::size::{Addresses, Size};
 use crate::wire::*;
@@ -17,8 +17,8 @@ pub(crate) const OLDEST_ROUTE: usize = 300_000;
 const CLASS: &str = "standard";
 const POLICY_API: &str = "gatepost.dev/v1alpha1";
 
-/// A Gateway or ListenerSet at one moment.
-pub(crate) struct Moment<'a> {
+/// One revision of a Gateway or ListenerSet.
+pub(crate) struct HolderRevision<'a> {
     pub(crate) size: &'a Size,
     /// Which Gateway it belongs to.
     pub(crate) gateway: usize,
@@ -93,7 +93,7 @@ pub(crate) fn refused_sets(size: &Size) -> usize {
 }
 
 /// A ListenerSet with a mistake, younger than all others.
-pub(crate) fn refused_set<'a>(size: &'a Size, trees: &[Tree], number: usize) -> Moment<'a> {
+pub(crate) fn refused_set<'a>(size: &'a Size, trees: &[GatewayLayout], number: usize) -> HolderRevision<'a> {
     let gateway = number % size.gateways;
     let refusal = match (number % 2, size.selectors) {
         (0, true) => Refusal::Namespace,
@@ -101,20 +101,20 @@ pub(crate) fn refused_set<'a>(size: &'a Size, trees: &[Tree], number: usize) -> 
         _ => Refusal::Conflict,
     };
     let owner = &trees[gateway].holders[0];
-    let web = owner.doors.iter().find(|door| door.speech == Speech::Web);
-    let copied = web.map(|door| Door { name: "copy".to_owned(), attached: 0, ..door.clone() });
+    let web = owner.listeners.iter().find(|door| door.speech == ListenerProtocol::Web);
+    let copied = web.map(|door| ListenerLayout { name: "copy".to_owned(), attached: 0, ..door.clone() });
     let namespace = match refusal {
         Refusal::Namespace => crate::layout::CLOSED.to_owned(),
         _ => team_name(number % size.team_namespaces()),
     };
     let name = format!("refused-{number}");
-    let doors = copied.into_iter().collect();
-    let holder = Cow::Owned(Holder { is_gateway: false, namespace, name, doors, zones: Vec::new() });
+    let listeners = copied.into_iter().collect();
+    let holder = Cow::Owned(Holder { is_gateway: false, namespace, name, listeners, zones: Vec::new() });
     let place = size.sets_per_gateway() + 1 + number;
-    Moment { size, gateway, place, holder, edits: 0, moves: 0, refusal: Some(refusal) }
+    HolderRevision { size, gateway, place, holder, edits: 0, moves: 0, refusal: Some(refusal) }
 }
 
-impl Moment<'_> {
+impl HolderRevision<'_> {
     pub(crate) fn object(&self) -> Object<HolderSpec, HolderStatus> {
         let holder = &*self.holder;
         let at = names::time(self.age());
@@ -144,7 +144,7 @@ impl Moment<'_> {
             parent_ref: (!is_gateway).then(|| self.gateway_ref()),
             allowed_listeners: (is_gateway && self.size.sets_per_gateway() > 0).then(|| allowed(self.size)),
             addresses: if is_gateway && !self.size.status { self.addresses() } else { Vec::new() },
-            listeners: holder.doors.iter().map(|door| listener(self.size, door)).collect(),
+            listeners: holder.listeners.iter().map(|door| listener(self.size, door)).collect(),
         }
     }
 
@@ -156,17 +156,17 @@ impl Moment<'_> {
         }
     }
 
-    fn addresses(&self) -> Vec<Address> {
+    fn addresses(&self) -> Vec<WireAddress> {
         let number = self.gateway + self.moves * self.size.gateways;
-        let v4 = || Address {
+        let v4 = || WireAddress {
             kind: "IPAddress",
             value: format!("10.{}.{}.{}", number >> 16 & 255, number >> 8 & 255, number & 255),
         };
-        let v6 = || Address { kind: "IPAddress", value: format!("2001:db8::{:x}", number & 0xffff) };
+        let v6 = || WireAddress { kind: "IPAddress", value: format!("2001:db8::{:x}", number & 0xffff) };
         match self.size.addresses {
             Addresses::V4 => vec![v4()],
             Addresses::Dual => vec![v4(), v6()],
-            Addresses::Hostname => vec![Address { kind: "Hostname", value: format!("lb-{number}.balancers.test") }],
+            Addresses::Hostname => vec![WireAddress { kind: "Hostname", value: format!("lb-{number}.balancers.test") }],
         }
     }
 
@@ -184,15 +184,15 @@ impl Moment<'_> {
             addresses: if holder.is_gateway { self.addresses() } else { Vec::new() },
             attached_listener_sets: (holder.is_gateway && sets > 0).then_some(sets),
             conditions: vec![accepted, programmed],
-            listeners: holder.doors.iter().map(|door| self.door_status(door, generation, at)).collect(),
+            listeners: holder.listeners.iter().map(|door| self.door_status(door, generation, at)).collect(),
         }
     }
 
-    fn door_status(&self, door: &Door, generation: usize, at: &str) -> ListenerStatus {
+    fn door_status(&self, door: &ListenerLayout, generation: usize, at: &str) -> ListenerStatus {
         let told = |kind, holds, yes, no| condition(kind, holds, if holds { yes } else { no }, at, generation);
         let fits = self.refusal.is_none();
         // The Secrets are not in the world: what makes them has not run yet.
-        let has_secret = !(self.size.https && door.speech == Speech::Web);
+        let has_secret = !(self.size.https && door.speech == ListenerProtocol::Web);
         let clashes = self.refusal == Some(Refusal::Conflict);
         let kinds = supported(door.speech).iter().map(|kind| GroupKind { group: GROUP, kind: kind.kind().as_str() });
         ListenerStatus {
@@ -217,17 +217,17 @@ pub(crate) fn policy(
     place: usize,
     holder: &Holder,
 ) -> Option<Object<PolicySpec, Nothing>> {
-    let mut chance = Chance::of(size.seed, kind.as_str(), place * size.gateways + gateway);
-    if !chance.happens(size.policies) {
+    let mut random = RandomSequence::of(size.seed, kind.as_str(), place * size.gateways + gateway);
+    if !random.happens(size.policies) {
         return None;
     }
     let is_dns = kind == Kind::DnsPolicy;
     let target = parent_ref(holder);
     let spec = PolicySpec {
-        target_ref: Target { group: target.group, kind: target.kind, name: target.name },
-        allow_wildcard_hosts: chance.happens(0.5).then(|| chance.happens(0.5)),
-        ttl: is_dns.then(|| 30 * (1 + chance.below(20))),
-        issuer_ref: (!is_dns).then(|| Target {
+        target_ref: WireTargetRef { group: target.group, kind: target.kind, name: target.name },
+        allow_wildcard_hosts: random.happens(0.5).then(|| random.happens(0.5)),
+        ttl: is_dns.then(|| 30 * (1 + random.below(20))),
+        issuer_ref: (!is_dns).then(|| WireTargetRef {
             group: "cert-manager.io",
             kind: "ClusterIssuer",
             name: "main".to_owned(),
@@ -264,21 +264,21 @@ fn allowed(size: &Size) -> Allowed {
     Allowed { namespaces }
 }
 
-fn listener(size: &Size, door: &Door) -> Listener {
-    let secret = || Named { name: format!("{}-tls", door.name) };
+fn listener(size: &Size, door: &ListenerLayout) -> WireListener {
+    let secret = || NameRef { name: format!("{}-tls", door.name) };
     let tls = match door.speech {
-        Speech::Web if size.https => Some(Tls { mode: "Terminate", certificate_refs: vec![secret()] }),
-        Speech::Tls => Some(Tls { mode: "Passthrough", certificate_refs: Vec::new() }),
+        ListenerProtocol::Web if size.https => Some(Tls { mode: "Terminate", certificate_refs: vec![secret()] }),
+        ListenerProtocol::Tls => Some(Tls { mode: "Passthrough", certificate_refs: Vec::new() }),
         _ => None,
     };
     let protocol = match door.speech {
-        Speech::Web if size.https => "HTTPS",
-        Speech::Web => "HTTP",
-        Speech::Tls => "TLS",
-        Speech::Tcp => "TCP",
-        Speech::Udp => "UDP",
+        ListenerProtocol::Web if size.https => "HTTPS",
+        ListenerProtocol::Web => "HTTP",
+        ListenerProtocol::Tls => "TLS",
+        ListenerProtocol::Tcp => "TCP",
+        ListenerProtocol::Udp => "UDP",
     };
-    Listener {
+    WireListener {
         name: door.name.clone(),
         port: door.port,
         protocol,
@@ -288,11 +288,11 @@ fn listener(size: &Size, door: &Door) -> Listener {
     }
 }
 
-fn supported(speech: Speech) -> &'static [RouteKind] {
+fn supported(speech: ListenerProtocol) -> &'static [RouteKind] {
     match speech {
-        Speech::Web => &[RouteKind::Http, RouteKind::Grpc],
-        Speech::Tls => &[RouteKind::Tls],
-        Speech::Tcp => &[RouteKind::Tcp],
-        Speech::Udp => &[RouteKind::Udp],
+        ListenerProtocol::Web => &[RouteKind::Http, RouteKind::Grpc],
+        ListenerProtocol::Tls => &[RouteKind::Tls],
+        ListenerProtocol::Tcp => &[RouteKind::Tcp],
+        ListenerProtocol::Udp => &[RouteKind::Udp],
     }
 }

@@ -4,17 +4,17 @@
 
 use gatepost_core::model::{Kind, RouteKind};
 
-use crate::chance::Chance;
-use crate::layout::{CLOSED, Holder, INFRA, Speech, Tree, team_name};
+use crate::layout::{CLOSED, GatewayLayout, Holder, INFRA, ListenerProtocol, team_name};
 use crate::names;
+use crate::random::RandomSequence;
 use crate::size::Size;
 use crate::wire::*;
 
 const GONE: &str = "gone";
 
-/// What a route is before it is written.
+/// The properties of a generated route, before its names and status are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Draft {
+pub(crate) struct RouteLayout {
     pub(crate) number: usize,
     pub(crate) kind: RouteKind,
     pub(crate) tree: usize,
@@ -53,38 +53,38 @@ impl Mistake {
     }
 }
 
-/// What route drawing looks at.
+/// Generates routes for the layout of a world.
 #[derive(Clone, Copy)]
-pub(crate) struct Easel<'a> {
+pub(crate) struct RouteGenerator<'a> {
     pub(crate) size: &'a Size,
-    pub(crate) trees: &'a [Tree],
+    pub(crate) trees: &'a [GatewayLayout],
 }
 
-impl Easel<'_> {
+impl RouteGenerator<'_> {
     /// Draws a route.
-    pub(crate) fn draft(&self, number: usize) -> Draft {
+    pub(crate) fn draft(&self, number: usize) -> RouteLayout {
         let mut draft = self.own(number);
         if let Some(earlier) = self.shares_with(number, &draft) {
             let home = self.own(earlier);
-            draft = Draft { tree: home.tree, home: home.home, zone: home.zone, names_of: earlier, ..draft };
+            draft = RouteLayout { tree: home.tree, home: home.home, zone: home.zone, names_of: earlier, ..draft };
         }
         draft.mistake = self.mistake(&draft);
         draft
     }
 
     /// The holders a draft names, its own first.
-    pub(crate) fn parents(&self, draft: &Draft) -> Vec<usize> {
+    pub(crate) fn parents(&self, draft: &RouteLayout) -> Vec<usize> {
         let holders = self.trees[draft.tree].holders.len();
-        let count = if Speech::of(draft.kind) == Speech::Web { self.size.parents } else { 1 };
+        let count = if ListenerProtocol::of(draft.kind) == ListenerProtocol::Web { self.size.parents } else { 1 };
         (0..count).map(|step| (draft.home + step) % holders).collect()
     }
 
     /// The listeners of a holder that a draft is attached to.
-    pub(crate) fn hits(&self, draft: &Draft, holder: usize) -> Vec<usize> {
+    pub(crate) fn hits(&self, draft: &RouteLayout, holder: usize) -> Vec<usize> {
         if draft.mistake.is_some_and(|mistake| mistake != Mistake::Backend) {
             return Vec::new();
         }
-        let hits = self.trees[draft.tree].hits(holder, Speech::of(draft.kind), draft.zone);
+        let hits = self.trees[draft.tree].hits(holder, ListenerProtocol::of(draft.kind), draft.zone);
         match self.section(draft, holder) {
             Some(section) => hits.into_iter().filter(|door| *door == section).collect(),
             None => hits,
@@ -92,43 +92,44 @@ impl Easel<'_> {
     }
 
     /// The namespace of a route. Routes with neighbouring numbers share one, and some have many more than others.
-    pub(crate) fn namespace(&self, draft: &Draft) -> String {
+    pub(crate) fn namespace(&self, draft: &RouteLayout) -> String {
         if draft.mistake == Some(Mistake::Namespace) {
             return CLOSED.to_owned();
         }
         team_name(team(self.size, draft.number))
     }
 
-    fn own(&self, number: usize) -> Draft {
-        let mut chance = Chance::of(self.size.seed, "route", number);
-        let kind = chance.weighted(&self.size.kinds).unwrap_or(RouteKind::Http);
-        let tree = chance.below(self.trees.len());
+    fn own(&self, number: usize) -> RouteLayout {
+        let mut random = RandomSequence::of(self.size.seed, "route", number);
+        let kind = random.weighted(&self.size.kinds).unwrap_or(RouteKind::Http);
+        let tree = random.below(self.trees.len());
         let holders = &self.trees[tree].holders;
         let homes: Vec<usize> = (0..holders.len()).filter(|at| !holders[*at].zones.is_empty()).collect();
-        let picked = homes[chance.below(homes.len())];
-        let home = if Speech::of(kind) == Speech::Web { picked } else { 0 };
+        let picked = homes[random.below(homes.len())];
+        let home = if ListenerProtocol::of(kind) == ListenerProtocol::Web { picked } else { 0 };
         let zones = &holders[picked].zones;
-        let zone = zones[chance.skewed(zones.len(), 1.5)];
-        let names_section = chance.happens(self.size.sections);
-        Draft { number, kind, tree, home, zone, names_of: number, names_section, mistake: None }
+        let zone = zones[random.skewed(zones.len(), 1.5)];
+        let names_section = random.happens(self.size.sections);
+        RouteLayout { number, kind, tree, home, zone, names_of: number, names_section, mistake: None }
     }
 
     /// The earlier route whose hostnames this one repeats. It must be for the web, too, and have names of its own.
-    fn shares_with(&self, number: usize, draft: &Draft) -> Option<usize> {
-        let mut chance = Chance::of(self.size.seed, "share", number);
-        if number == 0 || Speech::of(draft.kind) != Speech::Web || !chance.happens(self.size.shared) {
+    fn shares_with(&self, number: usize, draft: &RouteLayout) -> Option<usize> {
+        let mut random = RandomSequence::of(self.size.seed, "share", number);
+        if number == 0 || ListenerProtocol::of(draft.kind) != ListenerProtocol::Web || !random.happens(self.size.shared)
+        {
             return None;
         }
-        let earlier = chance.below(number);
-        (Speech::of(self.own(earlier).kind) == Speech::Web).then_some(earlier)
+        let earlier = random.below(number);
+        (ListenerProtocol::of(self.own(earlier).kind) == ListenerProtocol::Web).then_some(earlier)
     }
 
-    fn mistake(&self, draft: &Draft) -> Option<Mistake> {
-        let mut chance = Chance::of(self.size.seed, "mistake", draft.number);
-        if !chance.happens(self.size.refused) {
+    fn mistake(&self, draft: &RouteLayout) -> Option<Mistake> {
+        let mut random = RandomSequence::of(self.size.seed, "mistake", draft.number);
+        if !random.happens(self.size.refused) {
             return None;
         }
-        let is_web = Speech::of(draft.kind) == Speech::Web;
+        let is_web = ListenerProtocol::of(draft.kind) == ListenerProtocol::Web;
         let is_strict = is_web && self.parents(draft).iter().all(|at| !self.trees[draft.tree].is_open(*at));
         let choices = [
             (Mistake::Hostname, u32::from(is_strict)),
@@ -137,18 +138,18 @@ impl Easel<'_> {
             (Mistake::Namespace, u32::from(self.size.selectors)),
             (Mistake::Backend, 1),
         ];
-        chance.weighted(&choices)
+        random.weighted(&choices)
     }
 
     /// The listener that a draft names at a holder.
-    fn section(&self, draft: &Draft, holder: usize) -> Option<usize> {
+    fn section(&self, draft: &RouteLayout, holder: usize) -> Option<usize> {
         let named = draft.names_section && holder == draft.home;
-        let hits = || self.trees[draft.tree].hits(holder, Speech::of(draft.kind), draft.zone);
+        let hits = || self.trees[draft.tree].hits(holder, ListenerProtocol::of(draft.kind), draft.zone);
         named.then(hits).and_then(|hits| hits.last().copied())
     }
 
     /// Writes a route as it is after so many edits: every other one changes its names, the rest only a label.
-    pub(crate) fn object(&self, draft: &Draft, edits: usize) -> Object<RouteSpec, RouteStatus> {
+    pub(crate) fn object(&self, draft: &RouteLayout, edits: usize) -> Object<RouteSpec, RouteStatus> {
         let at = names::time(crate::platform::OLDEST_ROUTE + draft.number);
         let hostnames = self.hostnames(draft, edits.div_ceil(2));
         let has_field = !matches!(draft.kind, RouteKind::Tcp | RouteKind::Udp);
@@ -170,7 +171,7 @@ impl Easel<'_> {
     }
 
     /// The name of a route.
-    pub(crate) fn name(draft: &Draft) -> String {
+    pub(crate) fn name(draft: &RouteLayout) -> String {
         let prefix = match draft.kind {
             RouteKind::Http => "http",
             RouteKind::Grpc => "grpc",
@@ -181,7 +182,7 @@ impl Easel<'_> {
         format!("{prefix}-{}", draft.number)
     }
 
-    fn metadata(&self, draft: &Draft, edits: usize, at: &str) -> Metadata {
+    fn metadata(&self, draft: &RouteLayout, edits: usize, at: &str) -> Metadata {
         let namespace = self.namespace(draft);
         let mut labels = vec![("app", format!("app-{}", draft.number % 97)), ("team", namespace.clone())];
         if edits > 0 {
@@ -198,26 +199,26 @@ impl Easel<'_> {
         }
     }
 
-    fn hostnames(&self, draft: &Draft, renamed: usize) -> Vec<String> {
+    fn hostnames(&self, draft: &RouteLayout, renamed: usize) -> Vec<String> {
         let zone = &self.trees[draft.tree].zones[draft.zone].name;
         let zone = if draft.mistake == Some(Mistake::Hostname) { "elsewhere.invalid" } else { zone };
-        let mut chance = Chance::of(self.size.seed, "hostname", draft.names_of);
-        let name = |at: usize| hostname(&mut chance, self.size, draft.names_of, at, renamed, zone);
+        let mut random = RandomSequence::of(self.size.seed, "hostname", draft.names_of);
+        let name = |at: usize| hostname(&mut random, self.size, draft.names_of, at, renamed, zone);
         (0..self.size.hostnames).map(name).collect()
     }
 
-    fn parent_ref(&self, draft: &Draft, at: usize) -> ParentRef {
+    fn parent_ref(&self, draft: &RouteLayout, at: usize) -> ParentRef {
         let holder = &self.trees[draft.tree].holders[at];
         let mut parent = parent_ref(holder);
         match draft.mistake {
             Some(Mistake::Parent) => parent.name.insert_str(0, "no-"),
             Some(Mistake::Section) => parent.section_name = Some(GONE.to_owned()),
-            _ => parent.section_name = self.section(draft, at).map(|door| holder.doors[door].name.clone()),
+            _ => parent.section_name = self.section(draft, at).map(|door| holder.listeners[door].name.clone()),
         }
         parent
     }
 
-    fn status(&self, draft: &Draft, refs: &[ParentRef], generation: usize, at: &str) -> RouteStatus {
+    fn status(&self, draft: &RouteLayout, refs: &[ParentRef], generation: usize, at: &str) -> RouteStatus {
         let resolved = match draft.mistake {
             Some(Mistake::Backend) => condition("ResolvedRefs", false, Mistake::Backend.reason(), at, generation),
             _ => condition("ResolvedRefs", true, "ResolvedRefs", at, generation),
@@ -237,13 +238,13 @@ impl Easel<'_> {
         RouteStatus { parents: parents.collect() }
     }
 
-    fn rules(&self, draft: &Draft) -> Vec<Rule> {
-        let mut chance = Chance::of(self.size.seed, "rules", draft.number);
+    fn rules(&self, draft: &RouteLayout) -> Vec<Rule> {
+        let mut random = RandomSequence::of(self.size.seed, "rules", draft.number);
         let count = match draft.kind {
-            RouteKind::Http => 1 + chance.below(self.size.rules),
+            RouteKind::Http => 1 + random.below(self.size.rules),
             _ => 1,
         };
-        (0..count).map(|at| rule(draft, at, chance.happens(0.3) && at > 0)).collect()
+        (0..count).map(|at| rule(draft, at, random.happens(0.3) && at > 0)).collect()
     }
 }
 
@@ -272,34 +273,34 @@ pub(crate) fn nobody() -> ParentRef {
 }
 
 /// One name below a zone; most are one label below it, some two, few three.
-fn hostname(chance: &mut Chance, size: &Size, number: usize, at: usize, renamed: usize, zone: &str) -> String {
-    let mut stem = format!("{}-{}-{number}", names::service(chance.below(64)), names::word(chance.below(6_000)));
+fn hostname(random: &mut RandomSequence, size: &Size, number: usize, at: usize, renamed: usize, zone: &str) -> String {
+    let mut stem = format!("{}-{}-{number}", names::service(random.below(64)), names::word(random.below(6_000)));
     for (mark, count) in [("h", at), ("r", renamed)].into_iter().filter(|(_, count)| *count > 0) {
         stem.push_str(&format!("-{mark}{count}"));
     }
-    let deeper = match chance.below(100) {
+    let deeper = match random.below(100) {
         0..85 => String::new(),
-        85..98 => format!("{}.", names::word(chance.below(9))),
-        _ => format!("{}.{}.", names::word(chance.below(9)), names::word(chance.below(9))),
+        85..98 => format!("{}.", names::word(random.below(9))),
+        _ => format!("{}.{}.", names::word(random.below(9)), names::word(random.below(9))),
     };
-    let star = if chance.happens(size.wildcards) { "*." } else { "" };
+    let star = if random.happens(size.wildcards) { "*." } else { "" };
     format!("{star}{stem}.{deeper}{zone}")
 }
 
-fn rule(draft: &Draft, at: usize, has_filter: bool) -> Rule {
+fn rule(draft: &RouteLayout, at: usize, has_filter: bool) -> Rule {
     let path = match (at, draft.names_of == draft.number) {
         (0, true) => "/".to_owned(),
         _ => format!("/{}/{at}", names::word(draft.number)),
     };
     let matches = match draft.kind {
-        RouteKind::Http => vec![Match::Path(Path { kind: "PathPrefix", value: path })],
+        RouteKind::Http => vec![Match::Path(WirePath { kind: "PathPrefix", value: path })],
         RouteKind::Grpc => {
             vec![Match::Method(Method { service: format!("{}.v1.Main", names::word(draft.number % 500)) })]
         }
         _ => Vec::new(),
     };
     let header = Header { name: "x-part", value: at.to_string() };
-    let filter = Filter { kind: "RequestHeaderModifier", request_header_modifier: Headers { set: vec![header] } };
+    let filter = WireFilter { kind: "RequestHeaderModifier", request_header_modifier: Headers { set: vec![header] } };
     let name = if draft.mistake == Some(Mistake::Backend) { GONE } else { "app" };
     let port = if draft.kind == RouteKind::Udp { 8053 } else { 8080 };
     Rule {

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::model::{Kind, ObjectRef};
 
-use crate::chance::Chance;
-use crate::layout::{Door, Speech, web_port};
+use crate::layout::{ListenerLayout, ListenerProtocol, web_port};
 use crate::platform;
+use crate::random::RandomSequence;
 use crate::size::HOLDER_LIMIT;
 use crate::world::{Document, Style, World, document, holder_kind};
 
@@ -68,28 +68,30 @@ impl Event {
 
 /// What one event tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct StreamStep {
     /// What happened.
     pub event: Event,
     /// What a watch tells of it, in order.
-    pub told: Vec<Told>,
+    pub told: Vec<StreamChange>,
 }
 
 /// One thing that a watch tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum StreamChange {
     /// The object is there, in this shape, as a line of JSON.
     Upsert(Document),
     /// The object is gone.
     Delete(ObjectRef),
 }
 
-impl Told {
+impl StreamChange {
     /// As a line of a watch: `{"type":"MODIFIED","object":…}` or `{"type":"DELETED","object":…}`.
     pub fn line(&self) -> String {
         match self {
-            Told::Upsert(document) => format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", document.text.trim_end()),
-            Told::Delete(object) => {
+            StreamChange::Upsert(document) => {
+                format!("{{\"type\":\"MODIFIED\",\"object\":{}}}\n", document.text.trim_end())
+            }
+            StreamChange::Delete(object) => {
                 let group = object.kind.group();
                 let version = if group.is_empty() { "v1".to_owned() } else { format!("{group}/v1") };
                 let gone = serde_json::json!({"type": "DELETED", "object": {
@@ -108,13 +110,13 @@ impl Told {
 pub struct Stream<'w> {
     world: &'w World,
     events: Vec<(Event, u32)>,
-    chance: Chance,
+    random: RandomSequence,
     /// How often each route was edited.
     edits: BTreeMap<usize, usize>,
     gone_routes: BTreeSet<usize>,
     added_routes: usize,
     /// Listeners that were added, by Gateway and place.
-    doors: BTreeMap<(usize, usize), Vec<Door>>,
+    listeners: BTreeMap<(usize, usize), Vec<ListenerLayout>>,
     /// How often the addresses of a Gateway were changed.
     moves: BTreeMap<usize, usize>,
     flipped: BTreeSet<usize>,
@@ -127,11 +129,11 @@ impl World {
         Stream {
             world: self,
             events: events.to_vec(),
-            chance: Chance::of(seed, "stream", self.size().routes),
+            random: RandomSequence::of(seed, "stream", self.size().routes),
             edits: BTreeMap::new(),
             gone_routes: BTreeSet::new(),
             added_routes: 0,
-            doors: BTreeMap::new(),
+            listeners: BTreeMap::new(),
             moves: BTreeMap::new(),
             flipped: BTreeSet::new(),
             gone_sets: BTreeSet::new(),
@@ -140,16 +142,16 @@ impl World {
 }
 
 impl Iterator for Stream<'_> {
-    type Item = Step;
+    type Item = StreamStep;
 
-    fn next(&mut self) -> Option<Step> {
-        let event = self.chance.weighted(&self.events)?;
-        Some(Step { event, told: self.tell(event) })
+    fn next(&mut self) -> Option<StreamStep> {
+        let event = self.random.weighted(&self.events)?;
+        Some(StreamStep { event, told: self.tell(event) })
     }
 }
 
 impl Stream<'_> {
-    fn tell(&mut self, event: Event) -> Vec<Told> {
+    fn tell(&mut self, event: Event) -> Vec<StreamChange> {
         match event {
             Event::RouteEdited => self.edit_any().into_iter().collect(),
             Event::RouteAdded => vec![self.add_route()],
@@ -167,103 +169,113 @@ impl Stream<'_> {
         self.world.size().routes + self.added_routes
     }
 
-    fn edit_any(&mut self) -> Option<Told> {
-        let number = self.chance.below(self.numbers());
+    fn edit_any(&mut self) -> Option<StreamChange> {
+        let number = self.random.below(self.numbers());
         (self.numbers() > 0).then(|| self.edit(number))
     }
 
     /// Edits a route; one that was gone comes back.
-    fn edit(&mut self, number: usize) -> Told {
+    fn edit(&mut self, number: usize) -> StreamChange {
         self.gone_routes.remove(&number);
         let edits = self.edits.entry(number).or_default();
         *edits += 1;
-        Told::Upsert(self.world.edited_route(number, *edits, Style::JsonLines))
+        StreamChange::Upsert(self.world.edited_route(number, *edits, Style::JsonLines))
     }
 
-    fn add_route(&mut self) -> Told {
+    fn add_route(&mut self) -> StreamChange {
         self.added_routes += 1;
-        Told::Upsert(self.world.route(self.numbers() - 1, Style::JsonLines))
+        StreamChange::Upsert(self.world.route(self.numbers() - 1, Style::JsonLines))
     }
 
-    fn delete_route(&mut self) -> Option<Told> {
-        let number = self.chance.below(self.numbers());
+    fn delete_route(&mut self) -> Option<StreamChange> {
+        let number = self.random.below(self.numbers());
         if self.numbers() == 0 || !self.gone_routes.insert(number) {
             return None;
         }
-        Some(Told::Delete(self.world.route(number, Style::JsonLines).object))
+        Some(StreamChange::Delete(self.world.route(number, Style::JsonLines).object))
     }
 
     /// A listener for an existing zone on another port, so that it takes routes; or for a zone that no route has names in.
-    fn add_listener(&mut self) -> Option<Told> {
+    fn add_listener(&mut self) -> Option<StreamChange> {
         let (gateway, place) = self.any_holder()?;
         let tree = &self.world.trees[gateway];
-        let added = self.doors.entry((gateway, place)).or_default();
+        let added = self.listeners.entry((gateway, place)).or_default();
         let holder = &tree.holders[place];
-        if holder.doors.len() + added.len() >= HOLDER_LIMIT {
+        if holder.listeners.len() + added.len() >= HOLDER_LIMIT {
             return None;
         }
         let number = added.len();
-        let of_route = holder.zones.get(self.chance.below(holder.zones.len())).filter(|_| self.chance.happens(0.5));
+        let of_route = holder.zones.get(self.random.below(holder.zones.len())).filter(|_| self.random.happens(0.5));
         let (zone, port) = match of_route {
             Some(zone) => (tree.zones[*zone].name.clone(), 20_000 + number as u16),
             None => (format!("new-{number}.{}", tree.zones[0].name), web_port(self.world.size())),
         };
-        added.push(Door { name: format!("added-{number}"), port, speech: Speech::Web, zone: Some(zone), attached: 0 });
+        added.push(ListenerLayout {
+            name: format!("added-{number}"),
+            port,
+            speech: ListenerProtocol::Web,
+            zone: Some(zone),
+            attached: 0,
+        });
         self.gone_sets.remove(&(gateway, place));
         Some(self.holder(gateway, place))
     }
 
-    fn flip_label(&mut self) -> Told {
+    fn flip_label(&mut self) -> StreamChange {
         let size = self.world.size();
-        let number = self.chance.below(size.team_namespaces());
+        let number = self.random.below(size.team_namespaces());
         if !self.flipped.insert(number) {
             self.flipped.remove(&number);
         }
         let is_admitted = platform::is_admitted(size, number) != self.flipped.contains(&number);
-        Told::Upsert(document(Kind::Namespace, &platform::namespace(size, number, is_admitted), Style::JsonLines))
+        StreamChange::Upsert(document(
+            Kind::Namespace,
+            &platform::namespace(size, number, is_admitted),
+            Style::JsonLines,
+        ))
     }
 
-    fn move_gateway(&mut self) -> Told {
-        let gateway = self.chance.below(self.world.trees.len());
+    fn move_gateway(&mut self) -> StreamChange {
+        let gateway = self.random.below(self.world.trees.len());
         *self.moves.entry(gateway).or_default() += 1;
         self.holder(gateway, 0)
     }
 
-    fn flip_set(&mut self) -> Option<Told> {
+    fn flip_set(&mut self) -> Option<StreamChange> {
         let (gateway, place) = self.any_holder().filter(|(_, place)| *place > 0)?;
         if !self.gone_sets.insert((gateway, place)) {
             self.gone_sets.remove(&(gateway, place));
             return Some(self.holder(gateway, place));
         }
         let holder = &self.world.trees[gateway].holders[place];
-        Some(Told::Delete(ObjectRef::new(holder_kind(holder), holder.namespace.as_str(), holder.name.as_str())))
+        Some(StreamChange::Delete(ObjectRef::new(holder_kind(holder), holder.namespace.as_str(), holder.name.as_str())))
     }
 
-    fn burst(&mut self) -> Vec<Told> {
-        let first = self.chance.below(self.numbers());
+    fn burst(&mut self) -> Vec<StreamChange> {
+        let first = self.random.below(self.numbers());
         let count = BURST.min(self.numbers());
-        let mut told: Vec<Told> = (0..count).map(|step| self.edit((first + step) % self.numbers())).collect();
-        let again: Vec<usize> = (0..count / 4).map(|_| (first + self.chance.below(count)) % self.numbers()).collect();
+        let mut told: Vec<StreamChange> = (0..count).map(|step| self.edit((first + step) % self.numbers())).collect();
+        let again: Vec<usize> = (0..count / 4).map(|_| (first + self.random.below(count)) % self.numbers()).collect();
         told.extend(again.into_iter().map(|number| self.edit(number)).collect::<Vec<_>>());
         told
     }
 
     fn any_holder(&mut self) -> Option<(usize, usize)> {
-        let gateway = self.chance.below(self.world.trees.len());
+        let gateway = self.random.below(self.world.trees.len());
         let holders = self.world.trees.get(gateway)?.holders.len();
-        Some((gateway, self.chance.below(holders)))
+        Some((gateway, self.random.below(holders)))
     }
 
     /// A Gateway or ListenerSet as it is now.
-    fn holder(&self, gateway: usize, place: usize) -> Told {
+    fn holder(&self, gateway: usize, place: usize) -> StreamChange {
         let mut moment = self.world.moment(gateway, place);
-        let added = self.doors.get(&(gateway, place)).map(Vec::as_slice).unwrap_or_default();
+        let added = self.listeners.get(&(gateway, place)).map(Vec::as_slice).unwrap_or_default();
         let mut holder = moment.holder.clone().into_owned();
-        holder.doors.extend_from_slice(added);
+        holder.listeners.extend_from_slice(added);
         let kind = holder_kind(&holder);
         moment.edits = added.len();
         moment.moves = if place == 0 { self.moves.get(&gateway).copied().unwrap_or_default() } else { 0 };
         moment.holder = Cow::Owned(holder);
-        Told::Upsert(document(kind, &moment.object(), Style::JsonLines))
+        StreamChange::Upsert(document(kind, &moment.object(), Style::JsonLines))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::model::{ObjectRef, RouteKind, condition};
 use gatepost_core::snapshot::Snapshot;
-use gatepost_objects::{Loaded, Settings, collect};
+use gatepost_objects::{Loaded, ParseSettings, collect};
 
 use super::*;
 
@@ -15,7 +15,7 @@ fn world(size: Size) -> World {
 
 fn read(world: &World, style: Style) -> Loaded {
     let texts = files(world, style).map(|file| (file.name.into(), file.text.into_bytes()));
-    collect(texts, &Settings::default())
+    collect(texts, &ParseSettings::default())
 }
 
 fn all_kinds() -> Vec<(RouteKind, u32)> {
@@ -145,7 +145,7 @@ fn a_stream_repeats_itself_and_shows_every_event() {
 #[test]
 fn changes_of_a_stream_pass_the_border_and_change_something() {
     let world = world(Size::platform(60));
-    let mut reader = values::Reader::default();
+    let mut reader = values::WorldReader::default();
     let mut snapshot = Snapshot::of(reader.objects(&world));
     let mut changed = 0;
     for step in world.stream(3, &Event::USUAL).take(150) {

@@ -1,9 +1,9 @@
 //! Worlds and streams as values of core, read by the border that reads everything else.
 
 use gatepost_core::snapshot::{Change, Object, Snapshot};
-use gatepost_objects::{Pool, Settings, read_with};
+use gatepost_objects::{ParseSettings, Pool, read_with};
 
-use crate::stream::Told;
+use crate::stream::StreamChange;
 use crate::world::{Document, Style, World};
 
 /// How many bytes are read at once.
@@ -11,11 +11,11 @@ const CHUNK: usize = 1 << 16;
 
 /// Who reads a world and its changes: with one pool for as long as it lives, as a watch does.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct WorldReader {
     pool: Pool,
 }
 
-impl Reader {
+impl WorldReader {
     /// The objects of a world one after the other; equal parts of them are shared.
     pub fn objects<'a>(&'a mut self, world: &'a World) -> impl Iterator<Item = Object> + 'a {
         let mut documents = world.documents(Style::JsonLines);
@@ -27,17 +27,17 @@ impl Reader {
     }
 
     /// One change of a stream. A document that the border refuses gives none; a test holds that there is no such document.
-    pub fn change(&mut self, told: &Told) -> Option<Change> {
+    pub fn change(&mut self, told: &StreamChange) -> Option<Change> {
         match told {
-            Told::Upsert(document) => read_all(&document.text, &mut self.pool).next().map(Change::Upsert),
-            Told::Delete(object) => Some(Change::Delete(object.clone())),
+            StreamChange::Upsert(document) => read_all(&document.text, &mut self.pool).next().map(Change::Upsert),
+            StreamChange::Delete(object) => Some(Change::Delete(object.clone())),
         }
     }
 }
 
 /// Every object of a world.
 pub fn snapshot(world: &World) -> Snapshot {
-    Snapshot::of(Reader::default().objects(world))
+    Snapshot::of(WorldReader::default().objects(world))
 }
 
 fn chunk(documents: &mut impl Iterator<Item = Document>) -> String {
@@ -52,5 +52,5 @@ fn chunk(documents: &mut impl Iterator<Item = Document>) -> String {
 }
 
 fn read_all(text: &str, pool: &mut Pool) -> impl Iterator<Item = Object> + use<> {
-    read_with("world", text.as_bytes(), &Settings::default(), pool).objects.into_iter().map(|read| read.object)
+    read_with("world", text.as_bytes(), &ParseSettings::default(), pool).objects.into_iter().map(|read| read.object)
 }

@@ -51,7 +51,7 @@ pub(crate) struct ParentRef {
 
 #[derive(Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Condition {
+pub(crate) struct WireCondition {
     #[serde(rename = "type")]
     pub(crate) kind: &'static str,
     pub(crate) status: &'static str,
@@ -76,19 +76,19 @@ pub(crate) struct Rule {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) matches: Vec<Match>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) filters: Vec<Filter>,
+    pub(crate) filters: Vec<WireFilter>,
     pub(crate) backend_refs: Vec<Backend>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Match {
-    Path(Path),
+    Path(WirePath),
     Method(Method),
 }
 
 #[derive(Serialize)]
-pub(crate) struct Path {
+pub(crate) struct WirePath {
     #[serde(rename = "type")]
     pub(crate) kind: &'static str,
     pub(crate) value: String,
@@ -101,7 +101,7 @@ pub(crate) struct Method {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Filter {
+pub(crate) struct WireFilter {
     #[serde(rename = "type")]
     pub(crate) kind: &'static str,
     pub(crate) request_header_modifier: Headers,
@@ -134,7 +134,7 @@ pub(crate) struct RouteStatus {
 pub(crate) struct ParentStatus {
     pub(crate) parent_ref: ParentRef,
     pub(crate) controller_name: &'static str,
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<WireCondition>,
 }
 
 #[derive(Serialize)]
@@ -147,13 +147,13 @@ pub(crate) struct HolderSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allowed_listeners: Option<Allowed>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) addresses: Vec<Address>,
-    pub(crate) listeners: Vec<Listener>,
+    pub(crate) addresses: Vec<WireAddress>,
+    pub(crate) listeners: Vec<WireListener>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Listener {
+pub(crate) struct WireListener {
     pub(crate) name: String,
     pub(crate) port: u16,
     pub(crate) protocol: &'static str,
@@ -169,11 +169,11 @@ pub(crate) struct Listener {
 pub(crate) struct Tls {
     pub(crate) mode: &'static str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) certificate_refs: Vec<Named>,
+    pub(crate) certificate_refs: Vec<NameRef>,
 }
 
 #[derive(Serialize)]
-pub(crate) struct Named {
+pub(crate) struct NameRef {
     pub(crate) name: String,
 }
 
@@ -198,7 +198,7 @@ pub(crate) struct Selector {
 }
 
 #[derive(Clone, Serialize)]
-pub(crate) struct Address {
+pub(crate) struct WireAddress {
     #[serde(rename = "type")]
     pub(crate) kind: &'static str,
     pub(crate) value: String,
@@ -208,10 +208,10 @@ pub(crate) struct Address {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HolderStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) addresses: Vec<Address>,
+    pub(crate) addresses: Vec<WireAddress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attached_listener_sets: Option<usize>,
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<WireCondition>,
     pub(crate) listeners: Vec<ListenerStatus>,
 }
 
@@ -221,7 +221,7 @@ pub(crate) struct ListenerStatus {
     pub(crate) name: String,
     pub(crate) supported_kinds: Vec<GroupKind>,
     pub(crate) attached_routes: usize,
-    pub(crate) conditions: Vec<Condition>,
+    pub(crate) conditions: Vec<WireCondition>,
 }
 
 #[derive(Serialize)]
@@ -253,17 +253,17 @@ pub(crate) struct Port {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct PolicySpec {
-    pub(crate) target_ref: Target,
+    pub(crate) target_ref: WireTargetRef,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) allow_wildcard_hosts: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ttl: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) issuer_ref: Option<Target>,
+    pub(crate) issuer_ref: Option<WireTargetRef>,
 }
 
 #[derive(Serialize)]
-pub(crate) struct Target {
+pub(crate) struct WireTargetRef {
     pub(crate) group: &'static str,
     pub(crate) kind: &'static str,
     pub(crate) name: String,
@@ -284,8 +284,8 @@ pub(crate) fn condition(
     reason: &'static str,
     at: &str,
     generation: usize,
-) -> Condition {
-    Condition {
+) -> WireCondition {
+    WireCondition {
         kind,
         status: if holds { "True" } else { "False" },
         reason,

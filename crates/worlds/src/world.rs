@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use gatepost_core::model::{Kind, ObjectRef};
 use serde::Serialize;
 
-use crate::layout::{Holder, Tree};
-use crate::platform::{self, Moment};
-use crate::route::{Easel, team};
+use crate::layout::{GatewayLayout, Holder};
+use crate::platform::{self, HolderRevision};
+use crate::route::{RouteGenerator, team};
 use crate::size::{Size, Unfit};
 use crate::wire::Object;
 
@@ -15,7 +15,7 @@ use crate::wire::Object;
 #[derive(Clone, Debug)]
 pub struct World {
     size: Size,
-    pub(crate) trees: Vec<Tree>,
+    pub(crate) trees: Vec<GatewayLayout>,
 }
 
 /// How objects are written.
@@ -42,7 +42,7 @@ impl World {
     /// Lays a world out; says so where its numbers do not fit together.
     pub fn new(size: Size) -> Result<World, Unfit> {
         size.check()?;
-        let trees = (0..size.gateways).map(|gateway| Tree::new(&size, gateway)).collect();
+        let trees = (0..size.gateways).map(|gateway| GatewayLayout::new(&size, gateway)).collect();
         let mut world = World { size, trees };
         world.count();
         Ok(world)
@@ -83,19 +83,19 @@ impl World {
         self.edited_route(number, 0, style)
     }
 
-    pub(crate) fn easel(&self) -> Easel<'_> {
-        Easel { size: &self.size, trees: &self.trees }
+    pub(crate) fn generator(&self) -> RouteGenerator<'_> {
+        RouteGenerator { size: &self.size, trees: &self.trees }
     }
 
     pub(crate) fn edited_route(&self, number: usize, edits: usize, style: Style) -> Document {
-        let easel = self.easel();
-        let draft = easel.draft(number);
-        document(draft.kind.kind(), &easel.object(&draft, edits), style)
+        let generator = self.generator();
+        let draft = generator.draft(number);
+        document(draft.kind.kind(), &generator.object(&draft, edits), style)
     }
 
-    pub(crate) fn moment(&self, gateway: usize, place: usize) -> Moment<'_> {
+    pub(crate) fn moment(&self, gateway: usize, place: usize) -> HolderRevision<'_> {
         let holder = Cow::Borrowed(&self.trees[gateway].holders[place]);
-        Moment { size: &self.size, gateway, place, holder, edits: 0, moves: 0, refusal: None }
+        HolderRevision { size: &self.size, gateway, place, holder, edits: 0, moves: 0, refusal: None }
     }
 
     fn class(&self, style: Style) -> Document {
@@ -145,16 +145,16 @@ impl World {
     fn count(&mut self) {
         let mut hits = Vec::new();
         for number in (0..self.size.routes).filter(|_| self.size.status) {
-            let easel = self.easel();
-            let draft = easel.draft(number);
+            let generator = self.generator();
+            let draft = generator.draft(number);
             hits.extend(
-                easel
+                generator
                     .parents(&draft)
                     .into_iter()
-                    .flat_map(|at| easel.hits(&draft, at).into_iter().map(move |d| (at, d))),
+                    .flat_map(|at| generator.hits(&draft, at).into_iter().map(move |d| (at, d))),
             );
             let tree = &mut self.trees[draft.tree];
-            hits.drain(..).for_each(|(holder, door)| tree.holders[holder].doors[door].attached += 1);
+            hits.drain(..).for_each(|(holder, door)| tree.holders[holder].listeners[door].attached += 1);
         }
     }
 }

@@ -6,7 +6,7 @@ use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::incremental::Engine;
 use gatepost_core::publication::{self, PublicationSettings};
 use gatepost_core::snapshot::{Change, Origin};
-use gatepost_worlds::values::Reader;
+use gatepost_worlds::values::WorldReader;
 use gatepost_worlds::{Event, Size, World};
 
 const ROUTES: usize = 20_000;
@@ -24,7 +24,7 @@ fn is_right(engine: &Engine) {
 #[test]
 fn a_large_world_is_what_it_is_from_scratch() {
     let world = World::new(Size { routes: ROUTES, https: true, ..Size::default() }).expect("the size is possible");
-    let mut reader = Reader::default();
+    let mut reader = WorldReader::default();
     let mut engine = Engine::new(PublicationSettings::default(), Scope::default(), Origin::Files);
     engine.apply(reader.objects(&world).map(Change::Upsert));
     is_right(&engine);

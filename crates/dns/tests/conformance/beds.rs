@@ -52,7 +52,7 @@ pub(crate) struct Bed {
 
 enum Running {
     Ourselves(Arc<embedded::DnsServer>),
-    Primary(servers::Server),
+    Primary(servers::DnsServer),
 }
 
 /// A record that somebody puts into the zone by hand.
@@ -116,7 +116,7 @@ impl Bed {
     }
 
     /// The server, where it is a child process.
-    pub(crate) fn primary(&self) -> &servers::Server {
+    pub(crate) fn primary(&self) -> &servers::DnsServer {
         match &self.server {
             Running::Primary(server) => server,
             Running::Ourselves(_) => panic!("no child process is behind this bed"),

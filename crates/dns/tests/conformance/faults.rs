@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use gatepost_core::reason;
 use gatepost_dns::provider::{ProviderProblem, Shared};
 use gatepost_dns::providers::rfc2136::{KeyConfig, Rfc2136, Rfc2136Config};
-use gatepost_testkit::servers::relay::{Fate, Relay, Way, is_update};
+use gatepost_testkit::servers::relay::{Direction, Fate, Relay, is_update};
 use gatepost_testkit::servers::{KEY_ALGORITHM, KEY_NAME};
 
 use crate::beds::{Bed, BedKind, Hand, rfc2136_config};
@@ -68,8 +68,8 @@ fn rfc2136(config: Rfc2136Config) -> Shared {
 pub(crate) async fn cut_transfer(kind: BedKind) {
     let mut stage = Stage::set(kind, "cut.test").await;
     for bytes in [0, 1, 40, 400, 1500] {
-        let cut = move |way: Way, message: &[u8]| match way {
-            Way::Back if !is_update(message) => Fate::Cut(bytes),
+        let cut = move |way: Direction, message: &[u8]| match way {
+            Direction::Back if !is_update(message) => Fate::Cut(bytes),
             _ => Fate::Pass,
         };
         let relay = Relay::start(stage.bed.address, cut).unwrap();
@@ -85,9 +85,15 @@ pub(crate) async fn cut_transfer(kind: BedKind) {
 
 /// An update that is cut, there or back, was written or was not; the next pass sees which.
 pub(crate) async fn cut_update(kind: BedKind) {
-    for (way, bytes) in [(Way::There, 0), (Way::There, 1), (Way::There, 300), (Way::Back, 0), (Way::Back, 10)] {
+    for (way, bytes) in [
+        (Direction::There, 0),
+        (Direction::There, 1),
+        (Direction::There, 300),
+        (Direction::Back, 0),
+        (Direction::Back, 10),
+    ] {
         let mut stage = Stage::set(kind, "cut-update.test").await;
-        let cut = move |going: Way, message: &[u8]| match is_update(message) && going == way {
+        let cut = move |going: Direction, message: &[u8]| match is_update(message) && going == way {
             true => Fate::Cut(bytes),
             false => Fate::Pass,
         };
@@ -95,7 +101,7 @@ pub(crate) async fn cut_update(kind: BedKind) {
         stage.keeper.through(rfc2136(rfc2136_config(relay.address, &stage.bed.zone)));
         let pass = stage.keeper.pass(&stage.wish).await;
         assert!(pass.results.iter().all(|result| result.as_ref().is_err_and(|error| error.is_transient())));
-        if way == Way::There {
+        if way == Direction::There {
             assert_eq!(stage.bed.dump(), stage.before);
         }
         stage.converges(kind).await;
@@ -184,10 +190,10 @@ pub(crate) async fn twins(kind: BedKind) {
 }
 
 /// How many updates went through a relay.
-pub(crate) fn counting(count: &Arc<AtomicUsize>) -> impl Fn(Way, &[u8]) -> Fate + Send + Sync + 'static {
+pub(crate) fn counting(count: &Arc<AtomicUsize>) -> impl Fn(Direction, &[u8]) -> Fate + Send + Sync + 'static {
     let count = count.clone();
     move |way, message| {
-        if way == Way::There && is_update(message) {
+        if way == Direction::There && is_update(message) {
             count.fetch_add(1, Ordering::Relaxed);
         }
         Fate::Pass

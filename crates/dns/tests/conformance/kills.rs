@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use gatepost_dns::providers::rfc2136::Rfc2136;
 use gatepost_testkit::servers::Kind;
-use gatepost_testkit::servers::relay::{Fate, Relay, Way, is_update};
+use gatepost_testkit::servers::relay::{Direction, Fate, Relay, is_update};
 
 use crate::beds::{BedKind, Behind, rfc2136_config};
 use crate::faults::{Stage, without_faults};
@@ -48,8 +48,9 @@ pub(crate) async fn server_dies_while_it_writes(kind: BedKind) {
         let id = stage.bed.primary().id().unwrap();
         let delay = Duration::from_micros(round as u64 * 613 % 12_000);
         let relay = Relay::start(server, move |way, message| {
-            if way == Way::There && is_update(message) {
+            if way == Direction::There && is_update(message) {
                 thread::spawn(move || {
+                    // A fixed time, another one in each round: the moment of the kill is what is tried.
                     thread::sleep(delay);
                     end_process(id);
                 });

@@ -201,6 +201,7 @@ fn slow_connections() -> Result<(), Failed> {
     let framed = [&(packet.len() as u16).to_be_bytes()[..], &packet].concat();
     for byte in framed {
         let written = std::io::Write::write_all(&mut slow, &[byte]);
+        // A fixed time: the slowness of the client is what is tried.
         std::thread::sleep(Duration::from_millis(50));
         if written.is_err() || start.elapsed() > Duration::from_secs(60) {
             break;

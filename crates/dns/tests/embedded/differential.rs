@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, UdpSocket};
 
 use gatepost_dns::embedded::{DnsServer, ServerConfig, ZoneSpec, kind};
-use gatepost_testkit::servers::peers::{Peer, Running, Setup, trial};
+use gatepost_testkit::servers::peers::{Peer, PeerSetup, Running, trial};
 use gatepost_testkit::{Failed, Trial};
 
 use super::ask::{Answer, Question, socket};
@@ -31,7 +31,7 @@ fn compare(peer: Peer) -> Result<(), Failed> {
         ServerConfig { zones: set(&specs), workers: 1, rate_limit: None, ..ServerConfig::new("127.0.0.1:0".parse()?) };
     let ours = DnsServer::start(config)?;
     let files = specs.iter().map(|spec| (spec.name.to_string().trim_end_matches('.').to_owned(), text(spec))).collect();
-    let theirs = peer.start(&Setup { files, ..Setup::default() })?;
+    let theirs = peer.start(&PeerSetup { files, ..PeerSetup::default() })?;
     let client = socket();
     let mut dice = Dice::new(77);
     let mut wrong = Vec::new();

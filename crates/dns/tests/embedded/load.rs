@@ -48,6 +48,7 @@ fn swaps() -> Result<(), Failed> {
             let swapped = server.swap(version(number));
             serial += 1;
             assert_eq!(swapped.changed, [(name("load.test"), serial)]);
+            // A fixed time: questions are to be asked between two versions, as well as while they change.
             thread::sleep(Duration::from_millis(5));
         }
         done.store(true, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use gatepost_dns::embedded::{Data, DnsServer, Key, Record, Secondary, ServerConfig, TsigAlgorithm, ZoneSpec};
-use gatepost_testkit::servers::peers::{Peer, Running, Setup, trial};
+use gatepost_testkit::servers::peers::{Peer, PeerSetup, Running, trial};
 use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, free_address};
 use gatepost_testkit::{Failed, Trial};
 
@@ -50,11 +50,11 @@ fn follow(peer: Peer) -> Result<(), Failed> {
         ..ServerConfig::new("127.0.0.1:0".parse()?)
     };
     let ours = DnsServer::start(config)?;
-    let setup = Setup {
+    let setup = PeerSetup {
         copies: vec!["copy.test".into()],
         primary: Some(ours.address()),
         address: Some(theirs),
-        ..Setup::default()
+        ..PeerSetup::default()
     };
     let copy = peer.start(&setup)?;
     for last in 1..=3 {

@@ -8,7 +8,7 @@ use gatepost_core::plan::{Content, PlanStep, Precondition, SetChange, Verb, Zone
 use gatepost_core::publication::RecordType;
 use gatepost_dns::provider::{Provider, Result};
 use gatepost_dns::providers::rfc2136::{KeyConfig, Rfc2136, Rfc2136Config};
-use gatepost_testkit::servers::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind, Server};
+use gatepost_testkit::servers::{DnsServer, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind};
 
 pub(crate) type Run = for<'a> fn(Bed<'a>) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
 
@@ -36,7 +36,7 @@ impl Scenario {
 }
 
 pub(crate) struct Bed<'a> {
-    pub(crate) server: &'a Server,
+    pub(crate) server: &'a DnsServer,
     pub(crate) zone: String,
 }
 
@@ -70,7 +70,7 @@ Mixed 300 IN CNAME Hand.{zone}.
 }
 
 impl<'a> Bed<'a> {
-    pub(crate) fn new(server: &'a Server, scenario: Scenario) -> Bed<'a> {
+    pub(crate) fn new(server: &'a DnsServer, scenario: Scenario) -> Bed<'a> {
         Bed { server, zone: scenario.zone() }
     }
 

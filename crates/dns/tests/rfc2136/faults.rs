@@ -69,6 +69,7 @@ async fn killed(bed: Bed<'_>) {
     for round in 0..rounds {
         let provider = bed.through(&[bed.server.address.to_string()]);
         let kill = async {
+            // A fixed time, another one in each round: the moment of the kill is what is tried.
             tokio::time::sleep(Duration::from_millis(3 + round as u64 * 11 % 60)).await;
             bed.server.signal("KILL");
         };

@@ -61,6 +61,7 @@ impl Drop for Proxy {
 
 async fn serve(mut client: TcpStream, upstream: SocketAddr, fault: Fault) {
     if matches!(fault, Fault::Silence) {
+        // Longer than any client waits; it ends with the test.
         tokio::time::sleep(Duration::from_secs(30)).await;
         return;
     }

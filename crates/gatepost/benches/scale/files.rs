@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use gatepost_objects::{Settings, collect};
+use gatepost_objects::{ParseSettings, collect};
 use gatepost_worlds::{Size, Style};
 
 use super::cost;
@@ -75,7 +75,7 @@ impl Costs {
         for path in gatepost_testkit::tree::files(folder) {
             texts.push((path.to_string_lossy().into(), fs::read(&path)?));
         }
-        let (reading, loaded) = cost::timed(|| collect(texts, &Settings::default()));
+        let (reading, loaded) = cost::timed(|| collect(texts, &ParseSettings::default()));
         let (rules, _) = cost::timed(|| ours::strict(&loaded.snapshot));
         Ok(Costs { process, reading, rules })
     }

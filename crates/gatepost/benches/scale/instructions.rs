@@ -13,7 +13,7 @@ use gatepost_core::model::Key;
 use gatepost_core::names::Hostname;
 use gatepost_core::routing::{HostIndex, Router};
 use gatepost_core::snapshot::Snapshot;
-use gatepost_objects::Settings;
+use gatepost_objects::ParseSettings;
 use gatepost_worlds::{Size, Style, World, values};
 
 use super::rows::Row;
@@ -148,7 +148,7 @@ fn look_up(times: usize) -> Outcome<usize> {
 fn read(style: Style, times: usize) -> Outcome<usize> {
     let world = world(100)?;
     let texts: Vec<String> = (0..100).map(|number| world.route(number, style).text).collect();
-    let settings = Settings::default();
+    let settings = ParseSettings::default();
     let one = |at: usize| gatepost_objects::read("route", black_box(texts[at % texts.len()].as_bytes()), &settings);
     Ok((0..times).map(|at| one(at).objects.len()).sum())
 }

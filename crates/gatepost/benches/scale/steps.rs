@@ -1,7 +1,7 @@
 //! Change by change: what one route, one listener costs when everything else stays, and what a world occupies meanwhile.
 
 use gatepost_core::snapshot::Change;
-use gatepost_worlds::values::Reader;
+use gatepost_worlds::values::WorldReader;
 use gatepost_worlds::{Event, Stream, Style, World};
 use serde_json::{Value, json};
 
@@ -85,7 +85,7 @@ fn their_memory() -> Outcome<f64> {
 pub(super) fn child(name: &str) -> Outcome<Value> {
     let world = sizes::world(name)?;
     let empty = cost::resident();
-    let mut reader = Reader::default();
+    let mut reader = WorldReader::default();
     let mut kept = Kept::new(reader.objects(&world));
     let steady = steady(&world, &mut reader, &mut kept) - empty;
     if !kept.is_right() {
@@ -100,7 +100,7 @@ pub(super) fn child(name: &str) -> Outcome<Value> {
 }
 
 /// What the process occupies when everything has been taken in, or after some changes where that is more.
-fn steady(world: &World, reader: &mut Reader, kept: &mut Kept) -> f64 {
+fn steady(world: &World, reader: &mut WorldReader, kept: &mut Kept) -> f64 {
     let taken_in = cost::resident();
     for step in world.stream(SETTLING, &[(Event::RouteEdited, 1)]).take(CHANGES) {
         step.told.iter().filter_map(|told| reader.change(told)).for_each(|change| _ = kept.change(change));
@@ -111,12 +111,12 @@ fn steady(world: &World, reader: &mut Reader, kept: &mut Kept) -> f64 {
 /// Changes of one kind, one after the other.
 struct Changes<'a> {
     stream: Stream<'a>,
-    reader: &'a mut Reader,
+    reader: &'a mut WorldReader,
     event: Event,
 }
 
 impl<'a> Changes<'a> {
-    fn new(world: &'a World, reader: &'a mut Reader, event: Event) -> Self {
+    fn new(world: &'a World, reader: &'a mut WorldReader, event: Event) -> Self {
         Changes { stream: world.stream(1, &[(event, 1)]), reader, event }
     }
 

@@ -4,7 +4,7 @@ use gatepost_core::model::{self, Key, Kind, Material};
 use gatepost_core::publication::{Certificate, Desired};
 use gatepost_core::reason::{self, Reason};
 use gatepost_core::snapshot::{Snapshot, Visibility};
-use gatepost_tls::certifier::{State, Waiting};
+use gatepost_tls::certifier::{IssuanceState, Waiting};
 use gatepost_tls::chain::Leaf;
 use gatepost_tls::issuers::cert_manager::{IssuerRef, Judgement, judge, manifest, renewal_of, secret_of};
 use serde_json::Value;
@@ -21,7 +21,13 @@ pub struct Found {
 }
 
 /// What is known of these Secrets, where cert-manager fills them or is to.
-pub fn states(secrets: &[Key], desired: &Desired, snapshot: &Snapshot, found: &[Found], now: i64) -> Vec<State> {
+pub fn states(
+    secrets: &[Key],
+    desired: &Desired,
+    snapshot: &Snapshot,
+    found: &[Found],
+    now: i64,
+) -> Vec<IssuanceState> {
     let wanted = desired.certificates.iter().filter(|certificate| secrets.contains(&certificate.secret));
     let of_secret = |certificate: &Certificate| -> Vec<&Found> {
         found.iter().filter(|found| secret_of(&found.object).as_ref() == Some(&certificate.secret)).collect()
@@ -48,10 +54,10 @@ pub fn obstacle(judgement: Judgement) -> Option<(Reason, String)> {
     }
 }
 
-fn state(certificate: &Certificate, snapshot: &Snapshot, found: &[&Found], now: i64) -> State {
+fn state(certificate: &Certificate, snapshot: &Snapshot, found: &[&Found], now: i64) -> IssuanceState {
     let (held, unusable) = held(&certificate.secret, snapshot);
     let obstacle = stands(certificate, snapshot, found, held.as_ref(), now);
-    State {
+    IssuanceState {
         secret: certificate.secret.clone(),
         wanted: certificate.dns_names.clone(),
         renewal: found.first().and_then(|found| renewal_of(&found.object)),

@@ -13,11 +13,11 @@ use gatepost_core::reason;
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::provider::Shared;
 use gatepost_dns::provider::kind::ProviderKind;
-use gatepost_kube::lease::{Campaign, Candidacy};
+use gatepost_kube::lease::{Election, ElectionSettings};
 use gatepost_kube::objects::watched_kinds;
-use gatepost_kube::watch::{self, Watching};
+use gatepost_kube::watch::{self, ClusterWatch};
 use gatepost_kube::{Connection, Error};
-use gatepost_tls::issuers::cert_manager::names::Waits;
+use gatepost_tls::issuers::cert_manager::names::NameDelays;
 use ring::rand::{SecureRandom, SystemRandom};
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
@@ -125,7 +125,7 @@ impl Controller {
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
         let kinds = self.kinds();
         let controller = controller::Controller {
-            watching: Watching::start(&connection, self.patience(&kinds)),
+            watching: ClusterWatch::start(&connection, self.patience(&kinds)),
             view: View::new(&kinds, session.engine(Origin::Cluster)),
             permit: self.permit(&campaign),
             campaign,
@@ -159,22 +159,22 @@ impl Controller {
         watched_kinds().into_iter().filter(is_wanted).collect()
     }
 
-    fn patience(&self, kinds: &[Kind]) -> watch::Settings {
-        let idle = watch::Settings::new(kinds).idle.min(self.max_staleness.max(Duration::from_secs(1)));
-        watch::Settings { stale: self.max_staleness, doubt: self.doubt, idle, ..watch::Settings::new(kinds) }
+    fn patience(&self, kinds: &[Kind]) -> watch::WatchSettings {
+        let idle = watch::WatchSettings::new(kinds).idle.min(self.max_staleness.max(Duration::from_secs(1)));
+        watch::WatchSettings { stale: self.max_staleness, doubt: self.doubt, idle, ..watch::WatchSettings::new(kinds) }
     }
 
-    fn permit(&self, campaign: &Option<Campaign>) -> Permit {
-        let standing = campaign.as_ref().map(|campaign| campaign.standing.clone());
+    fn permit(&self, campaign: &Option<Election>) -> Permit {
+        let standing = campaign.as_ref().map(|campaign| campaign.leader_state.clone());
         Permit::new(standing, self.freeze_file.clone())
     }
 
     /// No two processes have the same, not even one after the other in the same pod.
-    fn candidacy(&self) -> Result<Candidacy, Failure> {
+    fn candidacy(&self) -> Result<ElectionSettings, Failure> {
         let mut bytes = [0; 4];
         SystemRandom::new().fill(&mut bytes).map_err(|_| Failure::usage("the system has no random numbers"))?;
         let identity = format!("{}_{:08x}", self.identity(), u32::from_be_bytes(bytes));
-        let mut candidacy = Candidacy::new(&self.controller_namespace, &self.lease, &identity);
+        let mut candidacy = ElectionSettings::new(&self.controller_namespace, &self.lease, &identity);
         candidacy.duration = self.lease_duration.max(Duration::from_secs(3));
         candidacy.every = (candidacy.duration / 6).min(Duration::from_secs(2));
         Ok(candidacy)
@@ -188,7 +188,7 @@ impl Controller {
     }
 
     /// The session, and the desk where certificates are made.
-    async fn followed(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Followed, Failure> {
+    async fn followed(&self, connection: &Connection, campaign: &Option<Election>) -> Result<Followed, Failure> {
         let mut session = self.session(connection, campaign).await?;
         session.following = Following::new(self.interval);
         if let Some(most) = self.issuer.most_names() {
@@ -208,7 +208,7 @@ impl Controller {
         Ok(cert_manager::Settings {
             is_usual: self.issuer.kind() == Some(IssuerFlag::CertManager),
             issuer: self.issuer.issuer_ref()?,
-            waits: Waits { settle: rules.settle, grace: rules.grace },
+            waits: NameDelays { settle: rules.settle, grace: rules.grace },
             most_names: session.line.publishing.certificate_names,
             policy: session.line.planning.policy,
             only_looks: self.mode() == Mode::Observe,
@@ -220,7 +220,7 @@ impl Controller {
     }
 
     /// The session, with the provider behind the permit. The embedded server is every replica's own and needs no leader.
-    async fn session(&self, connection: &Connection, campaign: &Option<Campaign>) -> Result<Session, Failure> {
+    async fn session(&self, connection: &Connection, campaign: &Option<Election>) -> Result<Session, Failure> {
         let flags = self.flags();
         let is_embedded = self.provider.is_embedded();
         let writes = self.mode() == Mode::Act;
@@ -235,7 +235,7 @@ impl Controller {
     }
 
     /// The providers that are no server of the network.
-    fn provider_of_cluster(&self, connection: &Connection, campaign: &Option<Campaign>) -> Option<Shared> {
+    fn provider_of_cluster(&self, connection: &Connection, campaign: &Option<Election>) -> Option<Shared> {
         match self.provider.kind() {
             None => Some(Nowhere::shared()),
             Some(kind) if kind.is_of_cluster() => {

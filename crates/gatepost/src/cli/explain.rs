@@ -10,7 +10,7 @@ use gatepost_core::model::Key;
 use gatepost_core::names::Hostname;
 use gatepost_core::publication;
 use gatepost_core::reason::Reason;
-use gatepost_tls::certifier::State;
+use gatepost_tls::certifier::IssuanceState;
 
 use super::flags::Publishing;
 use super::{Ending, Failure, Format, Input};
@@ -78,15 +78,15 @@ impl Explain {
         desired: &publication::Desired,
         objects: &Objects,
         published: &mut Publication,
-    ) -> Result<Vec<State>, Failure> {
+    ) -> Result<Vec<IssuanceState>, Failure> {
         let Some(directory) = &self.cert_dir else { return Ok(self.asked_elsewhere(desired, objects, published)) };
         let states = super::session::block_on(async {
             let mut kept = super::flags::issuing::look(directory, Default::default()).await?;
             let states = kept.look(desired, objects.snapshot(), crate::certificates::now()).await;
-            states.map(<[State]>::to_vec).map_err(|error| Failure::usage(error.to_string()))
+            states.map(<[IssuanceState]>::to_vec).map_err(|error| Failure::usage(error.to_string()))
         })?;
-        let is_used = |state: &State| published.certificates.iter().any(|walk| walk.secret == state.secret);
-        let states: Vec<State> = states.into_iter().filter(is_used).collect();
+        let is_used = |state: &IssuanceState| published.certificates.iter().any(|walk| walk.secret == state.secret);
+        let states: Vec<IssuanceState> = states.into_iter().filter(is_used).collect();
         crate::certificates::overlay(published, &states, &self.subject.to_ascii_lowercase());
         Ok(states)
     }
@@ -97,7 +97,7 @@ impl Explain {
         desired: &publication::Desired,
         objects: &Objects,
         published: &Publication,
-    ) -> Vec<State> {
+    ) -> Vec<IssuanceState> {
         let secrets: Vec<Key> = published.certificates.iter().map(|walk| walk.secret.clone()).collect();
         if !self.input.files.is_empty() || secrets.is_empty() {
             return Vec::new();

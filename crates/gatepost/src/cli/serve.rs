@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use gatepost_core::incremental::Engine;
 use gatepost_core::snapshot::Change;
-use gatepost_tls::certifier::State;
+use gatepost_tls::certifier::IssuanceState;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
@@ -240,7 +240,7 @@ async fn post(board: &web::Shared, pass: Pass) {
 
 /// How many names wait for a certificate.
 fn missing(pass: &Pass) -> usize {
-    let waits = |state: &State| state.wanted.iter().filter(|name| !state.serves(name)).count();
+    let waits = |state: &IssuanceState| state.wanted.iter().filter(|name| !state.serves(name)).count();
     pass.issuing.iter().map(waits).sum()
 }
 

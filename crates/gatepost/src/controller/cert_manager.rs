@@ -13,12 +13,12 @@ use gatepost_core::plan::Policy;
 use gatepost_core::publication::{Certificate, Desired};
 use gatepost_core::reason::{self, Reason};
 use gatepost_core::snapshot::{Snapshot, Visibility};
-use gatepost_kube::folder::Folder;
-use gatepost_kube::mirror::{Copied, Mirror, Patience};
-use gatepost_kube::objects::Stored;
+use gatepost_kube::mirror::{Mirror, MirrorSnapshot, MirrorTimeouts};
+use gatepost_kube::objects::StoredObject;
+use gatepost_kube::resource::GroupVersionResource;
 use gatepost_kube::{Connection, Error};
-use gatepost_tls::certifier::{News, Round, State, Waiting, What};
-use gatepost_tls::issuers::cert_manager::names::{Asked, Names, Waits};
+use gatepost_tls::certifier::{IssuanceEvent, IssuanceEventKind, IssuanceState, Round, Waiting};
+use gatepost_tls::issuers::cert_manager::names::{NameChanges, NameDelays, RequestedNames};
 use gatepost_tls::issuers::cert_manager::{
     IssuerRef, Judgement, OWNER, OWNER_LABEL, is_ours, judge, manifest, names_of, renewal_of, request_of, request_says,
     secret_of, trimmed,
@@ -45,7 +45,7 @@ pub struct Settings {
     /// Its issuer where no policy names one.
     pub issuer: Option<IssuerRef>,
     /// How long changes wait.
-    pub waits: Waits,
+    pub waits: NameDelays,
     /// The most names of one certificate.
     pub most_names: usize,
     /// What may be written at all.
@@ -62,7 +62,7 @@ pub struct CertManager {
     settings: Settings,
     /// Follows its objects, once somebody wants something of it.
     mirror: Option<Mirror>,
-    names: Names,
+    names: NameChanges,
     looks: BTreeMap<Key, Look>,
     /// Whether it was looked for objects that a run before this one left.
     has_looked: bool,
@@ -77,8 +77,10 @@ struct Look {
 }
 
 /// Where Certificate objects are.
-pub const CERTIFICATES: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificates" };
-const REQUESTS: Folder = Folder { group: "cert-manager.io", version: "v1", plural: "certificaterequests" };
+pub const CERTIFICATES: GroupVersionResource =
+    GroupVersionResource { group: "cert-manager.io", version: "v1", plural: "certificates" };
+const REQUESTS: GroupVersionResource =
+    GroupVersionResource { group: "cert-manager.io", version: "v1", plural: "certificaterequests" };
 /// How long the first pass waits for the objects; later ones are told when they come.
 const FIRST_READ: Duration = Duration::from_secs(5);
 /// How long what a Secret holds is believed while its Certificate object stays as it is.
@@ -93,7 +95,7 @@ const MOST_REQUESTS: usize = 20;
 impl CertManager {
     /// Nothing is asked yet.
     pub fn new(connection: Connection, permit: Permit, settings: Settings) -> CertManager {
-        let names = Names::new(settings.waits);
+        let names = NameChanges::new(settings.waits);
         CertManager { connection, permit, settings, mirror: None, names, looks: BTreeMap::new(), has_looked: false }
     }
 
@@ -152,12 +154,12 @@ impl CertManager {
         }
     }
 
-    async fn copied(&mut self) -> Copied {
+    async fn copied(&mut self) -> MirrorSnapshot {
         let connection = &self.connection;
         let mirror = match &mut self.mirror {
             Some(mirror) => mirror,
             none => {
-                let mirror = none.insert(Mirror::start(connection, CERTIFICATES, trimmed, Patience::default()));
+                let mirror = none.insert(Mirror::start(connection, CERTIFICATES, trimmed, MirrorTimeouts::default()));
                 let _ = tokio::time::timeout(FIRST_READ, mirror.read()).await;
                 mirror
             }
@@ -166,12 +168,12 @@ impl CertManager {
     }
 
     /// Looks at one Secret, and writes its object where that is to be another.
-    async fn turn(&mut self, case: &Case<'_>, work: &mut Work) -> State {
+    async fn turn(&mut self, case: &Case<'_>, work: &mut Work) -> IssuanceState {
         let secret = &case.certificate.secret;
         let found = case.there.ours(secret);
         let current = found.map(|found| names_of(&found.value));
         let kept: Vec<Str> = case.kept();
-        let asked = Asked { wanted: &case.certificate.dns_names, kept: &kept, most: self.settings.most_names };
+        let asked = RequestedNames { wanted: &case.certificate.dns_names, kept: &kept, most: self.settings.most_names };
         let target = self.names.target(secret, asked, current.as_deref(), work.now);
         work.wake(target.wake);
         self.names.is_wanted(secret);
@@ -193,7 +195,7 @@ impl CertManager {
             Err(error) => Some((reason::ISSUER_UNUSABLE, error.to_string())),
         };
         let renewal = found.and_then(|found| renewal_of(&found.value));
-        State { renewal, ..state(case.certificate, content, obstacle, work.now) }
+        IssuanceState { renewal, ..state(case.certificate, content, obstacle, work.now) }
     }
 
     /// What stands in the way of a certificate, once everything was done that may be.
@@ -242,7 +244,7 @@ impl CertManager {
             Ok(None) => {
                 work.wrote(
                     secret,
-                    What::Ordered,
+                    IssuanceEventKind::Ordered,
                     format!("is asked of cert-manager for {}", names_of(body).join(", ")),
                 );
                 soon()
@@ -251,7 +253,13 @@ impl CertManager {
         }
     }
 
-    async fn change(&mut self, found: &Stored, body: &Value, fields: &[String], work: &mut Work) -> (Reason, String) {
+    async fn change(
+        &mut self,
+        found: &StoredObject,
+        body: &Value,
+        fields: &[String],
+        work: &mut Work,
+    ) -> (Reason, String) {
         let fields = fields.join(", ");
         if self.settings.policy == Policy::CreateOnly {
             return (
@@ -267,7 +275,7 @@ impl CertManager {
             Ok(()) => {
                 work.wrote(
                     &secret,
-                    What::Ordered,
+                    IssuanceEventKind::Ordered,
                     format!("is asked of cert-manager anew ({fields}) for {}", names_of(body).join(", ")),
                 );
                 soon()
@@ -287,7 +295,8 @@ impl CertManager {
     ) {
         let wanted: BTreeSet<&Key> = wanted.iter().map(|certificate| &certificate.secret).collect();
         let ours = there.objects.values().filter(|stored| is_ours(&stored.value));
-        let idle: Vec<(Key, &Stored)> = ours.filter_map(|stored| Some((secret_of(&stored.value)?, stored))).collect();
+        let idle: Vec<(Key, &StoredObject)> =
+            ours.filter_map(|stored| Some((secret_of(&stored.value)?, stored))).collect();
         let idle: Vec<_> = idle.into_iter().filter(|(secret, _)| !wanted.contains(secret)).collect();
         // Who cannot see every policy does not know who is to issue.
         let is_known = *snapshot.visibility(Kind::TlsPolicy) == Visibility::Complete;
@@ -307,7 +316,7 @@ impl CertManager {
     async fn may_go(
         &mut self,
         secret: &Key,
-        stored: &Stored,
+        stored: &StoredObject,
         is_elsewhere: bool,
         named: Option<&BTreeSet<Key>>,
         work: &mut Work,
@@ -331,12 +340,12 @@ impl CertManager {
         }
     }
 
-    async fn remove(&mut self, secret: &Key, stored: &Stored, work: &mut Work) {
+    async fn remove(&mut self, secret: &Key, stored: &StoredObject, work: &mut Work) {
         if self.refusal(work).is_some() {
             return;
         }
         match stored.delete(&self.connection).await {
-            Ok(()) => work.wrote(secret, What::LetGo, "is no longer asked of cert-manager".to_owned()),
+            Ok(()) => work.wrote(secret, IssuanceEventKind::LetGo, "is no longer asked of cert-manager".to_owned()),
             Err(error) if error.is_not_found() || error.is_conflict() => {}
             Err(error) => tracing::warn!(secret = %secret, error = %error, "a Certificate could not be removed"),
         }
@@ -352,8 +361,8 @@ impl CertManager {
     }
 
     /// What a Secret holds; asked again when its object changed, and now and then.
-    async fn look(&mut self, secret: &Key, found: Option<&Stored>) -> Result<Content, Error> {
-        let version = found.map(Stored::version).unwrap_or_default();
+    async fn look(&mut self, secret: &Key, found: Option<&StoredObject>) -> Result<Content, Error> {
+        let version = found.map(StoredObject::version).unwrap_or_default();
         let fresh = if found.is_some() { FRESH } else { FRESH_WITHOUT };
         let known = self.looks.get(secret).filter(|look| look.version == version && look.at.elapsed() < fresh);
         if let Some(known) = known {
@@ -366,7 +375,7 @@ impl CertManager {
     }
 
     /// What the issuer says of the request that is worked on.
-    async fn request(&self, found: Option<&Stored>, work: &mut Work) -> Option<String> {
+    async fn request(&self, found: Option<&StoredObject>, work: &mut Work) -> Option<String> {
         let found = found.filter(|_| work.requests < MOST_REQUESTS)?;
         work.requests += 1;
         said(&self.connection, found).await
@@ -374,7 +383,7 @@ impl CertManager {
 }
 
 /// What the issuer of an object says of the request that is worked on; nothing for who may not read it.
-pub async fn said(connection: &Connection, found: &Stored) -> Option<String> {
+pub async fn said(connection: &Connection, found: &StoredObject) -> Option<String> {
     let key = request_of(&found.value)?;
     let request = REQUESTS.read(connection, &key).await.ok()??;
     request_says(&request.value).map(|words| format!("cert-manager says: {words}"))
@@ -393,14 +402,14 @@ impl Work {
         self.round.wake = [self.round.wake, at].into_iter().flatten().min();
     }
 
-    fn wrote(&mut self, secret: &Key, what: What, text: String) {
+    fn wrote(&mut self, secret: &Key, what: IssuanceEventKind, text: String) {
         self.writes += 1;
-        self.round.events.push(News { secret: secret.clone(), what, text });
+        self.round.events.push(IssuanceEvent { secret: secret.clone(), what, text });
     }
 }
 
-fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, String)>, now: i64) -> State {
-    State {
+fn state(certificate: &Certificate, content: Content, obstacle: Option<(Reason, String)>, now: i64) -> IssuanceState {
+    IssuanceState {
         secret: certificate.secret.clone(),
         wanted: certificate.dns_names.clone(),
         held: content.leaf,

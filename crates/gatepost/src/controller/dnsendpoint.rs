@@ -14,7 +14,7 @@ use gatepost_core::publication::RecordType;
 use gatepost_dns::provider::{
     Call, Capabilities, Provider, ProviderError as Error, ProviderProblem as Problem, Result,
 };
-use gatepost_kube::objects::{Stored, collection};
+use gatepost_kube::objects::{StoredObject, collection};
 use gatepost_kube::{Connection, Error as KubeError};
 use serde_json::{Value, json};
 
@@ -52,17 +52,17 @@ impl DnsEndpoints {
     }
 
     /// Our objects by the name they are about.
-    async fn objects(&self) -> Result<BTreeMap<Str, Stored>> {
+    async fn objects(&self) -> Result<BTreeMap<Str, StoredObject>> {
         let selector = format!("{}={}", LABEL.0, LABEL.1);
         let all = collection(&self.connection, &self.folder(), &selector).await.map_err(failure)?;
         Ok(all.into_iter().filter_map(|stored| Some((name_of(&stored.value)?.into(), stored))).collect())
     }
 
     /// The same, each with the words of our term on it, where we lead. What somebody changes meanwhile is read again.
-    async fn fenced_objects(&self) -> Result<BTreeMap<Str, Stored>> {
+    async fn fenced_objects(&self) -> Result<BTreeMap<Str, StoredObject>> {
         let objects = self.objects().await?;
         let Some(words) = self.permit.words_now() else { return Ok(objects) };
-        let older: Vec<&Stored> =
+        let older: Vec<&StoredObject> =
             objects.values().filter(|stored| term_of(&stored.value) != Some(words.as_str())).collect();
         if older.is_empty() {
             return Ok(objects);
@@ -107,7 +107,7 @@ impl DnsEndpoints {
         results
     }
 
-    async fn step(&self, step: &PlanStep, names: &[Str], objects: &BTreeMap<Str, Stored>) -> Result<()> {
+    async fn step(&self, step: &PlanStep, names: &[Str], objects: &BTreeMap<Str, StoredObject>) -> Result<()> {
         let words = self.permit.words_now();
         for name in names {
             let stored = objects.get(name);
@@ -124,7 +124,12 @@ impl DnsEndpoints {
         Ok(())
     }
 
-    async fn put(&self, name: &str, stored: Option<&Stored>, sets: &[RecordSet]) -> std::result::Result<(), KubeError> {
+    async fn put(
+        &self,
+        name: &str,
+        stored: Option<&StoredObject>,
+        sets: &[RecordSet],
+    ) -> std::result::Result<(), KubeError> {
         match (stored, sets.is_empty()) {
             (None, true) => Ok(()),
             (None, false) => {

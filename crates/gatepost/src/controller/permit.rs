@@ -15,7 +15,7 @@ use gatepost_dns::provider::{
     Call, Capabilities, ChangesSince as Since, Provider, ProviderError as Error, ProviderProblem as Problem, Result,
     Shared,
 };
-use gatepost_kube::lease::Standing;
+use gatepost_kube::lease::LeaderState;
 use tokio::sync::watch;
 
 /// The annotation with the words of the leader who wrote an object last.
@@ -24,13 +24,13 @@ pub(crate) const TERM: &str = "gatepost.dev/term";
 /// What may be written.
 #[derive(Clone, Debug, Default)]
 pub struct Permit {
-    standing: Option<watch::Receiver<Standing>>,
+    standing: Option<watch::Receiver<LeaderState>>,
     freeze_file: Option<PathBuf>,
 }
 
 impl Permit {
     /// Asks the Lease, where there is one, and a file that freezes while it exists.
-    pub fn new(standing: Option<watch::Receiver<Standing>>, freeze_file: Option<PathBuf>) -> Permit {
+    pub fn new(standing: Option<watch::Receiver<LeaderState>>, freeze_file: Option<PathBuf>) -> Permit {
         Permit { standing, freeze_file }
     }
 
@@ -77,7 +77,7 @@ impl Permit {
     /// The words of our term.
     pub(crate) fn words(&self) -> Option<String> {
         let standing = self.standing.as_ref()?.borrow();
-        standing.term.as_ref().map(|term| term.words.clone())
+        standing.term.as_ref().map(|term| term.fencing_token.to_string())
     }
 }
 
@@ -297,12 +297,12 @@ mod tests {
 
     #[test]
     fn who_does_not_lead_writes_nothing() {
-        let (tell, standing) = watch::channel(Standing { holder: "other".into(), ..Standing::default() });
+        let (tell, standing) = watch::channel(LeaderState { holder: "other".into(), ..LeaderState::default() });
         let permit = Permit::new(Some(standing), None);
         assert_eq!(permit.refusal().unwrap(), "other leads");
         let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        let term = gatepost_kube::lease::Term { words: "term=1".into(), until };
-        tell.send_replace(Standing { term: Some(term), ..Standing::default() });
+        let term = gatepost_kube::lease::Term { fencing_token: "term=1".into(), until };
+        tell.send_replace(LeaderState { term: Some(term), ..LeaderState::default() });
         assert_eq!(permit.refusal(), None);
         tell.send_modify(|standing| standing.frozen = Some("rollout".into()));
         assert!(permit.refusal().unwrap().contains("rollout"));

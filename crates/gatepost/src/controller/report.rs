@@ -10,7 +10,7 @@ use gatepost_core::model::{self, Kind, ObjectRef, Str};
 use gatepost_core::plan::Verb;
 use gatepost_core::policy::{self, HostnameReport, HostnameState, PolicyReport};
 use gatepost_core::reason::{Reason, Severity};
-use gatepost_kube::objects::{self, Note};
+use gatepost_kube::objects::{self, EventNote};
 use gatepost_kube::{Connection, Error};
 use gatepost_objects::crds;
 use serde_json::{Value, json};
@@ -114,7 +114,7 @@ const PUBLISHED: &str = "HostnamePublished";
 
 /// What there is to tell: what was written, what failed, what is withheld, what is held, what became of certificates. There may
 /// be very much of it, so it is told one by one.
-fn notes<'a>(pass: &'a Pass, parents: &'a Parents<'a>) -> impl Iterator<Item = (ObjectRef, Note)> + 'a {
+fn notes<'a>(pass: &'a Pass, parents: &'a Parents<'a>) -> impl Iterator<Item = (ObjectRef, EventNote)> + 'a {
     let steps = pass.plan.steps.iter().enumerate().filter_map(|(i, step)| {
         let note = match pass.outcome.failed.get(&i) {
             Some(error) => warning("PublishFailed", format!("{} could not be published: {error}", step.name)),
@@ -157,7 +157,7 @@ fn matters(reason: Reason) -> bool {
     reason.row().severity <= Severity::Warning
 }
 
-fn published(step: &gatepost_core::plan::PlanStep) -> Note {
+fn published(step: &gatepost_core::plan::PlanStep) -> EventNote {
     let values = |change: &gatepost_core::plan::SetChange| {
         let values = change.new.as_ref().map(|new| new.values.join(", ")).unwrap_or_default();
         format!("{} {values}", change.kind)
@@ -167,11 +167,11 @@ fn published(step: &gatepost_core::plan::PlanStep) -> Note {
         Verb::Delete => format!("{} is no longer published", step.name),
         Verb::Create | Verb::Update => format!("{} is published: {}", step.name, what.join("; ")),
     };
-    Note { is_warning: false, reason: PUBLISHED.into(), action: "Publish", text }
+    EventNote { is_warning: false, reason: PUBLISHED.into(), action: "Publish", text }
 }
 
-fn warning(reason: &str, text: String) -> Note {
-    Note { is_warning: true, reason: reason.into(), action: "Publish", text }
+fn warning(reason: &str, text: String) -> EventNote {
+    EventNote { is_warning: true, reason: reason.into(), action: "Publish", text }
 }
 
 fn generation(view: &View, policy: &ObjectRef) -> Option<i64> {

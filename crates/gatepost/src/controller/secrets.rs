@@ -12,12 +12,12 @@ use std::time::{Duration, Instant};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepost_core::model::Key;
-use gatepost_kube::objects::{Stored, make, stored};
+use gatepost_kube::objects::{StoredObject, make, stored};
 use gatepost_kube::{Connection, Error as KubeError};
 use gatepost_tls::chain::MAX_CHAIN;
 use gatepost_tls::issuers::cert_manager::{OWNER, OWNER_LABEL};
 use gatepost_tls::key::MAX_KEY;
-use gatepost_tls::store::{Kept, Pair, Store};
+use gatepost_tls::store::{Store, StoredPair, TlsKeyPair};
 use gatepost_tls::{Call, Error, Result};
 use serde_json::{Value, json};
 
@@ -43,8 +43,8 @@ pub struct SecretStore {
 struct Seen {
     at: Instant,
     /// Its version; nothing where there is none. What it holds is not kept twice.
-    stored: Option<Stored>,
-    kept: Option<Kept>,
+    stored: Option<StoredObject>,
+    kept: Option<StoredPair>,
 }
 
 /// The type of a Secret with a key pair.
@@ -64,7 +64,7 @@ impl SecretStore {
         SecretStore { connection, permit, issuer, root: root.map(str::to_owned), seen: Mutex::default() }
     }
 
-    async fn load(&self, secret: &Key) -> Result<Option<Kept>> {
+    async fn load(&self, secret: &Key) -> Result<Option<StoredPair>> {
         if let Some(kept) = self.remembered(secret) {
             return Ok(kept);
         }
@@ -80,7 +80,7 @@ impl SecretStore {
         Ok(kept)
     }
 
-    async fn save(&self, secret: &Key, pair: &Pair) -> Result<()> {
+    async fn save(&self, secret: &Key, pair: &TlsKeyPair) -> Result<()> {
         // What is known of it is needed to name the version that is replaced.
         let keeper = self.load(secret).await?.and_then(|kept| kept.keeper);
         if let Some(why) = keeper.or_else(|| self.permit.refusal()) {
@@ -93,7 +93,7 @@ impl SecretStore {
         };
         match written {
             Ok(found) => {
-                self.note(secret, Some(found), Some(Kept { pair: Ok(pair.clone()), keeper: None }));
+                self.note(secret, Some(found), Some(StoredPair { pair: Ok(pair.clone()), keeper: None }));
                 Ok(())
             }
             Err(error) => {
@@ -112,19 +112,19 @@ impl SecretStore {
     }
 
     /// What the Secret held a moment ago.
-    fn remembered(&self, secret: &Key) -> Option<Option<Kept>> {
+    fn remembered(&self, secret: &Key) -> Option<Option<StoredPair>> {
         let seen = self.seen();
         let fresh = FRESH + FRESH_EACH * u32::try_from(seen.len()).unwrap_or(u32::MAX);
         seen.get(secret).filter(|seen| seen.at.elapsed() < fresh).map(|seen| seen.kept.clone())
     }
 
-    fn note(&self, secret: &Key, found: Option<Stored>, kept: Option<Kept>) {
-        let stored = found.map(Stored::emptied);
+    fn note(&self, secret: &Key, found: Option<StoredObject>, kept: Option<StoredPair>) {
+        let stored = found.map(StoredObject::emptied);
         self.seen().insert(secret.clone(), Seen { at: Instant::now(), stored, kept });
     }
 
     /// What a Secret of ours is to say.
-    fn content(&self, pair: &Pair) -> Value {
+    fn content(&self, pair: &TlsKeyPair) -> Value {
         json!({
             "metadata": {"annotations": {ISSUER: self.issuer, FILLED_FOR: null}},
             "data": {
@@ -134,7 +134,7 @@ impl SecretStore {
         })
     }
 
-    fn object(&self, secret: &Key, pair: &Pair) -> Value {
+    fn object(&self, secret: &Key, pair: &TlsKeyPair) -> Value {
         let mut object = self.content(pair);
         object["apiVersion"] = "v1".into();
         object["kind"] = "Secret".into();
@@ -155,11 +155,11 @@ impl SecretStore {
 }
 
 impl Store for SecretStore {
-    fn read<'a>(&'a self, secret: &'a Key) -> Call<'a, Result<Option<Kept>>> {
+    fn read<'a>(&'a self, secret: &'a Key) -> Call<'a, Result<Option<StoredPair>>> {
         Box::pin(self.load(secret))
     }
 
-    fn write<'a>(&'a self, secret: &'a Key, pair: &'a Pair) -> Call<'a, Result<()>> {
+    fn write<'a>(&'a self, secret: &'a Key, pair: &'a TlsKeyPair) -> Call<'a, Result<()>> {
         Box::pin(self.save(secret, pair))
     }
 }
@@ -171,10 +171,10 @@ impl fmt::Debug for SecretStore {
 }
 
 /// What a Secret holds, and whose it is.
-fn kept(secret: &Key, value: &Value, filler: Option<&str>) -> Kept {
+fn kept(secret: &Key, value: &Value, filler: Option<&str>) -> StoredPair {
     let chain = text(value, "tls.crt", MAX_CHAIN);
-    let pair = chain.and_then(|chain| Ok(Pair { chain, secret_key: text(value, "tls.key", MAX_KEY)? }));
-    Kept { pair, keeper: keeper(secret, value, filler) }
+    let pair = chain.and_then(|chain| Ok(TlsKeyPair { chain, secret_key: text(value, "tls.key", MAX_KEY)? }));
+    StoredPair { pair, keeper: keeper(secret, value, filler) }
 }
 
 /// Who else looks after a Secret, and what to do about that; nothing where it is ours. `filler` is the Certificate object for which

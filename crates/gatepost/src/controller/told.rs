@@ -11,8 +11,8 @@ use gatepost_core::plan::Verb;
 use gatepost_core::reason::KIND_NOT_WATCHED;
 use gatepost_core::snapshot::{Change, Visibility};
 use gatepost_kube::Error;
-use gatepost_kube::lease::{CONFIRM, Standing};
-use gatepost_kube::watch::Told;
+use gatepost_kube::lease::{CONFIRM, LeaderState};
+use gatepost_kube::watch::WatchEvent;
 use tracing::{error, info, warn};
 
 use super::View;
@@ -66,39 +66,39 @@ impl Log {
         Log { lease: lease.unwrap_or_default(), ..Log::default() }
     }
 
-    pub(super) fn told(&mut self, told: &Told) {
+    pub(super) fn told(&mut self, told: &WatchEvent) {
         match told {
-            Told::Change(Change::Sight(kind, Visibility::NotVisible(why)), _) => {
+            WatchEvent::Change(Change::Sight(kind, Visibility::NotVisible(why)), _) => {
                 warn!(kind = kind.as_str(), why = &**why, "kind is not visible");
             }
-            Told::Change(Change::Sight(kind, Visibility::Complete), _) => {
+            WatchEvent::Change(Change::Sight(kind, Visibility::Complete), _) => {
                 info!(kind = kind.as_str(), "kind is visible")
             }
-            Told::Installed(kind, None) => info!(kind = kind.as_str(), "kind is not installed"),
-            Told::Installed(kind, Some(version)) => {
+            WatchEvent::Installed(kind, None) => info!(kind = kind.as_str(), "kind is not installed"),
+            WatchEvent::Installed(kind, Some(version)) => {
                 info!(kind = kind.as_str(), version = &**version, "kind is installed")
             }
-            Told::Watch(kind, Some(error)) => {
+            WatchEvent::Watch(kind, Some(error)) => {
                 let reason = KIND_NOT_WATCHED.name();
                 warn!(kind = kind.as_str(), reason, error = %error, "kind may be listed and not watched; it is listed again and again");
             }
-            Told::Watch(kind, None) => info!(kind = kind.as_str(), "kind is watched again"),
-            Told::Trouble(kind, trouble) => {
+            WatchEvent::Watch(kind, None) => info!(kind = kind.as_str(), "kind is watched again"),
+            WatchEvent::Trouble(kind, trouble) => {
                 self.numbers.troubles += 1;
                 warn!(kind = kind.map(Kind::as_str), error = %trouble, "the API server refuses or fails; it is asked again");
             }
-            Told::Change(..) | Told::Heard(_) => {}
+            WatchEvent::Change(..) | WatchEvent::Heard(_) => {}
         }
     }
 
     /// Says whether anything is new that decides what is written.
-    pub(super) fn standing(&mut self, standing: &Standing) -> bool {
+    pub(super) fn standing(&mut self, standing: &LeaderState) -> bool {
         let leads = standing.leads();
         let now = (leads, standing.frozen.clone(), standing.confirmed.clone());
         let before = self.standing.replace(now.clone());
         if before.as_ref().map(|(led, ..)| *led) != Some(leads) {
             match leads {
-                true => info!(term = standing.term.as_ref().map(|term| term.words.as_str()), "leading"),
+                true => info!(term = standing.term.as_ref().map(|term| term.fencing_token.as_str()), "leading"),
                 false => info!(holder = standing.holder, "not leading"),
             }
         }

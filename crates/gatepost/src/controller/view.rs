@@ -9,8 +9,8 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::incremental::{Engine, World};
 use gatepost_core::model::{Kind, ObjectRef, Str};
 use gatepost_core::snapshot::{Change, Snapshot, Visibility};
-use gatepost_kube::objects::Served;
-use gatepost_kube::watch::{Told, blank, not_read_yet};
+use gatepost_kube::objects::ServedObject;
+use gatepost_kube::watch::{WatchEvent, blank, not_read_yet};
 
 /// What a cluster has told.
 pub struct View {
@@ -45,35 +45,35 @@ impl View {
     }
 
     /// Takes in what was told; says whether it may change what ought to exist.
-    pub fn take(&mut self, told: Told) -> bool {
+    pub fn take(&mut self, told: WatchEvent) -> bool {
         match told {
-            Told::Change(change, problems) => {
+            WatchEvent::Change(change, problems) => {
                 self.note(&change, problems);
                 self.pending.push(change);
                 true
             }
-            Told::Heard(kind) => {
+            WatchEvent::Heard(kind) => {
                 self.heard.insert(kind, Instant::now());
                 false
             }
-            Told::Installed(kind, Some(version)) => {
+            WatchEvent::Installed(kind, Some(version)) => {
                 self.absent.retain(|absent| *absent != kind);
                 self.versions.insert(kind, version);
                 false
             }
-            Told::Installed(kind, None) => {
+            WatchEvent::Installed(kind, None) => {
                 self.heard.remove(&kind);
                 if !self.absent.contains(&kind) {
                     self.absent.push(kind);
                 }
                 false
             }
-            Told::Watch(kind, refusal) => {
+            WatchEvent::Watch(kind, refusal) => {
                 self.unwatched.remove(&kind);
                 self.unwatched.extend(refusal.map(|error| (kind, error.problem.to_string())));
                 false
             }
-            Told::Trouble(..) => false,
+            WatchEvent::Trouble(..) => false,
         }
     }
 
@@ -143,9 +143,9 @@ impl View {
     }
 
     /// An object with the version in which it is served.
-    pub fn served(&self, object: &ObjectRef) -> Option<Served> {
+    pub fn served(&self, object: &ObjectRef) -> Option<ServedObject> {
         let version = self.versions.get(&object.kind)?;
-        Some(Served { object: object.clone(), version: version.to_string() })
+        Some(ServedObject { object: object.clone(), version: version.to_string() })
     }
 
     fn note(&mut self, change: &Change, problems: Vec<Diagnostic>) {

@@ -1,13 +1,13 @@
 //! Certificates as text: names wanted, names held, expiry, order, challenge, last error.
 
 use gatepost_core::reason::Reason;
-use gatepost_tls::certifier::{OpenOrder, State};
+use gatepost_tls::certifier::{IssuanceState, OpenOrder};
 
 use super::explanation::date;
 use super::inert_line;
 
 /// What is to be said about the certificate of one Secret, for one of its names.
-pub fn walk(state: &State, hostname: &str) -> Vec<String> {
+pub fn walk(state: &IssuanceState, hostname: &str) -> Vec<String> {
     let mut lines = vec![format!("  {} is to hold {}", state.secret, state.wanted.join(", "))];
     lines.push(format!("    held         {}", held(state)));
     if let Some(renewal) = state.renewal.filter(|_| state.held.is_some()) {
@@ -23,7 +23,7 @@ pub fn walk(state: &State, hostname: &str) -> Vec<String> {
     lines.iter().map(|line| inert_line(line)).collect()
 }
 
-fn held(state: &State) -> String {
+fn held(state: &IssuanceState) -> String {
     match (&state.held, &state.unusable) {
         (Some(leaf), _) if leaf.not_after <= state.now => format!("expired on {}", date(leaf.not_after)),
         (Some(leaf), _) => {

@@ -9,7 +9,7 @@ use gatepost_core::diagnostic::{Diagnostic, FieldPath};
 use gatepost_core::model::{Kind, Str};
 use gatepost_core::reason::KIND_NOT_VISIBLE;
 use gatepost_core::snapshot::Visibility;
-use gatepost_kube::{Connection, Error, Problem, Read, Where, read_once};
+use gatepost_kube::{ClusterChoice, ClusterRead, Connection, Error, Problem, read_once};
 use gatepost_objects::Loaded;
 
 use crate::certificates::cert_manager::Found;
@@ -17,7 +17,7 @@ use crate::controller::cert_manager;
 use crate::error::RunError;
 
 /// Reads everything that the rules look at; of a kind that may not be listed everywhere, what is in `namespace`.
-pub fn read(place: &Where, namespace: Option<&str>) -> Result<Loaded, RunError> {
+pub fn read(place: &ClusterChoice, namespace: Option<&str>) -> Result<Loaded, RunError> {
     // The caller may have a runtime of its own already, inside which no other can run.
     let read = std::thread::scope(|scope| scope.spawn(|| block_on(place, namespace)).join());
     let read = read.unwrap_or_else(|_| Err(RunError::Unreadable(anyhow::anyhow!("the cluster could not be read"))))?;
@@ -26,7 +26,7 @@ pub fn read(place: &Where, namespace: Option<&str>) -> Result<Loaded, RunError> 
 
 /// The Certificate objects of cert-manager in some namespaces, each with what is said of its request; nothing where
 /// cert-manager is not installed.
-pub fn certificates(place: &Where, namespaces: &BTreeSet<Str>) -> Result<Option<Vec<Found>>, String> {
+pub fn certificates(place: &ClusterChoice, namespaces: &BTreeSet<Str>) -> Result<Option<Vec<Found>>, String> {
     let work = async {
         let connection = connect(place).await.map_err(|_| "no such cluster".to_owned())?;
         found(&connection, namespaces).await.map_err(|error| error.to_string())
@@ -51,7 +51,7 @@ async fn found(connection: &Connection, namespaces: &BTreeSet<Str>) -> gatepost_
 }
 
 /// Opens a connection; where nobody named a cluster and there is none, the message tells of files, too.
-pub async fn connect(place: &Where) -> Result<Connection, RunError> {
+pub async fn connect(place: &ClusterChoice) -> Result<Connection, RunError> {
     let nobody_named_one = place.kubeconfig.is_none() && place.context.is_none();
     Connection::open(place).await.map_err(|error| {
         let hint = "name files with -f, or a cluster with --kubeconfig and --context";
@@ -62,7 +62,7 @@ pub async fn connect(place: &Where) -> Result<Connection, RunError> {
     })
 }
 
-fn block_on(place: &Where, namespace: Option<&str>) -> Result<Read, RunError> {
+fn block_on(place: &ClusterChoice, namespace: Option<&str>) -> Result<ClusterRead, RunError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let connection = connect(place).await?;
@@ -80,7 +80,7 @@ fn failure(connection: &Connection, error: Error) -> RunError {
     RunError::Unreadable(error)
 }
 
-fn loaded(read: Read) -> Loaded {
+fn loaded(read: ClusterRead) -> Loaded {
     let hidden = Kind::ALL.into_iter().filter_map(|kind| match read.snapshot.visibility(kind) {
         Visibility::Complete => None,
         Visibility::NotVisible(why) => Some(not_visible(kind, why)),

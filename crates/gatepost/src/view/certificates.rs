@@ -1,6 +1,6 @@
 //! Certificates as JSON: what is wanted, what is held, and the order in between. Never a key.
 
-use gatepost_tls::certifier::{OpenOrder, State};
+use gatepost_tls::certifier::{IssuanceState, OpenOrder};
 use serde::Serialize;
 
 /// The certificate of one Secret.
@@ -51,7 +51,7 @@ struct MissingView {
 
 impl IssuingView {
     /// The view of a state.
-    pub fn of(state: &State) -> Self {
+    pub fn of(state: &IssuanceState) -> Self {
         let names = |names: &[gatepost_core::model::Str]| names.iter().map(|name| name.to_string()).collect();
         let missing = state.wanted.iter().filter_map(|name| {
             let (reason, message) = state.obstacle(name)?;

@@ -2,7 +2,7 @@
 
 use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Link, Publication, Role, SecretContent};
 use gatepost_core::reason::Reason;
-use gatepost_tls::certifier::State;
+use gatepost_tls::certifier::IssuanceState;
 use serde::Serialize;
 
 use super::certificates::IssuingView;
@@ -96,7 +96,7 @@ impl ExplainView {
 
 impl ExplainView {
     /// The same with what is known of the certificates that are issued here.
-    pub fn with_issuing(mut self, states: &[State]) -> Self {
+    pub fn with_issuing(mut self, states: &[IssuanceState]) -> Self {
         self.issuing = states.iter().map(IssuingView::of).collect();
         self
     }

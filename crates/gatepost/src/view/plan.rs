@@ -7,7 +7,7 @@ use gatepost_core::publication::change::{Change, Differs};
 use gatepost_core::publication::{self, Desired, NameSource};
 use gatepost_core::reason::Reason;
 use gatepost_tls::budget::Forecast;
-use gatepost_tls::certifier::State;
+use gatepost_tls::certifier::IssuanceState;
 use serde::Serialize;
 
 use super::certificates::IssuingView;
@@ -215,7 +215,7 @@ impl<'a> PlanView<'a> {
     }
 
     /// The same with what is known of the certificates that are issued here.
-    pub fn with_issuing(mut self, states: &[State]) -> Self {
+    pub fn with_issuing(mut self, states: &[IssuanceState]) -> Self {
         self.issuing = states.iter().map(IssuingView::of).collect();
         self
     }

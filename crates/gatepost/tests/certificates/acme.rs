@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use gatepost_testkit::servers::pebble::{self, Pebble, Setup};
-use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, Kind, Primary, Server, free_address};
+use gatepost_testkit::servers::pebble::{self, Pebble, PebbleSetup};
+use gatepost_testkit::servers::{DnsServer, KEY_NAME, KEY_SECRET, Kind, Primary, free_address};
 use gatepost_testkit::{Failed, Trial};
 
 use crate::bed::{Bed, Test, ask};
@@ -33,7 +33,7 @@ fn acme(pebble: &Pebble) -> String {
 
 fn embedded() -> Result<(), Failed> {
     let dns = free_address()?;
-    let pebble = Pebble::start(Setup { dns: Some(dns), ..Setup::default() })?;
+    let pebble = Pebble::start(PebbleSetup { dns: Some(dns), ..PebbleSetup::default() })?;
     let bed = Bed::new(&["www.example.org", "api.example.org"]);
     bed.policy("TLSPolicy", "allowWildcardHosts: false");
     let line = format!("serve --dns-addr {dns} --http-addr 127.0.0.1:0 {} {}", acme(&pebble), bed.flags());
@@ -83,12 +83,12 @@ fn no_key_is_shown(bed: &Bed, running: Running) -> Result<(), Failed> {
 const ZONE: &str = "$TTL 60\n@ IN SOA ns1.example.org. root.example.org. 1 60 60 60 1\n@ IN NS ns1.example.org.\nns1 IN A 127.0.0.1\n\
                     _acme-challenge.www IN TXT \"somebody-elses-value\"\n";
 
-fn primary() -> Result<Server, Failed> {
+fn primary() -> Result<DnsServer, Failed> {
     let primary = Primary { zones: vec![("example.org".to_owned(), ZONE.to_owned())], ..Primary::default() };
     Ok(Kind::Bind.start(&primary)?)
 }
 
-fn apply(bed: &Bed, server: &Server) -> Result<String, Failed> {
+fn apply(bed: &Bed, server: &DnsServer) -> Result<String, Failed> {
     let secret = bed.folder.file("secret", KEY_SECRET)?;
     Ok(format!(
         "apply --provider rfc2136 --rfc2136-host {} --rfc2136-zone example.org --rfc2136-tsig-keyname {KEY_NAME} \
@@ -100,7 +100,7 @@ fn apply(bed: &Bed, server: &Server) -> Result<String, Failed> {
 
 fn lagging() -> Result<(), Failed> {
     let (server, late) = (primary()?, primary()?);
-    let pebble = Pebble::start(Setup { dns: Some(server.address), ..Setup::default() })?;
+    let pebble = Pebble::start(PebbleSetup { dns: Some(server.address), ..PebbleSetup::default() })?;
     let bed = Bed::new(&["www.example.org"]);
     let line = format!("{} {}", apply(&bed, &server)?, acme(&pebble));
     let both = format!("{line} --challenge-server {},{} --issuer-timeout 5s", server.address, late.address);
@@ -117,7 +117,7 @@ fn lagging() -> Result<(), Failed> {
 
 fn bind() -> Result<(), Failed> {
     let server = primary()?;
-    let pebble = Pebble::start(Setup { dns: Some(server.address), ..Setup::default() })?;
+    let pebble = Pebble::start(PebbleSetup { dns: Some(server.address), ..PebbleSetup::default() })?;
     let bed = Bed::new(&["www.example.org", "*.shop.example.org"]);
     bed.policy("TLSPolicy", "allowWildcardHosts: true");
     let line = format!("{} {}", apply(&bed, &server)?, acme(&pebble));
@@ -136,11 +136,12 @@ fn bind() -> Result<(), Failed> {
 
 fn killed() -> Result<(), Failed> {
     let dns = free_address()?;
-    let pebble = Pebble::start(Setup { dns: Some(dns), ..Setup::default() })?;
+    let pebble = Pebble::start(PebbleSetup { dns: Some(dns), ..PebbleSetup::default() })?;
     let bed = Bed::new(&["www.example.org"]);
     let line = format!("serve --dns-addr {dns} --http-addr 127.0.0.1:0 {} {}", acme(&pebble), bed.flags());
     for tenths in 0..40 {
         let running = Running::start(&line);
+        // A fixed time, another one in each round: the moment at which it is killed is what is tried.
         std::thread::sleep(Duration::from_millis(40 * tenths));
         // Dropping it kills it without a word of warning.
         drop(running);
@@ -158,7 +159,7 @@ fn killed() -> Result<(), Failed> {
 /// The wildcard answers for the name until something exists below it (RFC 4592): then the name must have records of its own.
 fn shadow() -> Result<(), Failed> {
     let dns = free_address()?;
-    let pebble = Pebble::start(Setup { dns: Some(dns), slowness: Some(2), ..Setup::default() })?;
+    let pebble = Pebble::start(PebbleSetup { dns: Some(dns), slowness: Some(2), ..PebbleSetup::default() })?;
     let bed = Bed::new(&["www.example.org"]);
     bed.policy("DNSPolicy", "allowWildcardHosts: true");
     bed.policy("TLSPolicy", "allowWildcardHosts: false");
@@ -190,7 +191,8 @@ fn shadow() -> Result<(), Failed> {
 fn detached() -> Result<(), Failed> {
     let dns = free_address()?;
     // This server never comes to look at the values, so the order stays open.
-    let pebble = Pebble::start(Setup { dns: Some(free_address()?), slowness: pebble::NEVER, ..Setup::default() })?;
+    let pebble =
+        Pebble::start(PebbleSetup { dns: Some(free_address()?), slowness: pebble::NEVER, ..PebbleSetup::default() })?;
     let bed = Bed::new(&["www.example.org", "gone.example.org"]);
     let line = format!("serve --dns-addr {dns} --http-addr 127.0.0.1:0 {} {}", acme(&pebble), bed.flags());
     let running = Running::start(&line);

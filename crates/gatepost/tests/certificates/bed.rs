@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use gatepost_testkit::Failed;
-use gatepost_testkit::program::{Answer, Program, words};
+use gatepost_testkit::program::{Program, ProgramOutput, words};
 use gatepost_testkit::scratch::Scratch;
 use gatepost_tls::chain::{Chain, Leaf};
 use gatepost_tls::key::PrivateKey;
@@ -98,7 +98,7 @@ impl Bed {
         }
     }
 
-    pub(crate) fn run(&self, line: &str) -> Answer {
+    pub(crate) fn run(&self, line: &str) -> ProgramOutput {
         Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&words(line), "").unwrap()
     }
 }

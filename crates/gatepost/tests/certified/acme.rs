@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use gatepost_testkit::servers::kube::Setup;
 use gatepost_testkit::servers::kube::proxy::{Fault, Proxy as KubeProxy};
@@ -29,7 +28,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 fn pebble(dns: std::net::SocketAddr, slowness: Option<u32>) -> Result<Pebble, Failed> {
-    Ok(Pebble::start(pebble::Setup { dns: Some(dns), slowness, ..pebble::Setup::default() })?)
+    Ok(Pebble::start(pebble::PebbleSetup { dns: Some(dns), slowness, ..pebble::PebbleSetup::default() })?)
 }
 
 fn issued() -> Result<(), Failed> {
@@ -126,7 +125,7 @@ fn limited() -> Result<(), Failed> {
             let status = || cluster.kubectl(&["get", "tlspolicy", "tls", "-n", "infra", "-o", "json"]).unwrap();
             until("the policy says so", || status().contains("issuer-rate-limited"), status);
         }
-        std::thread::sleep(Duration::from_secs(3));
+        controller.passes_again(|| ());
         let now = proxy.asked();
         assert_eq!(*asked.get_or_insert(now), now, "a restart asks nobody: {}", controller.log());
         controller.stop();

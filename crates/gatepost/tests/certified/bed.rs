@@ -6,7 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepost_testkit::Failed;
 use gatepost_testkit::handshake::{Pair, is_taken};
-use gatepost_testkit::servers::Server;
+use gatepost_testkit::servers::DnsServer;
 use gatepost_testkit::servers::kube::{Cluster, Setup};
 use gatepost_testkit::servers::pebble::Pebble;
 use gatepost_tls::chain::{Chain, Leaf};
@@ -39,7 +39,7 @@ pub(crate) fn policy(cluster: &Cluster, spec: &str) -> Result<(), Failed> {
 }
 
 /// The words of a controller that has Pebble issue.
-pub(crate) fn acme(directory: &str, root: &Path, zone: &Server) -> Vec<String> {
+pub(crate) fn acme(directory: &str, root: &Path, zone: &DnsServer) -> Vec<String> {
     let root = root.display().to_string();
     let server = zone.address.to_string();
     let own =
@@ -48,7 +48,7 @@ pub(crate) fn acme(directory: &str, root: &Path, zone: &Server) -> Vec<String> {
 }
 
 /// A controller that proves names to Pebble through BIND.
-pub(crate) fn on_pebble(cluster: &Cluster, zone: &Server, pebble: &Pebble, words: &[&str]) -> Controller {
+pub(crate) fn on_pebble(cluster: &Cluster, zone: &DnsServer, pebble: &Pebble, words: &[&str]) -> Controller {
     let acme = acme(&pebble.directory(), &pebble.root_file(), zone);
     Controller::on_bind(
         cluster,
@@ -112,12 +112,12 @@ pub(crate) fn events(cluster: &Cluster, reason: &str) -> Vec<String> {
 }
 
 /// The TXT values of challenges in the zone.
-pub(crate) fn challenges(zone: &Server) -> Vec<String> {
+pub(crate) fn challenges(zone: &DnsServer) -> Vec<String> {
     zone.dump("example.org").unwrap_or_default().into_iter().filter(|line| line.contains("_acme-challenge")).collect()
 }
 
 /// Waits until no TXT value is left in the zone.
-pub(crate) fn no_challenge_is_left(zone: &Server, controllers: &[&Controller]) {
+pub(crate) fn no_challenge_is_left(zone: &DnsServer, controllers: &[&Controller]) {
     until(
         "no TXT value is left",
         || challenges(zone).is_empty(),

@@ -1,7 +1,5 @@
 //! Leaders that change while an order is open.
 
-use std::time::Duration;
-
 use gatepost_testkit::servers::free_address;
 use gatepost_testkit::servers::kube::{ADMIN, Setup};
 use gatepost_testkit::servers::pebble::{self, Pebble};
@@ -23,7 +21,8 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 fn paused() -> Result<(), Failed> {
     let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
-    let pebble = Pebble::start(pebble::Setup { dns: Some(zone.address), slowness: Some(6), ..Default::default() })?;
+    let pebble =
+        Pebble::start(pebble::PebbleSetup { dns: Some(zone.address), slowness: Some(6), ..Default::default() })?;
     route(&cluster, "www", "www.example.org")?;
     let first = on_pebble(&cluster, &zone, &pebble, &["--identity", "first"]);
     first.says("\"leading\"");
@@ -38,7 +37,7 @@ fn paused() -> Result<(), Failed> {
     assert!(before["metadata"]["annotations"]["gatepost.dev/term"].to_string().contains("second"), "{before}");
     first.signal("CONT");
     first.says("not leading");
-    std::thread::sleep(Duration::from_secs(6));
+    first.passes_again(|| ());
     assert_eq!(leaf(&cluster).map(|leaf| leaf.serial), Some(made.serial));
     assert!(notes()["metadata"]["annotations"]["gatepost.dev/term"].to_string().contains("second"));
     assert!(challenges(&zone).is_empty(), "{:?}", challenges(&zone));
@@ -49,8 +48,11 @@ fn paused() -> Result<(), Failed> {
 fn everywhere() -> Result<(), Failed> {
     let cluster = cluster(&Setup::default())?;
     // This server never comes to look at the values, so the order stays open.
-    let pebble =
-        Pebble::start(pebble::Setup { dns: Some(free_address()?), slowness: pebble::NEVER, ..Default::default() })?;
+    let pebble = Pebble::start(pebble::PebbleSetup {
+        dns: Some(free_address()?),
+        slowness: pebble::NEVER,
+        ..Default::default()
+    })?;
     route(&cluster, "www", "www.example.org")?;
     let root = pebble.root_file().display().to_string();
     let own = ["--provider", "embedded", "--zone", "example.org", "--issuer", "acme", "--acme-ca-file", &root];

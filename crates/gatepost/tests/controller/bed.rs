@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
-use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, Kind, Primary, Server};
+use gatepost_testkit::servers::{DnsServer, KEY_NAME, KEY_SECRET, Kind, Primary};
 use gatepost_testkit::{Failed, Trial};
 use serde_json::{Value, json};
 
@@ -168,24 +168,24 @@ pub(crate) fn store_routes(cluster: &Cluster, routes: impl IntoIterator<Item = V
 }
 
 /// BIND with an empty zone.
-pub(crate) fn bind() -> Result<Server, Failed> {
+pub(crate) fn bind() -> Result<DnsServer, Failed> {
     bind_with(&[ZONE.to_owned()])
 }
 
 /// BIND with empty zones.
-pub(crate) fn bind_with(zones: &[String]) -> Result<Server, Failed> {
+pub(crate) fn bind_with(zones: &[String]) -> Result<DnsServer, Failed> {
     let text = "$TTL 300\n@ SOA ns hostmaster 1 3600 600 86400 30\n@ NS ns\nns A 192.0.2.53\n";
     let zones = zones.iter().map(|zone| (zone.clone(), text.to_owned())).collect();
     Ok(Kind::Bind.start(&Primary { zones, ..Primary::default() })?)
 }
 
 /// The addresses of names in the zone, as BIND has them: `name address`, sorted; the zone's own name server left out.
-pub(crate) fn addresses(zone: &Server) -> Vec<String> {
+pub(crate) fn addresses(zone: &DnsServer) -> Vec<String> {
     addresses_in(zone, ZONE)
 }
 
 /// The same of any zone.
-pub(crate) fn addresses_in(server: &Server, zone: &str) -> Vec<String> {
+pub(crate) fn addresses_in(server: &DnsServer, zone: &str) -> Vec<String> {
     let lines = server.dump(zone).unwrap_or_default();
     let words = lines.iter().map(|line| line.split(' ').collect::<Vec<_>>());
     let made = words.filter(|words| words.len() > 4 && ["a", "aaaa", "cname"].contains(&words[3]));
@@ -196,7 +196,7 @@ pub(crate) fn addresses_in(server: &Server, zone: &str) -> Vec<String> {
 }
 
 /// Waits until the zone has exactly these addresses.
-pub(crate) fn zone_comes_to(zone: &Server, expected: &[&str], controllers: &[&Controller]) {
+pub(crate) fn zone_comes_to(zone: &DnsServer, expected: &[&str], controllers: &[&Controller]) {
     until(
         &format!("the zone has {expected:?}"),
         || addresses(zone) == expected,
@@ -207,8 +207,15 @@ pub(crate) fn zone_comes_to(zone: &Server, expected: &[&str], controllers: &[&Co
     );
 }
 
-/// Looks for a while whether the zone stays as it is.
-pub(crate) fn zone_stays(zone: &Server, expected: &[&str], time: Duration) {
+/// Checks that the zone stays as it is until each controller has completed a pass that began after this call.
+pub(crate) fn zone_stays(zone: &DnsServer, expected: &[&str], controllers: &[&Controller]) {
+    for controller in controllers {
+        controller.passes_again(|| assert_eq!(addresses(zone), expected, "{}", controller.log()));
+    }
+}
+
+/// Checks that the zone stays as it is for some time. Only for tests in which the time itself is the matter.
+pub(crate) fn zone_stays_for(zone: &DnsServer, expected: &[&str], time: Duration) {
     let end = Instant::now() + time;
     while Instant::now() < end {
         assert_eq!(addresses(zone), expected);
@@ -235,7 +242,7 @@ pub(crate) struct Controller {
 
 impl Controller {
     /// A controller that writes to BIND, and to the API server with these credentials.
-    pub(crate) fn on_bind_as(kubeconfig: &Path, zone: &Server, words: &[&str]) -> Controller {
+    pub(crate) fn on_bind_as(kubeconfig: &Path, zone: &DnsServer, words: &[&str]) -> Controller {
         Controller::at(kubeconfig, zone.address, ZONE, words)
     }
 
@@ -245,7 +252,7 @@ impl Controller {
     }
 
     /// A controller that writes to BIND.
-    pub(crate) fn on_bind(cluster: &Cluster, zone: &Server, words: &[&str]) -> Controller {
+    pub(crate) fn on_bind(cluster: &Cluster, zone: &DnsServer, words: &[&str]) -> Controller {
         Controller::on_bind_as(&cluster.kubeconfig(ADMIN), zone, words)
     }
 
@@ -253,7 +260,7 @@ impl Controller {
     pub(crate) fn on_bind_in(
         variables: &[(&str, String)],
         cluster: &Cluster,
-        zone: &Server,
+        zone: &DnsServer,
         words: &[&str],
     ) -> Controller {
         let provider = provider(zone.address, ZONE);
@@ -301,6 +308,19 @@ impl Controller {
 
     pub(crate) fn says(&self, word: &str) {
         until(&format!("the log says {word}"), || self.log().contains(word), || self.log());
+    }
+
+    /// Waits until it has completed a pass that began after this call, and calls `look` again and again meanwhile.
+    pub(crate) fn passes_again(&self, look: impl Fn()) {
+        let passes = || self.number("gatepost_passes_total").max(0.0);
+        // The first pass that ends may have begun before.
+        let last = passes() + 1.5;
+        let is_over = || {
+            let is_over = passes() > last;
+            look();
+            is_over
+        };
+        until("two passes have ended", is_over, || self.log());
     }
 
     pub(crate) fn signal(&self, name: &str) {

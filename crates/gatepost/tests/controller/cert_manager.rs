@@ -1,7 +1,5 @@
 //! The issuer `cert-manager` with cert-manager's own controllers: what they make of our Certificate objects is what counts.
 
-use std::time::Duration;
-
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepost_testkit::handshake::{Pair, is_taken};
@@ -10,7 +8,7 @@ use gatepost_testkit::servers::cert_manager::{CertManager, install, trial};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 use gatepost_tls::chain::{Chain, Leaf};
-use gatepost_tls::key::Algorithm;
+use gatepost_tls::key::KeyAlgorithm;
 use serde_json::{Value, json};
 
 use super::bed::{Controller, accept, accept_route, cluster, until};
@@ -204,7 +202,7 @@ fn names_come_and_go() -> Result<(), Failed> {
     comes_to("b leaves", &cluster, &controller, || names(&cluster) == "a.example.org");
     let last = written(&cluster);
     assert_eq!(last.len(), 3, "made once, grown once, shrunk once: {last:#?}");
-    std::thread::sleep(Duration::from_secs(7));
+    controller.passes_again(|| ());
     assert_eq!(written(&cluster), last, "what is right is not written again");
     listeners(&cluster, "")?;
     comes_to("the object goes with its listener", &cluster, &controller, || {
@@ -242,7 +240,7 @@ fn foreign() -> Result<(), Failed> {
         let reason = format!("Certificate infra/{name} looks after this Secret");
         comes_to("it is refused", &cluster, &controller, || told(&cluster).contains(&reason));
         assert!(told(&cluster).contains("certificate-foreign"), "{}", told(&cluster));
-        std::thread::sleep(Duration::from_secs(6));
+        controller.passes_again(|| ());
         assert_eq!(without_status(object(&cluster, "certificate", name)), before, "it is left alone");
         assert_eq!(names(&cluster), "theirs.example.org");
         cluster.delete(&format!("certificate/{name}"), "infra")?;
@@ -299,7 +297,7 @@ fn issuer_of_a_policy() -> Result<(), Failed> {
         "issuerRef: {kind: ClusterIssuer, name: authority}, privateKey: {algorithm: RSA, size: 2048}",
     ))?;
     comes_to("another key is asked for, and comes", &cluster, &controller, || {
-        held(&cluster).and_then(|leaf| leaf.algorithm) == Some(Algorithm::Rsa(2048))
+        held(&cluster).and_then(|leaf| leaf.algorithm) == Some(KeyAlgorithm::Rsa(2048))
     });
     let works = explained(&cluster, "a.example.org")?;
     assert!(works.contains("infra/edge-tls is to hold a.example.org\n    held         a.example.org until"), "{works}");
@@ -410,7 +408,8 @@ fn no_writes() -> Result<(), Failed> {
     let frozen = controller(&cluster, &[&ISSUER[..], &["--freeze-file", &path]].concat());
     observing.says("begun");
     frozen.says("frozen");
-    std::thread::sleep(Duration::from_secs(6));
+    observing.passes_again(|| ());
+    frozen.passes_again(|| ());
     assert_eq!(written(&cluster), Vec::<String>::new());
     std::fs::remove_file(&file)?;
     comes_to("it is made", &cluster, &frozen, || names(&cluster) == "a.example.org");

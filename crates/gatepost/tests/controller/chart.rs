@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use gatepost_testkit::servers::helm::{self, Helm};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
-use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, Server};
+use gatepost_testkit::servers::{DnsServer, KEY_NAME, KEY_SECRET};
 use gatepost_testkit::{Failed, Trial, tree};
 use serde_json::{Value, json};
 
@@ -107,7 +107,7 @@ fn refused() -> Result<(), Failed> {
 }
 
 /// Settings that lead to BIND, as somebody would write them; the secret stands in a file.
-fn settings(zone: &Server, secret: &str) -> Value {
+fn settings(zone: &DnsServer, secret: &str) -> Value {
     json!({
         "provider": "rfc2136", "rfc2136-host": [zone.address.ip().to_string()],
         "rfc2136-port": zone.address.port(), "rfc2136-zone": ["example.org"], "rfc2136-tsig-keyname": KEY_NAME,

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
-use gatepost_testkit::servers::Server;
+use gatepost_testkit::servers::DnsServer;
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 
@@ -24,7 +24,7 @@ struct Bed {
     cluster: Cluster,
     controller: Controller,
     server: SocketAddr,
-    _bind: Option<Server>,
+    _bind: Option<DnsServer>,
 }
 
 /// Every name that the story knows.
@@ -56,10 +56,7 @@ impl Bed {
     }
 
     fn stays(&self, expected: &[&str]) {
-        for _ in 0..12 {
-            std::thread::sleep(std::time::Duration::from_millis(300));
-            assert_eq!(self.names(), expected, "{}", self.controller.log());
-        }
+        self.controller.passes_again(|| assert_eq!(self.names(), expected, "{}", self.controller.log()));
     }
 
     fn apply(&self, objects: &str) -> Result<(), Failed> {

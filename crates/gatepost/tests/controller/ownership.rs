@@ -1,7 +1,5 @@
 //! Whose records are whose: section C of the scorecard, with controllers.
 
-use std::time::Duration;
-
 use gatepost_testkit::servers::kube::Setup;
 use gatepost_testkit::{Failed, Trial};
 
@@ -32,7 +30,7 @@ fn two(words: [&str; 2]) -> Result<(), Failed> {
     route(&other, "a", "a.example.org")?;
     let second = Controller::on_bind(&other, &zone, &flags(words[1]));
     second.says(if words[0] == words[1] { "owner-twin" } else { "record-owned-by-other" });
-    zone_stays(&zone, &["a.example.org 192.0.2.1"], Duration::from_secs(10));
+    zone_stays(&zone, &["a.example.org 192.0.2.1"], &[&first, &second]);
     Ok(())
 }
 
@@ -52,7 +50,7 @@ fn marker_gone() -> Result<(), Failed> {
     zone.edit("example.org", &["update delete a-a.example.org TXT", "update delete a.example.org TXT"])?;
     controller.says("record-unmanaged");
     cluster.delete("httproute/a", "shop")?;
-    zone_stays(&zone, &["a.example.org 192.0.2.1"], Duration::from_secs(8));
+    zone_stays(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
     Ok(())
 }
 
@@ -63,7 +61,7 @@ fn forged() -> Result<(), Failed> {
     route(&cluster, "a", "a.example.org")?;
     let controller = Controller::on_bind(&cluster, &zone, &["--policy", "sync"]);
     zone_comes_to(&zone, &["a.example.org 192.0.2.1", "mail.example.org 192.0.2.99"], &[&controller]);
-    zone_stays(&zone, &["a.example.org 192.0.2.1", "mail.example.org 192.0.2.99"], Duration::from_secs(8));
+    zone_stays(&zone, &["a.example.org 192.0.2.1", "mail.example.org 192.0.2.99"], &[&controller]);
     controller.says("ownership-unproven");
     Ok(())
 }
@@ -84,13 +82,13 @@ fn beside_external_dns() -> Result<(), Failed> {
     let controller = Controller::on_bind(&cluster, &zone, &["--policy", "sync"]);
     let all = ["mine.example.org 192.0.2.1", "new.example.org 192.0.2.97", "old.example.org 192.0.2.98"];
     zone_comes_to(&zone, &all, &[&controller]);
-    zone_stays(&zone, &all, Duration::from_secs(8));
+    zone_stays(&zone, &all, &[&controller]);
     controller.says("record-owned-by-other");
     Ok(())
 }
 
 /// The zone without what we make: our fence, and the names of our routes with their markers.
-fn others(zone: &gatepost_testkit::servers::Server) -> Vec<String> {
+fn others(zone: &gatepost_testkit::servers::DnsServer) -> Vec<String> {
     let lines = zone.dump("example.org").unwrap_or_default();
     lines.into_iter().filter(|line| !line.starts_with("_gatepost-") && !line.contains("mine")).collect()
 }
@@ -124,7 +122,7 @@ fn everything_else() -> Result<(), Failed> {
     Ok(())
 }
 
-fn zone_has(zone: &gatepost_testkit::servers::Server, name: &str) -> bool {
+fn zone_has(zone: &gatepost_testkit::servers::DnsServer, name: &str) -> bool {
     addresses(zone).iter().any(|line| line.starts_with(name))
 }
 
@@ -144,7 +142,7 @@ fn garbage() -> Result<(), Failed> {
     }
     let controller = Controller::on_bind(&cluster, &zone, &["--policy", "sync"]);
     until("ours is there", || zone_has(&zone, "mine"), || controller.log());
-    std::thread::sleep(Duration::from_secs(6));
+    controller.passes_again(|| ());
     assert!(zone_has(&zone, "four.example.org 192.0.2.44"), "{:?}", addresses(&zone));
     controller.is_ready();
     Ok(())
@@ -160,7 +158,7 @@ fn other_id() -> Result<(), Failed> {
     let words = ["--policy", "sync", "--txt-owner-id", "new"];
     let controller = Controller::on_bind(&cluster, &zone, &words);
     controller.says("record-owned-by-other");
-    zone_stays(&zone, &["a.example.org 192.0.2.1"], Duration::from_secs(6));
+    zone_stays(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
     controller.stop();
     let words = [&words[..], &["--migrate-from-txt-owner", "old"]].concat();
     let controller = Controller::on_bind(&cluster, &zone, &words);
@@ -175,7 +173,7 @@ fn deep(length: usize) -> String {
 }
 
 /// Checks that every record has its marker and every marker its record, as the name server has them.
-fn pairs(zone: &gatepost_testkit::servers::Server, prefix: &str) -> Vec<String> {
+fn pairs(zone: &gatepost_testkit::servers::DnsServer, prefix: &str) -> Vec<String> {
     let lines = zone.dump("example.org").unwrap_or_default();
     let name = |line: &String| line.split(' ').next().unwrap_or_default().trim_end_matches('.').to_owned();
     let marks = lines.iter().filter(|line| line.contains("heritage=external-dns")).map(name);
@@ -210,7 +208,7 @@ fn markers_without_room() -> Result<(), Failed> {
     let fitting = sorted(&[0, 3, 5]);
     until("what fits is there", || addresses(&plain).len() == fitting.len(), || controller.log());
     controller.says("marker-not-possible");
-    std::thread::sleep(Duration::from_secs(6));
+    controller.passes_again(|| ());
     assert_eq!(pairs(&plain, "a-"), fitting);
     let told = || cluster.kubectl(&["describe", "httproute", "r2", "-n", "shop"]).unwrap_or_default();
     until("the route says why", || told().contains("marker-not-possible"), told);

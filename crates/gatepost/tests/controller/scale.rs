@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use gatepost_testkit::servers::Server;
+use gatepost_testkit::servers::DnsServer;
 use gatepost_testkit::servers::kube::{Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 use serde_json::{Value, json};
@@ -63,7 +63,7 @@ fn delete_namespace(cluster: &Cluster, name: &str) -> Result<(), Failed> {
 }
 
 /// A cluster with so many routes, one of them large, and a zone.
-fn crowded() -> Result<(Cluster, Server), Failed> {
+fn crowded() -> Result<(Cluster, DnsServer), Failed> {
     let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
     let large = large_route();
     assert!(large.to_string().len() > 1_400_000);

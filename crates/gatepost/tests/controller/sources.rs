@@ -1,8 +1,6 @@
 //! Sources that are wrong or vanish: section A of the scorecard.
 
-use std::time::Duration;
-
-use gatepost_testkit::servers::Server;
+use gatepost_testkit::servers::DnsServer;
 use gatepost_testkit::servers::kube::{Channel, Cluster, Setup};
 use gatepost_testkit::{Failed, Trial};
 
@@ -28,7 +26,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// A cluster with some routes, published on BIND.
-fn published(names: &[&str], words: &[&str]) -> Result<(Cluster, Server, Controller), Failed> {
+fn published(names: &[&str], words: &[&str]) -> Result<(Cluster, DnsServer, Controller), Failed> {
     let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
     for name in names {
         route(&cluster, name, &format!("{name}.example.org"))?;
@@ -39,25 +37,22 @@ fn published(names: &[&str], words: &[&str]) -> Result<(Cluster, Server, Control
     Ok((cluster, zone, controller))
 }
 
-/// Time for a pass or two to go wrong.
-const PASSES: Duration = Duration::from_secs(8);
-
 fn not_programmed() -> Result<(), Failed> {
     let (cluster, zone, controller) = published(&["a", "b"], &[])?;
     gateway_status(&cluster, "edge", "False", &["192.0.2.1"])?;
     route_status(&cluster, "httproute", "b", "False")?;
-    zone_stays(&zone, &["a.example.org 192.0.2.1", "b.example.org 192.0.2.1"], PASSES);
+    zone_stays(&zone, &["a.example.org 192.0.2.1", "b.example.org 192.0.2.1"], &[&controller]);
     controller.says("status-refused");
     Ok(())
 }
 
 fn blinking() -> Result<(), Failed> {
-    let (cluster, zone, controller) = published(&["a"], &[])?;
+    let (cluster, zone, controller) = published(&["a"], &["--interval", "1s"])?;
     for _ in 0..4 {
         accept(&cluster, "edge", &[])?;
-        zone_stays(&zone, &["a.example.org 192.0.2.1"], Duration::from_secs(3));
+        zone_stays(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
         accept(&cluster, "edge", &["192.0.2.1"])?;
-        zone_stays(&zone, &["a.example.org 192.0.2.1"], Duration::from_secs(2));
+        zone_stays(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
     }
     controller.says("gateway-without-address");
     Ok(())
@@ -68,7 +63,7 @@ fn filtered() -> Result<(), Failed> {
     controller.stop();
     let controller = Controller::on_bind(&cluster, &zone, &["--policy", "sync", "--gateway-class", "nobody"]);
     controller.says("source-empty");
-    zone_stays(&zone, &["a.example.org 192.0.2.1", "b.example.org 192.0.2.1"], PASSES);
+    zone_stays(&zone, &["a.example.org 192.0.2.1", "b.example.org 192.0.2.1"], &[&controller]);
     Ok(())
 }
 
@@ -89,7 +84,7 @@ fn many_deletes() -> Result<(), Failed> {
     at_once(&controller, || Ok(cluster.kubectl(&gone).map(drop)?))?;
     controller.says("too-many-deletes");
     let before: Vec<String> = names.iter().map(|name| format!("{name}.example.org 192.0.2.1")).collect();
-    zone_stays(&zone, &before.iter().map(String::as_str).collect::<Vec<_>>(), PASSES);
+    zone_stays(&zone, &before.iter().map(String::as_str).collect::<Vec<_>>(), &[&controller]);
     controller.stop();
     let controller = Controller::on_bind(&cluster, &zone, &["--policy", "sync", "--confirm-deletes"]);
     let after: Vec<&str> = before[12..].iter().map(String::as_str).collect();
@@ -137,8 +132,7 @@ fn confirmed_deletes() -> Result<(), Failed> {
     until("fifteen are held", || unconfirmed() > 14.5, state);
     confirm(&cluster, &first)?;
     until("the word is refused", || state().contains("is for other deletes than are held now"), state);
-    std::thread::sleep(PASSES);
-    assert_eq!(count(), 41, "{}", controller.log());
+    controller.passes_again(|| assert_eq!(count(), 41, "{}", controller.log()));
     // The right word releases just these, and is used up.
     let second = confirming_word(&controller);
     assert_ne!(first, second);
@@ -150,8 +144,7 @@ fn confirmed_deletes() -> Result<(), Failed> {
     until("the word is taken off", || !is_there(), || lease().to_string());
     delete(15..30)?;
     until("the next are held again", || unconfirmed() > 14.5, state);
-    std::thread::sleep(PASSES);
-    assert_eq!(count(), 26, "{}", controller.log());
+    controller.passes_again(|| assert_eq!(count(), 26, "{}", controller.log()));
     Ok(())
 }
 
@@ -159,7 +152,7 @@ fn crd_deleted() -> Result<(), Failed> {
     let (cluster, zone, controller) = published(&["a"], &[])?;
     cluster.kubectl(&["delete", "crd", "httproutes.gateway.networking.k8s.io", "--wait=false"])?;
     controller.says("no longer installed");
-    zone_stays(&zone, &["a.example.org 192.0.2.1"], PASSES);
+    zone_stays(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
     assert!(controller.get("/readyz").contains("HTTPRoute objects are not visible"), "{}", controller.get("/readyz"));
     Ok(())
 }
@@ -186,7 +179,7 @@ fn crd_upgraded() -> Result<(), Failed> {
     let log = || controller.log();
     let is_followed = || log().matches("\"kind is installed\",\"kind\":\"TLSRoute\",\"version\":\"v1\"").count() > 0;
     until("the new version is followed", is_followed, log);
-    zone_stays(&zone, &both, PASSES);
+    zone_stays(&zone, &both, &[&controller]);
     // And as it goes wrong: the old version is taken out before the objects were written in the new one.
     let versions = cluster.json(&["crd", TLS_ROUTES])?["spec"]["versions"].clone();
     let only: Vec<_> = versions.as_array().into_iter().flatten().filter(|v| v["name"] == "v1").cloned().collect();
@@ -201,7 +194,7 @@ fn crd_upgraded() -> Result<(), Failed> {
     route(&cluster, "b", "b.example.org")?;
     let held = ["a.example.org 192.0.2.1", "b.example.org 192.0.2.1", "raw.example.org 192.0.2.1"];
     zone_comes_to(&zone, &held, &[&controller]);
-    zone_stays(&zone, &held, PASSES);
+    zone_stays(&zone, &held, &[&controller]);
     controller.says("kind-not-visible");
     set_versions(&cluster, versions.as_array().map(Vec::as_slice).unwrap_or_default())?;
     zone_comes_to(&zone, &held[1..], &[&controller]);
@@ -217,12 +210,12 @@ fn set_versions(cluster: &Cluster, versions: &[serde_json::Value]) -> Result<(),
 }
 
 fn refused_at_once() -> Result<(), Failed> {
-    let (cluster, zone, _controller) = published(&["a", "b", "c"], &[])?;
+    let (cluster, zone, controller) = published(&["a", "b", "c"], &[])?;
     for name in ["a", "b", "c"] {
         route_status(&cluster, "httproute", name, "False")?;
     }
     let all = ["a.example.org 192.0.2.1", "b.example.org 192.0.2.1", "c.example.org 192.0.2.1"];
-    zone_stays(&zone, &all, PASSES);
+    zone_stays(&zone, &all, &[&controller]);
     Ok(())
 }
 
@@ -271,7 +264,7 @@ fn stale_status() -> Result<(), Failed> {
     // The implementation sleeps: the route has a new hostname, its status is of the old generation.
     cluster.apply(&route_text("a", "new.example.org"))?;
     controller.says("status-stale");
-    zone_stays(&zone, &["a.example.org 192.0.2.1"], PASSES);
+    zone_stays(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
     accept_route(&cluster, "httproute", "a")?;
     zone_comes_to(&zone, &["new.example.org 192.0.2.1"], &[&controller]);
     Ok(())

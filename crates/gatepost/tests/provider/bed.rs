@@ -1,12 +1,12 @@
 //! What the tests share: a BIND with a zone that holds other people's records, and the program with its flags.
 
-use gatepost_testkit::program::{Answer, Program, words};
+use gatepost_testkit::program::{Program, ProgramOutput, words};
 use gatepost_testkit::scratch::Scratch;
-use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET, Kind, Primary, Server};
+use gatepost_testkit::servers::{DnsServer, KEY_NAME, KEY_SECRET, Kind, Primary};
 
 /// A server, a folder, and nothing else.
 pub(crate) struct Bed {
-    pub(crate) server: Server,
+    pub(crate) server: DnsServer,
     pub(crate) folder: Scratch,
 }
 
@@ -62,7 +62,7 @@ impl Bed {
     }
 
     /// Runs a command with these flags on these objects.
-    pub(crate) fn run(&self, line: &str, objects: &str) -> Answer {
+    pub(crate) fn run(&self, line: &str, objects: &str) -> ProgramOutput {
         run(&format!("{line} {}", self.flags()), objects)
     }
 
@@ -93,7 +93,7 @@ impl Bed {
 }
 
 /// Runs a command line on objects that are handed over as standard input.
-pub(crate) fn run(line: &str, objects: &str) -> Answer {
+pub(crate) fn run(line: &str, objects: &str) -> ProgramOutput {
     let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
     let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
     program.run(&words(&format!("{command} -f - {rest}")), objects).unwrap()

@@ -63,6 +63,7 @@ fn a_stop_is_heard_while_a_provider_hangs() {
     put(&bed, &["a.example.org"]);
     let served = start(&bed, "--interval 1s --provider-timeout 600s");
     bed.server.signal("STOP");
+    // A fixed time: a name server that is stopped shows nobody that a question waits for it. A pass comes every second.
     std::thread::sleep(std::time::Duration::from_secs(2));
     assert_eq!(served.stop(), Some(0));
     bed.server.signal("CONT");

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use gatepost_core::model::Kind;
-use gatepost_kube::watch::{Settings, Told};
+use gatepost_kube::watch::{WatchEvent, WatchSettings};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup, trial};
 use gatepost_testkit::{Failed, Trial};
 
-use super::follower::{Follower, impatient, namespace, route};
+use super::watched::{WatchedCluster, impatient, namespace, route};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -20,19 +20,19 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-fn started(name: &str, settings: Settings) -> Result<(Cluster, Follower), Failed> {
+fn started(name: &str, settings: WatchSettings) -> Result<(Cluster, WatchedCluster), Failed> {
     let cluster = Cluster::start(&Setup::default())?;
     cluster
         .apply(&(namespace(name) + &route(name, "one", "one.example.org") + &route(name, "two", "two.example.org")))?;
-    let mut follower = Follower::start(&cluster, ADMIN, settings);
-    follower.until("both routes are there", |f| {
+    let mut watched = WatchedCluster::start(&cluster, ADMIN, settings);
+    watched.until("both routes are there", |f| {
         f.has_route(name, "one") && f.has_route(name, "two") && f.sees(Kind::HttpRoute)
     });
-    Ok((cluster, follower))
+    Ok((cluster, watched))
 }
 
 fn forgotten() -> Result<(), Failed> {
-    let (cluster, mut follower) = started("gap", impatient(&[Kind::HttpRoute]))?;
+    let (cluster, mut watched) = started("gap", impatient(&[Kind::HttpRoute]))?;
     // The follower only runs while it is listened to: it misses all of this, and the server forgets it.
     cluster.kill_api();
     cluster.run_api()?;
@@ -41,38 +41,38 @@ fn forgotten() -> Result<(), Failed> {
     cluster.compact()?;
     cluster.kill_api();
     cluster.run_api()?;
-    follower.until("the gap is closed", |f| f.has_route("gap", "three") && !f.has_route("gap", "one"));
-    assert!(follower.has_route("gap", "two") && follower.sees(Kind::HttpRoute));
+    watched.until("the gap is closed", |f| f.has_route("gap", "three") && !f.has_route("gap", "one"));
+    assert!(watched.has_route("gap", "two") && watched.sees(Kind::HttpRoute));
     Ok(())
 }
 
 fn away() -> Result<(), Failed> {
     let settings =
-        Settings { idle: Duration::from_secs(2), stale: Duration::from_secs(3), ..impatient(&[Kind::HttpRoute]) };
-    let (cluster, mut follower) = started("away", settings)?;
+        WatchSettings { idle: Duration::from_secs(2), stale: Duration::from_secs(3), ..impatient(&[Kind::HttpRoute]) };
+    let (cluster, mut watched) = started("away", settings)?;
     cluster.kill_api();
-    follower.until("what is old is hidden", |f| f.hidden(Kind::HttpRoute).contains("not heard"));
-    assert!(follower.has_route("away", "one") && !follower.lost("one"), "what was seen is kept");
+    watched.until("what is old is hidden", |f| f.hidden(Kind::HttpRoute).contains("not heard"));
+    assert!(watched.has_route("away", "one") && !watched.lost("one"), "what was seen is kept");
     cluster.run_api()?;
     cluster.apply(&route("away", "three", "three.example.org"))?;
-    follower.until("it is followed again", |f| f.sees(Kind::HttpRoute) && f.has_route("away", "three"));
-    assert!(!follower.lost("one") && !follower.lost("two"));
+    watched.until("it is followed again", |f| f.sees(Kind::HttpRoute) && f.has_route("away", "three"));
+    assert!(!watched.lost("one") && !watched.lost("two"));
     Ok(())
 }
 
 fn set_back() -> Result<(), Failed> {
-    let settings = Settings { doubt: Duration::from_secs(20), ..impatient(&[Kind::HttpRoute]) };
-    let (cluster, mut follower) = started("back", settings)?;
+    let settings = WatchSettings { doubt: Duration::from_secs(20), ..impatient(&[Kind::HttpRoute]) };
+    let (cluster, mut watched) = started("back", settings)?;
     cluster.keep()?;
     for i in 0..40 {
         cluster.apply(&route("back", "late", &format!("late{i}.example.org")))?;
     }
-    follower.until("the late route is there", |f| f.has_route("back", "late"));
+    watched.until("the late route is there", |f| f.has_route("back", "late"));
     cluster.restore()?;
-    follower.until("older data are doubted", |f| f.hidden(Kind::HttpRoute).contains("set back [GP0104 list-doubted]"));
-    assert!(follower.has_route("back", "late") && !follower.lost("late"));
-    follower.until("older data are believed in the end", |f| f.sees(Kind::HttpRoute) && !f.has_route("back", "late"));
-    assert!(follower.has_route("back", "one"));
+    watched.until("older data are doubted", |f| f.hidden(Kind::HttpRoute).contains("set back [GP0104 list-doubted]"));
+    assert!(watched.has_route("back", "late") && !watched.lost("late"));
+    watched.until("older data are believed in the end", |f| f.sees(Kind::HttpRoute) && !f.has_route("back", "late"));
+    assert!(watched.has_route("back", "one"));
     Ok(())
 }
 
@@ -92,21 +92,21 @@ fn limited() -> Result<Cluster, Failed> {
     Ok(Cluster::start(&Setup { users: vec!["limited"], ..Setup::default() })?)
 }
 
-fn is_refused(told: &Told, verb: &str) -> bool {
-    matches!(told, Told::Trouble(Some(Kind::HttpRoute), error) if error.is_forbidden() && error.to_string().contains(verb))
+fn is_refused(told: &WatchEvent, verb: &str) -> bool {
+    matches!(told, WatchEvent::Trouble(Some(Kind::HttpRoute), error) if error.is_forbidden() && error.to_string().contains(verb))
 }
 
 fn not_watched() -> Result<(), Failed> {
     let cluster = limited()?;
     cluster.apply(&role("list"))?;
     cluster.apply(&(namespace("watch") + &route("watch", "one", "one.example.org")))?;
-    let mut follower = Follower::start(&cluster, "limited", impatient(&[Kind::HttpRoute]));
-    follower.until("it is said at once", |f| f.told.iter().any(|told| is_refused(told, "cannot watch")));
-    assert!(follower.told.iter().any(|told| matches!(told, Told::Watch(Kind::HttpRoute, Some(_)))));
-    assert!(follower.sees(Kind::HttpRoute) && follower.has_route("watch", "one"));
+    let mut watched = WatchedCluster::start(&cluster, "limited", impatient(&[Kind::HttpRoute]));
+    watched.until("it is said at once", |f| f.told.iter().any(|told| is_refused(told, "cannot watch")));
+    assert!(watched.told.iter().any(|told| matches!(told, WatchEvent::Watch(Kind::HttpRoute, Some(_)))));
+    assert!(watched.sees(Kind::HttpRoute) && watched.has_route("watch", "one"));
     cluster.apply(&route("watch", "two", "two.example.org"))?;
     cluster.delete("httproute/one", "watch")?;
-    follower.until("lists follow", |f| f.has_route("watch", "two") && !f.has_route("watch", "one"));
+    watched.until("lists follow", |f| f.has_route("watch", "two") && !f.has_route("watch", "one"));
     Ok(())
 }
 
@@ -114,19 +114,19 @@ fn not_listed() -> Result<(), Failed> {
     let cluster = limited()?;
     cluster.apply(&role("list, watch"))?;
     cluster.apply(&(namespace("list") + &route("list", "one", "one.example.org")))?;
-    let mut follower = Follower::start(&cluster, "limited", impatient(&[Kind::HttpRoute, Kind::ListenerSet]));
-    follower.until("routes are seen", |f| f.has_route("list", "one") && f.sees(Kind::HttpRoute));
-    follower.until("ListenerSets are not", |f| {
+    let mut watched = WatchedCluster::start(&cluster, "limited", impatient(&[Kind::HttpRoute, Kind::ListenerSet]));
+    watched.until("routes are seen", |f| f.has_route("list", "one") && f.sees(Kind::HttpRoute));
+    watched.until("ListenerSets are not", |f| {
         f.hidden(Kind::ListenerSet).contains("cannot list resource \"listenersets\"")
     });
     // The right is taken away while a watch runs: a running watch stays, so the server is restarted.
     cluster.apply(&role("get"))?;
     cluster.kill_api();
     cluster.run_api()?;
-    follower.until("routes are hidden", |f| f.hidden(Kind::HttpRoute).contains("cannot"));
-    assert!(follower.has_route("list", "one") && !follower.lost("one"));
+    watched.until("routes are hidden", |f| f.hidden(Kind::HttpRoute).contains("cannot"));
+    assert!(watched.has_route("list", "one") && !watched.lost("one"));
     cluster.apply(&role("list, watch"))?;
-    follower.until("routes are seen again", |f| f.sees(Kind::HttpRoute));
+    watched.until("routes are seen again", |f| f.sees(Kind::HttpRoute));
     Ok(())
 }
 
@@ -138,8 +138,8 @@ fn one_namespace() -> Result<(), Failed> {
     let roles = role("list").replace("kind: ClusterRoleBinding", "kind: RoleBinding");
     let roles = roles.replacen("{name: limited}\nroleRef", "{name: limited, namespace: own}\nroleRef", 1);
     cluster.apply(&roles)?;
-    let runtime = super::follower::runtime();
-    let connection = runtime.block_on(super::follower::connect(&cluster, "limited"));
+    let runtime = super::watched::runtime();
+    let connection = runtime.block_on(super::watched::connect(&cluster, "limited"));
     let kinds = [Kind::HttpRoute, Kind::Gateway];
     let read = runtime.block_on(gatepost_kube::read_once(&connection, &kinds, Some("own")))?;
     let names: Vec<String> = read.snapshot.routes.keys().map(|route| route.key.to_string()).collect();

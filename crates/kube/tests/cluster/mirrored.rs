@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use gatepost_core::model::Key;
 use gatepost_kube::Connection;
-use gatepost_kube::folder::Folder;
-use gatepost_kube::mirror::{Mirror, Patience, Sight};
+use gatepost_kube::mirror::{Mirror, MirrorTimeouts, MirrorVisibility};
+use gatepost_kube::resource::GroupVersionResource;
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup, trial};
 use gatepost_testkit::{Failed, Trial};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-use super::follower::{connect, namespace, runtime};
+use super::watched::{connect, namespace, runtime};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -23,8 +23,8 @@ pub(crate) fn trials() -> Vec<Trial> {
     ]
 }
 
-const MAPS: Folder = Folder { group: "", version: "v1", plural: "configmaps" };
-const THINGS: Folder = Folder { group: "example.test", version: "v1", plural: "things" };
+const MAPS: GroupVersionResource = GroupVersionResource { group: "", version: "v1", plural: "configmaps" };
+const THINGS: GroupVersionResource = GroupVersionResource { group: "example.test", version: "v1", plural: "things" };
 
 const CRD: &str = "\
 apiVersion: apiextensions.k8s.io/v1
@@ -46,10 +46,10 @@ struct Bed {
 }
 
 impl Bed {
-    fn start(cluster: &Cluster, user: &str, folder: Folder) -> Bed {
+    fn start(cluster: &Cluster, user: &str, folder: GroupVersionResource) -> Bed {
         let runtime = runtime();
         let connection = runtime.block_on(connect(cluster, user));
-        let patience = Patience { relist: Duration::from_millis(200), ..Patience::default() };
+        let patience = MirrorTimeouts { relist: Duration::from_millis(200), ..MirrorTimeouts::default() };
         let mirror = {
             let _inside = runtime.enter();
             Mirror::start(&connection, folder, |value| value, patience)
@@ -61,7 +61,7 @@ impl Bed {
         self.mirror.now().objects.contains_key(&Key::new("copy", name))
     }
 
-    fn sight(&self) -> Sight {
+    fn sight(&self) -> MirrorVisibility {
         self.mirror.now().sight
     }
 
@@ -84,7 +84,7 @@ fn followed() -> Result<(), Failed> {
     cluster.apply(&map("one", &json!({"a": "1"})).to_string())?;
     cluster.keep()?;
     let bed = Bed::start(&cluster, ADMIN, MAPS);
-    bed.until("it is read", |bed| bed.has("one") && bed.sight() == Sight::Complete);
+    bed.until("it is read", |bed| bed.has("one") && bed.sight() == MirrorVisibility::Complete);
     cluster.apply(&map("two", &json!({})).to_string())?;
     bed.until("what comes is told", |bed| bed.has("two"));
     // The copy only follows while its runtime runs: it misses all of this, and the server forgets it.
@@ -103,21 +103,20 @@ fn installed() -> Result<(), Failed> {
     let cluster = Cluster::start(&Setup::default())?;
     cluster.apply(&namespace("copy"))?;
     let bed = Bed::start(&cluster, ADMIN, THINGS);
-    bed.until("it is absent", |bed| bed.sight() == Sight::Absent);
+    bed.until("it is absent", |bed| bed.sight() == MirrorVisibility::Absent);
     cluster.install_text(CRD)?;
-    bed.until("it is there", |bed| bed.sight() == Sight::Complete);
+    bed.until("it is there", |bed| bed.sight() == MirrorVisibility::Complete);
     cluster.apply("apiVersion: example.test/v1\nkind: Thing\nmetadata: {namespace: copy, name: one}\n")?;
     bed.until("its object is seen", |bed| bed.has("one"));
     cluster.kubectl(&["delete", "crd", "things.example.test"])?;
-    bed.until("it went", |bed| bed.sight() == Sight::Absent && !bed.has("one"));
+    bed.until("it went", |bed| bed.sight() == MirrorVisibility::Absent && !bed.has("one"));
     Ok(())
 }
 
 fn hidden() -> Result<(), Failed> {
     let cluster = Cluster::start(&Setup { users: vec!["nobody"], ..Setup::default() })?;
     let bed = Bed::start(&cluster, "nobody", MAPS);
-    let says =
-        |bed: &Bed| matches!(bed.sight(), Sight::Hidden(why) if why.contains("cannot list resource \"configmaps\""));
+    let says = |bed: &Bed| matches!(bed.sight(), MirrorVisibility::Hidden(why) if why.contains("cannot list resource \"configmaps\""));
     bed.until("it is hidden", says);
     Ok(())
 }

@@ -4,13 +4,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use gatepost_core::model::Kind;
-use gatepost_kube::watch::Settings;
-use gatepost_kube::{Connection, Where, read_once};
+use gatepost_kube::watch::WatchSettings;
+use gatepost_kube::{ClusterChoice, Connection, read_once};
 use gatepost_testkit::servers::kube::proxy::{Fault, Proxy};
 use gatepost_testkit::servers::kube::{Cluster, trial};
 use gatepost_testkit::{Failed, Trial};
 
-use super::follower::{Follower, impatient, namespace, route, runtime};
+use super::watched::{WatchedCluster, impatient, namespace, route, runtime};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -23,16 +23,17 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// Routes in a namespace, followed through a proxy.
-fn followed(name: &str, settings: Settings) -> Result<(Proxy, Follower), Failed> {
+fn followed(name: &str, settings: WatchSettings) -> Result<(Proxy, WatchedCluster), Failed> {
     let cluster = Cluster::shared();
     cluster.apply(&(namespace(name) + &route(name, "one", "one.example.org")))?;
     let proxy = Proxy::start(cluster)?;
     let runtime = runtime();
-    let place = Where { kubeconfig: Some(proxy.kubeconfig()), context: None };
+    let place = ClusterChoice { kubeconfig: Some(proxy.kubeconfig()), context: None };
     let connection = runtime.block_on(Connection::open(&place))?;
-    let mut follower = Follower::on(runtime, &connection, Settings { namespace: Some(name.into()), ..settings });
-    follower.until("the route is there", |f| f.has_route(name, "one") && f.sees(Kind::HttpRoute));
-    Ok((proxy, follower))
+    let mut watched =
+        WatchedCluster::on(runtime, &connection, WatchSettings { namespace: Some(name.into()), ..settings });
+    watched.until("the route is there", |f| f.has_route(name, "one") && f.sees(Kind::HttpRoute));
+    Ok((proxy, watched))
 }
 
 fn is_watch(path: &str) -> bool {
@@ -40,40 +41,43 @@ fn is_watch(path: &str) -> bool {
 }
 
 fn suddenly_empty() -> Result<(), Failed> {
-    let settings =
-        Settings { idle: Duration::from_secs(1), doubt: Duration::from_secs(3600), ..impatient(&[Kind::HttpRoute]) };
-    let (proxy, mut follower) = followed("empty", settings)?;
+    let settings = WatchSettings {
+        idle: Duration::from_secs(1),
+        doubt: Duration::from_secs(3600),
+        ..impatient(&[Kind::HttpRoute])
+    };
+    let (proxy, mut watched) = followed("empty", settings)?;
     proxy.judge(|path| match path {
         path if is_watch(path) => Fault::Refuse(410, None),
         path if path.contains("/httproutes?") => Fault::Empty,
         _ => Fault::Pass,
     });
-    follower.until("it is doubted", |f| f.hidden(Kind::HttpRoute).contains("suddenly empty"));
-    assert!(follower.has_route("empty", "one") && !follower.lost("one"));
+    watched.until("it is doubted", |f| f.hidden(Kind::HttpRoute).contains("suddenly empty"));
+    assert!(watched.has_route("empty", "one") && !watched.lost("one"));
     proxy.judge(|_| Fault::Pass);
-    follower.until("all is well again", |f| f.sees(Kind::HttpRoute));
-    assert!(!follower.lost("one"));
+    watched.until("all is well again", |f| f.sees(Kind::HttpRoute));
+    assert!(!watched.lost("one"));
     Ok(())
 }
 
 fn lagging() -> Result<(), Failed> {
-    let settings = Settings { idle: Duration::from_secs(2), ..impatient(&[Kind::HttpRoute]) };
-    let (proxy, mut follower) = followed("lag", settings)?;
+    let settings = WatchSettings { idle: Duration::from_secs(2), ..impatient(&[Kind::HttpRoute]) };
+    let (proxy, mut watched) = followed("lag", settings)?;
     let path = "/apis/gateway.networking.k8s.io/v1/namespaces/lag/httproutes";
     let old = Cluster::shared().kubectl(&["get", "--raw", &format!("{path}?limit=500")])?;
     Cluster::shared().apply(&route("lag", "two", "two.example.org"))?;
-    follower.until("the second route is there", |f| f.has_route("lag", "two"));
+    watched.until("the second route is there", |f| f.has_route("lag", "two"));
     // From here on another server answers, which stands still where the first one was.
     proxy.judge(move |path| match path {
         path if is_watch(path) => Fault::Refuse(410, None),
         path if path.contains("/httproutes?") => Fault::Say(old.clone()),
         _ => Fault::Pass,
     });
-    follower.until("it is doubted", |f| f.hidden(Kind::HttpRoute).contains("lags"));
-    assert!(follower.has_route("lag", "two") && !follower.lost("two"));
+    watched.until("it is doubted", |f| f.hidden(Kind::HttpRoute).contains("lags"));
+    assert!(watched.has_route("lag", "two") && !watched.lost("two"));
     proxy.judge(|_| Fault::Pass);
-    follower.until("the server has caught up", |f| f.sees(Kind::HttpRoute));
-    assert!(!follower.lost("two"));
+    watched.until("the server has caught up", |f| f.sees(Kind::HttpRoute));
+    assert!(!watched.lost("two"));
     Ok(())
 }
 
@@ -84,7 +88,7 @@ fn page_fails() -> Result<(), Failed> {
     cluster.feed(&["create", "-f", "-"], &(namespace("torn") + &maps.collect::<String>()))?;
     let proxy = Proxy::start(cluster)?;
     let runtime = runtime();
-    let place = Where { kubeconfig: Some(proxy.kubeconfig()), context: None };
+    let place = ClusterChoice { kubeconfig: Some(proxy.kubeconfig()), context: None };
     let connection = runtime.block_on(Connection::open(&place))?;
     for fault in [Fault::Refuse(410, None), Fault::Refuse(500, None), Fault::Cut(2000), Fault::Say("<html>".into())] {
         let pages = AtomicUsize::new(0);
@@ -103,8 +107,8 @@ fn page_fails() -> Result<(), Failed> {
 }
 
 fn garbled() -> Result<(), Failed> {
-    let settings = Settings { idle: Duration::from_secs(2), ..impatient(&[Kind::HttpRoute]) };
-    let (proxy, mut follower) = followed("garbled", settings)?;
+    let settings = WatchSettings { idle: Duration::from_secs(2), ..impatient(&[Kind::HttpRoute]) };
+    let (proxy, mut watched) = followed("garbled", settings)?;
     let lines = [
         Fault::Say("{\"type\":\"MODIFIED\",\"object\":{\"meta".into()),
         Fault::Say("nonsense\n".into()),
@@ -121,19 +125,19 @@ fn garbled() -> Result<(), Failed> {
         false => Fault::Pass,
     });
     Cluster::shared().apply(&route("garbled", "two", "two.example.org"))?;
-    follower.until("the other route comes", |f| f.has_route("garbled", "two"));
+    watched.until("the other route comes", |f| f.has_route("garbled", "two"));
     // All faults are gone through before the next change.
     let watches = |proxy: &Proxy| proxy.asked().iter().filter(|path| is_watch(path)).count();
-    follower.until("all faults were met", |_| watches(&proxy) > 9);
+    watched.until("all faults were met", |_| watches(&proxy) > 9);
     Cluster::shared().apply(&route("garbled", "three", "three.example.org"))?;
     Cluster::shared().delete("httproute/one", "garbled")?;
-    follower.until("it is followed", |f| f.has_route("garbled", "three") && !f.has_route("garbled", "one"));
-    assert!(!follower.lost("two") && follower.sees(Kind::HttpRoute));
+    watched.until("it is followed", |f| f.has_route("garbled", "three") && !f.has_route("garbled", "one"));
+    assert!(!watched.lost("two") && watched.sees(Kind::HttpRoute));
     Ok(())
 }
 
 fn pauses() -> Result<(), Failed> {
-    let (proxy, mut follower) = followed("busy", impatient(&[Kind::HttpRoute]))?;
+    let (proxy, mut watched) = followed("busy", impatient(&[Kind::HttpRoute]))?;
     let before = proxy.asked().len();
     let refused = AtomicUsize::new(0);
     proxy.judge(move |path| match path.contains("/httproutes?") && refused.fetch_add(1, Ordering::Relaxed) < 3 {
@@ -141,8 +145,8 @@ fn pauses() -> Result<(), Failed> {
         false => Fault::Pass,
     });
     Cluster::shared().apply(&route("busy", "two", "two.example.org"))?;
-    follower.until("it is followed", |f| f.has_route("busy", "two"));
-    assert!(!follower.lost("one") && follower.sees(Kind::HttpRoute));
+    watched.until("it is followed", |f| f.has_route("busy", "two"));
+    assert!(!watched.lost("one") && watched.sees(Kind::HttpRoute));
     let asked = proxy.asked()[before..].iter().filter(|path| path.contains("/httproutes?")).count();
     assert!(asked < 10, "asked {asked} times though told to wait");
     Ok(())

@@ -5,7 +5,7 @@ use gatepost_kube::discovery::discover;
 use gatepost_testkit::servers::kube::{ADMIN, Channel, Cluster, Setup, trial};
 use gatepost_testkit::{Failed, Trial};
 
-use super::follower::{Follower, connect, impatient, namespace, route, runtime};
+use super::watched::{WatchedCluster, connect, impatient, namespace, route, runtime};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -43,14 +43,14 @@ fn older_releases_and_the_experimental_channel() -> Result<(), Failed> {
 
 fn a_kind_is_picked_up_when_its_crd_appears() -> Result<(), Failed> {
     let cluster = Cluster::start(&Setup { channel: Channel::None, ..Setup::default() })?;
-    let mut follower = Follower::start(&cluster, ADMIN, impatient(&[Kind::HttpRoute, Kind::Namespace]));
-    follower
+    let mut watched = WatchedCluster::start(&cluster, ADMIN, impatient(&[Kind::HttpRoute, Kind::Namespace]));
+    watched
         .until("a kind that is not installed has no objects", |f| f.sees(Kind::HttpRoute) && f.sees(Kind::Namespace));
-    assert!(follower.told.contains(&gatepost_kube::watch::Told::Installed(Kind::HttpRoute, None)));
+    assert!(watched.told.contains(&gatepost_kube::watch::WatchEvent::Installed(Kind::HttpRoute, None)));
     cluster.install(Channel::Standard("v1.7.0"))?;
     cluster.apply(&(namespace("late") + &route("late", "web", "late.example.org")))?;
-    follower.until("the kind is picked up", |f| f.has_route("late", "web"));
+    watched.until("the kind is picked up", |f| f.has_route("late", "web"));
     cluster.kubectl(&["delete", "crd", "httproutes.gateway.networking.k8s.io", "--wait=false"])?;
-    follower.until("a kind that goes is held", |f| f.hidden(Kind::HttpRoute).contains("no longer installed"));
+    watched.until("a kind that goes is held", |f| f.hidden(Kind::HttpRoute).contains("no longer installed"));
     Ok(())
 }

@@ -6,7 +6,7 @@ use gatepost_kube::read_once;
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, trial};
 use gatepost_testkit::{Failed, Trial};
 
-use super::follower::{Follower, connect, impatient, namespace, route, runtime};
+use super::watched::{WatchedCluster, connect, impatient, namespace, route, runtime};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -19,24 +19,25 @@ pub(crate) fn trials() -> Vec<Trial> {
 fn objects_come_change_and_go() -> Result<(), Failed> {
     let cluster = Cluster::shared();
     cluster.apply(&(namespace("follow") + &route("follow", "one", "one.example.org")))?;
-    let mut follower = Follower::start(cluster, ADMIN, impatient(&[Kind::HttpRoute, Kind::Namespace, Kind::TcpRoute]));
-    assert!(!follower.sees(Kind::HttpRoute), "a kind is visible only after it was read");
-    follower.until("all kinds are visible", |f| {
+    let mut watched =
+        WatchedCluster::start(cluster, ADMIN, impatient(&[Kind::HttpRoute, Kind::Namespace, Kind::TcpRoute]));
+    assert!(!watched.sees(Kind::HttpRoute), "a kind is visible only after it was read");
+    watched.until("all kinds are visible", |f| {
         [Kind::HttpRoute, Kind::Namespace, Kind::TcpRoute].iter().all(|k| f.sees(*k))
     });
-    assert!(follower.has_route("follow", "one"));
-    assert!(follower.snapshot.namespaces.contains_key("follow"));
+    assert!(watched.has_route("follow", "one"));
+    assert!(watched.snapshot.namespaces.contains_key("follow"));
     cluster.apply(&route("follow", "two", "two.example.org"))?;
-    follower.until("a route comes", |f| f.has_route("follow", "two"));
+    watched.until("a route comes", |f| f.has_route("follow", "two"));
     cluster.apply(&route("follow", "two", "new.example.org"))?;
-    let hostname = |f: &Follower| {
+    let hostname = |f: &WatchedCluster| {
         let route = f.snapshot.routes.values().find(|route| &*route.meta.key.name == "two");
         route.map(|route| format!("{:?}", route.hostnames))
     };
-    follower.until("a route changes", |f| hostname(f).is_some_and(|names| names.contains("new.example.org")));
+    watched.until("a route changes", |f| hostname(f).is_some_and(|names| names.contains("new.example.org")));
     cluster.delete("httproute/one", "follow")?;
-    follower.until("a route goes", |f| !f.has_route("follow", "one"));
-    assert!(follower.has_route("follow", "two"));
+    watched.until("a route goes", |f| !f.has_route("follow", "one"));
+    assert!(watched.has_route("follow", "two"));
     Ok(())
 }
 

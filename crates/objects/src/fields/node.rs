@@ -6,19 +6,19 @@ use gatepost_core::model::Kind;
 use gatepost_core::reason::{INVALID_FIELD, Reason, UNKNOWN_VALUE};
 use serde_json::Value;
 
-use super::{Fields, Path, Sink, Strictness, shortened, unknown};
+use super::{Fields, ProblemCollector, Strictness, ValuePath, shortened, unknown};
 use crate::shapes::Shape;
 
 /// One value and the way to it.
 #[derive(Clone, Copy)]
-pub(crate) struct Node<'a> {
+pub(crate) struct FieldValue<'a> {
     pub(super) value: &'a Value,
-    pub(super) path: Path<'a>,
-    pub(super) sink: &'a Sink,
+    pub(super) path: ValuePath<'a>,
+    pub(super) collector: &'a ProblemCollector,
     pub(super) strictness: Strictness,
 }
 
-impl<'a> Node<'a> {
+impl<'a> FieldValue<'a> {
     /// The value itself, for fields that may have several types.
     pub(crate) fn value(self) -> &'a Value {
         self.value
@@ -64,8 +64,8 @@ impl<'a> Node<'a> {
         let Value::Object(map) = self.value else {
             return self.wrong("a mapping");
         };
-        let Node { path, sink, strictness, .. } = self;
-        let fields = Fields { map, path, sink, strictness, asked: RefCell::default() };
+        let FieldValue { path, collector, strictness, .. } = self;
+        let fields = Fields { map, path, collector, strictness, asked: RefCell::default() };
         let result = read(&fields);
         fields.finish();
         Some(result)
@@ -96,12 +96,12 @@ impl<'a> Node<'a> {
         if !self.strictness.tells() {
             return;
         }
-        self.sink.push(reason, || self.path.field(), |field| format!("`{field}` {}", message.as_ref()));
+        self.collector.push(reason, || self.path.field(), |field| format!("`{field}` {}", message.as_ref()));
     }
 
     /// Tells that the type is wrong; the field then counts as absent.
     pub(super) fn wrong<T>(self, expected: &str) -> Option<T> {
-        self.sink.wrong_types.set(self.sink.wrong_types.get() + 1);
+        self.collector.wrong_types.set(self.collector.wrong_types.get() + 1);
         self.invalid(format!("is {}, {expected} is expected{}", self.found(), self.hint(expected)));
         None
     }
@@ -135,7 +135,7 @@ impl<'a> Node<'a> {
     }
 
     fn is_secret(self) -> bool {
-        self.sink.object().kind == Kind::Secret
+        self.collector.object().kind == Kind::Secret
     }
 }
 

@@ -5,7 +5,7 @@ use gatepost_core::policy::Exclusion;
 use gatepost_core::snapshot::Object;
 
 use super::{duration, target};
-use crate::fields::{Fields, Node};
+use crate::fields::{FieldValue, Fields};
 use crate::references::nobody;
 use crate::rules;
 use crate::shapes::Shape;
@@ -43,7 +43,7 @@ pub(super) fn wildcards(f: &Fields<'_>) -> Option<bool> {
     f.has("allowWildcardHosts").then(|| f.flag("allowWildcardHosts").unwrap_or(false))
 }
 
-fn excluded(node: Node<'_>) -> Str {
+fn excluded(node: FieldValue<'_>) -> Str {
     let text = node.text().unwrap_or_default();
     if let Err(clause) = Exclusion::parse(text) {
         node.invalid(clause);

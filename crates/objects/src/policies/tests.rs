@@ -7,7 +7,7 @@ use gatepost_core::snapshot::Object;
 use serde_json::{Map, Value, json};
 
 use crate::crds;
-use crate::fields::{Fields, Sink, Strictness};
+use crate::fields::{Fields, ProblemCollector, Strictness};
 
 type Reader = fn(Meta, &Fields<'_>, &str) -> Object;
 
@@ -38,13 +38,13 @@ fn full_tls() -> Value {
 
 /// Reads a policy: the object, the fields that were asked for, and what was told.
 fn read(kind: Kind, reader: Reader, spec: Value) -> (Object, BTreeSet<String>, Vec<String>) {
-    let sink = Sink::new(ObjectRef::new(kind, "infra", "p"));
+    let collector = ProblemCollector::new(ObjectRef::new(kind, "infra", "p"));
     let map = Map::from_iter([("spec".to_owned(), spec)]);
-    let root = Fields::root(&map, &sink, Strictness::Full);
+    let root = Fields::root(&map, &collector, Strictness::Full);
     let object = reader(Meta::named("infra", "p"), &root, "v1alpha1");
     root.finish();
-    let asked = sink.asked();
-    (object, asked, sink.into_parts().0.into_iter().map(|d| d.message).collect())
+    let asked = collector.asked();
+    (object, asked, collector.into_parts().0.into_iter().map(|d| d.message).collect())
 }
 
 fn told(kind: Kind, reader: Reader, spec: Value) -> Vec<String> {

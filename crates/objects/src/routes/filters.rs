@@ -30,7 +30,7 @@ pub(super) fn grpc(f: &Fields<'_>) -> SharedList<Filter> {
 }
 
 /// One filter's settings, all of them optional; its type says which must be there.
-struct Settings {
+struct FilterSettings {
     request_headers: Option<HeaderChange>,
     response_headers: Option<HeaderChange>,
     redirect: Option<Redirect>,
@@ -42,7 +42,7 @@ struct Settings {
 }
 
 fn http_filter(f: &Fields<'_>) -> Filter {
-    let settings = Settings {
+    let settings = FilterSettings {
         redirect: f.mapping("requestRedirect", redirect),
         rewrite: f.mapping("urlRewrite", rewrite),
         cors: f.mapping("cors", cors),
@@ -77,8 +77,8 @@ fn grpc_filter(f: &Fields<'_>) -> Filter {
     filter(kind, settings)
 }
 
-fn grpc_settings(f: &Fields<'_>) -> Settings {
-    Settings {
+fn grpc_settings(f: &Fields<'_>) -> FilterSettings {
+    FilterSettings {
         request_headers: f.mapping("requestHeaderModifier", header_change),
         response_headers: f.mapping("responseHeaderModifier", header_change),
         mirror: f.mapping("requestMirror", mirror),
@@ -90,7 +90,7 @@ fn grpc_settings(f: &Fields<'_>) -> Settings {
     }
 }
 
-fn filter(kind: Str, settings: Settings) -> Filter {
+fn filter(kind: Str, settings: FilterSettings) -> Filter {
     let found = match &*kind {
         "RequestHeaderModifier" => settings.request_headers.map(Filter::RequestHeaders),
         "ResponseHeaderModifier" => settings.response_headers.map(Filter::ResponseHeaders),

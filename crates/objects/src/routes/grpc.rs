@@ -44,10 +44,10 @@ fn nothing() -> GrpcMatch {
 }
 
 fn grpc_match(f: &Fields<'_>) -> GrpcMatch {
-    let wrong_before = f.sink().wrong_types();
+    let wrong_before = f.collector().wrong_types();
     let headers = value_matches(f, "headers", Shape::Text(4096));
     let found = f.mapping("method", method).unwrap_or(GrpcMatch { kind: MatchKind::Exact, ..nothing() });
-    if f.is_stand_in() || f.sink().wrong_types() > wrong_before {
+    if f.is_stand_in() || f.collector().wrong_types() > wrong_before {
         GrpcMatch { headers, ..nothing() }
     } else {
         GrpcMatch { headers, ..found }

@@ -54,14 +54,14 @@ fn nothing() -> HttpMatch {
 }
 
 fn http_match(f: &Fields<'_>) -> HttpMatch {
-    let wrong_before = f.sink().wrong_types();
+    let wrong_before = f.collector().wrong_types();
     let mut found = HttpMatch {
         path: f.mapping("path", path).unwrap_or_else(|| HttpMatch::default().path),
         headers: value_matches(f, "headers", Shape::HeaderValue),
         query: value_matches(f, "queryParams", Shape::Text(1024)),
         method: method(f),
     };
-    if f.is_stand_in() || f.sink().wrong_types() > wrong_before {
+    if f.is_stand_in() || f.collector().wrong_types() > wrong_before {
         found.path = nothing().path;
     }
     found

@@ -1,6 +1,6 @@
 //! Steps of a case: objects that come, change and go between runs.
 //!
-//! A document of kind `Step` ends what stood before it. The documents behind it are added, or replace those of the same kind,
+//! A document of kind `CaseStep` ends what stood before it. The documents behind it are added, or replace those of the same kind,
 //! namespace and name; `delete` takes others away. What a provider, an issuer or a probe has observed until a step would be
 //! one more document behind it; the program does not read any yet.
 
@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// `kind: Step`.
+/// `kind: CaseStep`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Step {
+struct CaseStep {
     #[allow(dead_code, reason = "read to tell a step from an object")]
     kind: String,
     /// What happens.
@@ -80,7 +80,7 @@ impl Stage {
     }
 
     /// What is left when a step has taken its objects away.
-    fn after(&self, step: Step) -> Result<Stage, String> {
+    fn after(&self, step: CaseStep) -> Result<Stage, String> {
         let mut next = Stage { title: Some(step.title), run: step.run, documents: self.documents.clone() };
         for gone in &step.delete {
             let before = next.documents.len();

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Entries, check, conditions, list, text};
-use crate::compact::Node;
+use crate::compact::CompactNode;
 
 /// The difference alone where one was asked for, else everything that ought to exist.
 pub(super) fn plan(value: &Value, messages: bool) -> Entries {
@@ -15,31 +15,31 @@ pub(super) fn plan(value: &Value, messages: bool) -> Entries {
         entries.push(("certificates".into(), items(&value["certificates"], certificate)));
         entries.push(("withheld".into(), items(&value["withheld"], |one| withheld(one, messages))));
         let policies = list(&value["policies"]).iter().map(|one| (text(&one["policy"]).into(), policy(one, messages)));
-        entries.push(("policies".into(), Node::Map(policies.collect())));
+        entries.push(("policies".into(), CompactNode::Map(policies.collect())));
         let others = list(&value["passedOver"]).iter();
-        let others = others.map(|one| (text(&one["object"]).to_owned(), Node::text(text(&one["because"]))));
-        entries.push(("passedOver".into(), Node::Map(others.collect())));
+        let others = others.map(|one| (text(&one["object"]).to_owned(), CompactNode::text(text(&one["because"]))));
+        entries.push(("passedOver".into(), CompactNode::Map(others.collect())));
     }
     entries.extend(check(value, messages));
     entries.retain(|entry| !entry.1.is_empty());
     if entries.is_empty() {
-        entries.push(("nothing".into(), Node::text("at all")));
+        entries.push(("nothing".into(), CompactNode::text("at all")));
     }
     entries
 }
 
 /// `www.example.org A 192.0.2.1 ttl=300  # routes on listeners`.
-pub(super) fn records(value: &Value) -> Node {
+pub(super) fn records(value: &Value) -> CompactNode {
     items(&value["records"], record)
 }
 
-fn record(value: &Value) -> Node {
+fn record(value: &Value) -> CompactNode {
     let source = match text(&value["source"]) {
         "intersected" => String::new(),
         other => format!(" ({})", other.replace('-', " ")),
     };
     let because = format!("{} on {}{source}", joined(&value["routes"], ", "), joined(&value["listeners"], ", "));
-    Node::Noted(record_line(value), because)
+    CompactNode::Noted(record_line(value), because)
 }
 
 fn record_line(value: &Value) -> String {
@@ -61,10 +61,10 @@ fn record_line(value: &Value) -> String {
 }
 
 /// `infra/edge-tls www.example.org by ClusterIssuer/main  # routes on listeners under a policy`.
-fn certificate(value: &Value) -> Node {
+fn certificate(value: &Value) -> CompactNode {
     let policy = value["policy"].as_str().map(|policy| format!(" under {policy}")).unwrap_or_default();
     let because = format!("{} on {}{policy}", joined(&value["routes"], ", "), joined(&value["listeners"], ", "));
-    Node::Noted(certificate_line(value), because)
+    CompactNode::Noted(certificate_line(value), because)
 }
 
 fn certificate_line(value: &Value) -> String {
@@ -73,7 +73,7 @@ fn certificate_line(value: &Value) -> String {
 }
 
 /// `www.example.org HTTPRoute/shop/web no-common-hostname  # listener; object and field to look at`.
-pub(super) fn withheld(value: &Value, messages: bool) -> Node {
+pub(super) fn withheld(value: &Value, messages: bool) -> CompactNode {
     let mut line = ["hostname", "route", "reason"].map(|key| text(&value[key])).join(" ");
     if messages {
         line.push_str(&format!(": {}", text(&value["message"])));
@@ -82,22 +82,22 @@ pub(super) fn withheld(value: &Value, messages: bool) -> Node {
     let place = [object, text(&value["field"])].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>();
     let place = if place.is_empty() { String::new() } else { format!("see {}", place.join(" ")) };
     let parts = [text(&value["listener"]), &place];
-    Node::Noted(line, parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "))
+    CompactNode::Noted(line, parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; "))
 }
 
 /// Conditions, then the hostnames by what became of them.
-fn policy(value: &Value, messages: bool) -> Node {
+fn policy(value: &Value, messages: bool) -> CompactNode {
     let mut entries = conditions(&value["conditions"], messages);
     let of_state = |state: &str| {
         let mut found: Vec<_> = list(&value["hostnames"]).iter().filter(|one| one["state"] == state).collect();
         found.dedup_by_key(|one| text(&one["hostname"]));
-        found.into_iter().map(|one| Node::text(hostname(one))).collect()
+        found.into_iter().map(|one| CompactNode::text(hostname(one))).collect()
     };
-    entries.extend(["served", "pending"].map(|state| (state.to_owned(), Node::List(of_state(state)))));
+    entries.extend(["served", "pending"].map(|state| (state.to_owned(), CompactNode::List(of_state(state)))));
     let skipped = list(&value["hostnames"]).iter().filter(|one| one["state"] == "skipped");
-    entries.push(("skipped".into(), Node::List(skipped.map(|one| skipped_hostname(value, one)).collect())));
+    entries.push(("skipped".into(), CompactNode::List(skipped.map(|one| skipped_hostname(value, one)).collect())));
     entries.retain(|entry| !entry.1.is_empty());
-    Node::Map(entries)
+    CompactNode::Map(entries)
 }
 
 fn hostname(value: &Value) -> String {
@@ -106,32 +106,32 @@ fn hostname(value: &Value) -> String {
 }
 
 /// A skipped hostname, with the word that the policy's own list has for it.
-fn skipped_hostname(policy: &Value, value: &Value) -> Node {
+fn skipped_hostname(policy: &Value, value: &Value) -> CompactNode {
     let is_same = |one: &&Value| ["hostname", "listener", "route"].iter().all(|key| one[*key] == value[*key]);
     let word = list(&policy["skipped"]).iter().find(is_same).map(|one| format!(" ({})", text(&one["reason"])));
     let because = format!("{} on {}", text(&value["route"]), text(&value["listener"]));
-    Node::Noted(format!("{}{}", hostname(value), word.unwrap_or_default()), because)
+    CompactNode::Noted(format!("{}{}", hostname(value), word.unwrap_or_default()), because)
 }
 
 fn diff(value: &Value) -> Entries {
-    let mut entries: Entries = ["gained", "lost"].map(|key| (key.to_owned(), Node::of(&value[key]))).into();
+    let mut entries: Entries = ["gained", "lost"].map(|key| (key.to_owned(), CompactNode::of(&value[key]))).into();
     let moved = list(&value["moved"]).iter().map(|one| {
         let (from, to) = (joined(&one["from"], ", "), joined(&one["to"], ", "));
-        Node::text(format!("{} from {from} to {to}", text(&one["hostname"])))
+        CompactNode::text(format!("{} from {from} to {to}", text(&one["hostname"])))
     });
-    entries.push(("moved".into(), Node::List(moved.collect())));
+    entries.push(("moved".into(), CompactNode::List(moved.collect())));
     entries.push(("records".into(), items(&value["records"], |one| differs(one, record_line))));
     entries.push(("certificates".into(), items(&value["certificates"], |one| differs(one, certificate_line))));
     entries
 }
 
-fn differs(value: &Value, line: impl Fn(&Value) -> String) -> Node {
-    let side = |key: &str| (!value[key].is_null()).then(|| (key.to_owned(), Node::text(line(&value[key]))));
-    Node::Map(["old", "new"].into_iter().filter_map(side).collect())
+fn differs(value: &Value, line: impl Fn(&Value) -> String) -> CompactNode {
+    let side = |key: &str| (!value[key].is_null()).then(|| (key.to_owned(), CompactNode::text(line(&value[key]))));
+    CompactNode::Map(["old", "new"].into_iter().filter_map(side).collect())
 }
 
-fn items(value: &Value, line: impl Fn(&Value) -> Node) -> Node {
-    Node::List(list(value).iter().map(line).collect())
+fn items(value: &Value, line: impl Fn(&Value) -> CompactNode) -> CompactNode {
+    CompactNode::List(list(value).iter().map(line).collect())
 }
 
 fn joined(value: &Value, between: &str) -> String {

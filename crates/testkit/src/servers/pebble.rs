@@ -24,7 +24,7 @@ pub const NEVER: Option<u32> = Some(10_000_000);
 
 /// How the server behaves.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct PebbleSetup {
     /// The name server it asks.
     pub dns: Option<SocketAddr>,
     /// How many good nonces of a hundred it refuses.
@@ -46,7 +46,7 @@ pub struct Pebble {
     root: String,
     process: Mutex<Option<Child>>,
     program: PathBuf,
-    setup: Setup,
+    setup: PebbleSetup,
     directory: Scratch,
 }
 
@@ -70,7 +70,7 @@ fn program() -> io::Result<PathBuf> {
 
 impl Pebble {
     /// Starts it and waits until it answers.
-    pub fn start(setup: Setup) -> io::Result<Pebble> {
+    pub fn start(setup: PebbleSetup) -> io::Result<Pebble> {
         let program = program()?;
         let mut last = other("not tried".to_owned());
         for _ in 0..3 {
@@ -82,7 +82,7 @@ impl Pebble {
         Err(last)
     }
 
-    fn try_start(program: &Path, setup: &Setup) -> io::Result<Pebble> {
+    fn try_start(program: &Path, setup: &PebbleSetup) -> io::Result<Pebble> {
         let directory = Scratch::new("pebble")?;
         let (address, management) = (free_address()?, free_address()?);
         let root = certify(directory.path()).map_err(|error| other(error.to_string()))?;
@@ -178,7 +178,7 @@ impl Drop for Pebble {
     }
 }
 
-fn config(address: SocketAddr, management: SocketAddr, setup: &Setup) -> serde_json::Value {
+fn config(address: SocketAddr, management: SocketAddr, setup: &PebbleSetup) -> serde_json::Value {
     let mut pebble = json!({
         "listenAddress": address.to_string(),
         "managementListenAddress": management.to_string(),

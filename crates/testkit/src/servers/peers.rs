@@ -31,7 +31,7 @@ pub enum Peer {
 
 /// What a peer does.
 #[derive(Clone, Debug, Default)]
-pub struct Setup {
+pub struct PeerSetup {
     /// Zones that it has files of: name without a dot at the end, and the text of the file.
     pub files: Vec<(String, String)>,
     /// Zones that it copies from the primary, with the key of the test bed.
@@ -55,11 +55,11 @@ pub struct Running {
     directory: Scratch,
 }
 
-/// One line of configuration for each kind of zone, written by each program's module.
-struct Words {
+/// How one program is started and configured.
+struct PeerProgram {
     program: &'static str,
     arguments: &'static [&'static str],
-    write: fn(&Path, SocketAddr, &Setup) -> io::Result<()>,
+    write: fn(&Path, SocketAddr, &PeerSetup) -> io::Result<()>,
 }
 
 impl Peer {
@@ -81,7 +81,7 @@ impl Peer {
     }
 
     /// Starts it and waits until it answers: for its own zones with their contents, else with anything.
-    pub fn start(self, setup: &Setup) -> io::Result<Running> {
+    pub fn start(self, setup: &PeerSetup) -> io::Result<Running> {
         let mut last = other("not tried".to_owned());
         for _ in 0..3 {
             match self.try_start(setup) {
@@ -92,7 +92,7 @@ impl Peer {
         Err(last)
     }
 
-    fn try_start(self, setup: &Setup) -> io::Result<Running> {
+    fn try_start(self, setup: &PeerSetup) -> io::Result<Running> {
         let words = self.words();
         let program = find(words.program).ok_or_else(|| other(format!("{} is not installed", words.program)))?;
         let directory = Scratch::new(self.name())?;
@@ -117,7 +117,7 @@ impl Peer {
         Ok(running)
     }
 
-    fn words(self) -> Words {
+    fn words(self) -> PeerProgram {
         match self {
             Peer::Bind => bind::WORDS,
             Peer::Knot => knot::WORDS,
@@ -137,7 +137,7 @@ impl Running {
         self.process.id()
     }
 
-    fn wait(&mut self, setup: &Setup) -> io::Result<()> {
+    fn wait(&mut self, setup: &PeerSetup) -> io::Result<()> {
         let end = Instant::now() + Duration::from_secs(60);
         let zones = || setup.files.iter().map(|(name, _)| name);
         let up = |address: SocketAddr| std::net::TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok();

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// Which way a message goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Direction {
     /// To the server.
     There,
     /// To the client.
@@ -26,7 +26,7 @@ pub enum Fate {
 }
 
 /// Decides what becomes of a message, which comes without its length.
-type Judge = Arc<dyn Fn(Way, &[u8]) -> Fate + Send + Sync>;
+type Judge = Arc<dyn Fn(Direction, &[u8]) -> Fate + Send + Sync>;
 
 /// A relay that runs until it is dropped.
 #[derive(Debug)]
@@ -39,7 +39,10 @@ pub struct Relay {
 
 impl Relay {
     /// Starts to pass messages on to a server.
-    pub fn start(server: SocketAddr, judge: impl Fn(Way, &[u8]) -> Fate + Send + Sync + 'static) -> io::Result<Relay> {
+    pub fn start(
+        server: SocketAddr,
+        judge: impl Fn(Direction, &[u8]) -> Fate + Send + Sync + 'static,
+    ) -> io::Result<Relay> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
         let (is_stopping, judge) = (Arc::new(AtomicBool::new(false)), Arc::new(judge) as Judge);
@@ -74,12 +77,12 @@ fn connect(client: TcpStream, server: TcpStream, judge: &Judge) {
         return;
     };
     let (there, back) = (judge.clone(), judge.clone());
-    thread::spawn(move || pass(client, server, Way::There, &there));
-    thread::spawn(move || pass(their_server, their_client, Way::Back, &back));
+    thread::spawn(move || pass(client, server, Direction::There, &there));
+    thread::spawn(move || pass(their_server, their_client, Direction::Back, &back));
 }
 
 /// Passes messages on until one is cut or an end hangs up.
-fn pass(mut from: TcpStream, mut to: TcpStream, way: Way, judge: &Judge) {
+fn pass(mut from: TcpStream, mut to: TcpStream, way: Direction, judge: &Judge) {
     while let Ok(message) = message(&mut from) {
         let fate = judge(way, &message[2..]);
         let length = if let Fate::Cut(length) = fate { length.min(message.len()) } else { message.len() };

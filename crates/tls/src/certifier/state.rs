@@ -5,16 +5,16 @@ use gatepost_core::reason::{self, Reason};
 
 use super::Certifier;
 use crate::chain::Leaf;
-use crate::decide::{Decision, Holding, Want, decide};
+use crate::decide::{HeldCertificate, IssuanceDecision, WantedCertificate, decide};
 use crate::error::Error;
-use crate::order::{Challenge, Order, Step};
+use crate::order::{Challenge, Order, OrderStep};
 
 /// After this many seconds a Secret that could not be looked at is looked at again.
 const LOOK_AGAIN: i64 = 60;
 
-/// What is known of the certificate of one Secret.
+/// The state of issuance for one Secret: what it holds, its order, and what it waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct IssuanceState {
     /// The Secret.
     pub secret: Key,
     /// The names it is to have.
@@ -41,7 +41,7 @@ pub struct OpenOrder {
     /// Its names.
     pub names: Vec<Str>,
     /// How far it is.
-    pub step: Step,
+    pub step: OrderStep,
     /// Where the issuer keeps it.
     pub url: Option<String>,
     /// TXT values it needs.
@@ -63,7 +63,7 @@ pub struct Waiting {
     pub why: String,
 }
 
-impl State {
+impl IssuanceState {
     /// Whether a name has a certificate that serves now.
     pub fn serves(&self, name: &str) -> bool {
         self.held.as_ref().is_some_and(|leaf| leaf.not_after > self.now && leaf.covers(name))
@@ -81,7 +81,7 @@ impl State {
             return Some((waiting.reason, waiting.why.clone()));
         }
         let why = match &self.order {
-            Some(OpenOrder { trouble: Some(trouble), step: Step::Publishing, .. }) => {
+            Some(OpenOrder { trouble: Some(trouble), step: OrderStep::Publishing, .. }) => {
                 return Some((reason::CHALLENGE_NOT_ANSWERED, trouble.clone()));
             }
             Some(order) => match &order.trouble {
@@ -103,25 +103,31 @@ impl State {
 
 impl Certifier {
     /// What is known of one Secret.
-    pub(super) fn state(&self, secret: &Key, want: &Want, held: &Holding, now: i64) -> State {
+    pub(super) fn state(
+        &self,
+        secret: &Key,
+        want: &WantedCertificate,
+        held: &HeldCertificate,
+        now: i64,
+    ) -> IssuanceState {
         let key = secret.to_string();
-        let open = self.book.orders.get(&key);
-        let decision = decide(secret, want, held, open, &self.book.ledger, &self.rules, now);
+        let open = self.saved.orders.get(&key);
+        let decision = decide(secret, want, held, open, &self.saved.history, &self.rules, now);
         let (renewal, waiting) = match decision {
             // Who renews what is somebody else's is not known here.
-            Decision::Keep { .. } if matches!(held, Holding::Foreign(..)) => (None, None),
-            Decision::Keep { until } => (Some(until), None),
-            Decision::Wait { until, reason, why } => (None, Some(Waiting { until, reason, why })),
-            Decision::Continue => (None, open.and_then(|order| self.paused(order, now))),
+            IssuanceDecision::Keep { .. } if matches!(held, HeldCertificate::Foreign(..)) => (None, None),
+            IssuanceDecision::Keep { until } => (Some(until), None),
+            IssuanceDecision::Wait { until, reason, why } => (None, Some(Waiting { until, reason, why })),
+            IssuanceDecision::Continue => (None, open.and_then(|order| self.paused(order, now))),
             _ => (None, None),
         };
         let (leaf, unusable) = match held {
-            Holding::Nothing => (None, None),
-            Holding::Unusable(why) => (None, Some(why.clone())),
-            Holding::Pair(leaf) | Holding::Foreign(_, Ok(leaf)) => (Some(leaf.clone()), None),
-            Holding::Foreign(_, Err(why)) => (None, Some(why.clone())),
+            HeldCertificate::Nothing => (None, None),
+            HeldCertificate::Unusable(why) => (None, Some(why.clone())),
+            HeldCertificate::Pair(leaf) | HeldCertificate::Foreign(_, Ok(leaf)) => (Some(leaf.clone()), None),
+            HeldCertificate::Foreign(_, Err(why)) => (None, Some(why.clone())),
         };
-        State {
+        IssuanceState {
             secret: secret.clone(),
             wanted: want.names.clone(),
             held: leaf,
@@ -142,21 +148,25 @@ impl Certifier {
     }
 
     /// What is known of a Secret that could not be looked at.
-    pub(super) fn unseen(&self, secret: &Key, want: &Want, error: &Error, now: i64) -> State {
+    pub(super) fn unseen(&self, secret: &Key, want: &WantedCertificate, error: &Error, now: i64) -> IssuanceState {
         let waiting = Waiting { until: now + LOOK_AGAIN, reason: error.reason(), why: error.to_string() };
-        State { renewal: None, waiting: Some(waiting), ..self.state(secret, want, &Holding::Nothing, now) }
+        IssuanceState {
+            renewal: None,
+            waiting: Some(waiting),
+            ..self.state(secret, want, &HeldCertificate::Nothing, now)
+        }
     }
 
     /// What an order waits for whose issuer asked to be left alone.
     fn paused(&self, order: &Order, now: i64) -> Option<Waiting> {
-        let pause = self.book.ledger.pause.as_ref()?;
+        let pause = self.saved.history.pause.as_ref()?;
         let is_it = pause.rests(now) && order.wake > now && order.trouble.as_ref() == Some(&pause.why);
         is_it.then(|| Waiting { until: order.wake, reason: reason::ISSUER_RATE_LIMITED, why: pause.why.clone() })
     }
 
-    fn failing(&self, want: &Want, now: i64) -> Vec<(Str, String, i64)> {
+    fn failing(&self, want: &WantedCertificate, now: i64) -> Vec<(Str, String, i64)> {
         let failing = want.names.iter().filter_map(|name| {
-            let failure = self.book.ledger.names.get(&**name).filter(|failure| failure.rests(now))?;
+            let failure = self.saved.history.names.get(&**name).filter(|failure| failure.rests(now))?;
             Some((name.clone(), failure.why.clone(), failure.until))
         });
         failing.collect()

@@ -1,26 +1,26 @@
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
 use super::*;
-use crate::key::Algorithm;
+use crate::key::KeyAlgorithm;
 
 const NOW: i64 = 1_800_000_000;
 
-struct Bed {
+struct ChainFixture {
     key: PrivateKey,
     root: String,
     signer: Issuer<'static, KeyPair>,
 }
 
-fn bed() -> Bed {
+fn bed() -> ChainFixture {
     let mut parameters = CertificateParams::new(Vec::<String>::new()).unwrap();
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let key = KeyPair::generate().unwrap();
     let root = parameters.self_signed(&key).unwrap().pem();
     let signer = Issuer::from_ca_cert_pem(&root, key).unwrap();
-    Bed { key: PrivateKey::generate(Algorithm::P256).unwrap(), root, signer }
+    ChainFixture { key: PrivateKey::generate(KeyAlgorithm::P256).unwrap(), root, signer }
 }
 
-impl Bed {
+impl ChainFixture {
     fn leaf(&self, names: &[&str], from: i64, until: i64) -> String {
         let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
         let mut parameters = CertificateParams::new(names).unwrap();
@@ -50,9 +50,9 @@ fn a_chain_that_is_what_was_ordered_is_taken() {
 
 #[test]
 fn the_kind_of_a_key_is_read_from_its_certificate() {
-    for algorithm in [Algorithm::P256, Algorithm::P384, Algorithm::Rsa(2048), Algorithm::Rsa(3072)] {
+    for algorithm in [KeyAlgorithm::P256, KeyAlgorithm::P384, KeyAlgorithm::Rsa(2048), KeyAlgorithm::Rsa(3072)] {
         let key = PrivateKey::generate(algorithm).unwrap();
-        let bed = Bed { key, ..bed() };
+        let bed = ChainFixture { key, ..bed() };
         assert_eq!(Chain::read(&bed.good()).unwrap().leaf.algorithm, Some(algorithm));
     }
     let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Every step begins by asking the server how far the order is, so a restart at any point goes on with the same order. The client
 //! is our own: each step must be one request whose result is written down, every wait that a server asks for must reach
-//! the ledger, every answer is bounded, and no address outside the directory's host is ever asked.
+//! the issuance history, every answer is bounded, and no address outside the directory's host is ever asked.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use serde_json::json;
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::Call;
-use crate::budget::Limits;
+use crate::budget::RateLimits;
 use crate::chain::Leaf;
-use crate::error::{Error, Problem, Result};
+use crate::error::{Error, IssuanceProblem, Result};
+use crate::history::{DAY, HOUR, MINUTE};
 use crate::issuer::{Issuer, Progress, Suggestion};
-use crate::ledger::{DAY, HOUR, MINUTE};
-use crate::order::{Order, Step};
-use crate::store::Notebook;
+use crate::order::{Order, OrderStep};
+use crate::store::StateStore;
 
 mod account;
 mod client;
 mod http;
 mod jws;
-mod walk;
+mod order_requests;
 mod wire;
 
 #[cfg(test)]
@@ -34,12 +34,12 @@ pub use jws::ExternalAccount;
 
 use account::Account;
 use client::Client;
-use http::Transport;
+use http::AcmeTransport;
 use wire::RenewalInfo;
 
 /// How to talk to a server.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct AcmeSettings {
     /// Where its directory is.
     pub directory: String,
     /// Whom to trust beside the system's authorities, in PEM.
@@ -59,8 +59,8 @@ pub const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
 
 /// A server that speaks ACME.
 pub struct Acme {
-    settings: Settings,
-    notebook: std::sync::Arc<dyn Notebook>,
+    settings: AcmeSettings,
+    state_store: std::sync::Arc<dyn StateStore>,
     session: Mutex<Option<Session>>,
 }
 
@@ -70,10 +70,10 @@ struct Session {
     account: Account,
 }
 
-impl Settings {
+impl AcmeSettings {
     /// The settings for a directory, with nothing else said.
-    pub fn new(directory: impl Into<String>) -> Settings {
-        Settings {
+    pub fn new(directory: impl Into<String>) -> AcmeSettings {
+        AcmeSettings {
             directory: directory.into(),
             authority: None,
             email: None,
@@ -86,10 +86,10 @@ impl Settings {
 
 impl Acme {
     /// An issuer that keeps its account in the notebook. Nothing is asked before the first order.
-    pub fn new(settings: Settings, notebook: std::sync::Arc<dyn Notebook>) -> Result<Acme> {
+    pub fn new(settings: AcmeSettings, state_store: std::sync::Arc<dyn StateStore>) -> Result<Acme> {
         // Settings that cannot work are told at once.
-        Transport::new(&settings.directory, settings.authority.as_deref(), settings.patience)?;
-        Ok(Acme { settings, notebook, session: Mutex::default() })
+        AcmeTransport::new(&settings.directory, settings.authority.as_deref(), settings.patience)?;
+        Ok(Acme { settings, state_store, session: Mutex::default() })
     }
 
     /// The directory and account, which are read or made where that was not done yet.
@@ -97,10 +97,10 @@ impl Acme {
         let mut session = self.session.lock().await;
         if session.is_none() {
             let settings = &self.settings;
-            let transport = Transport::new(&settings.directory, settings.authority.as_deref(), settings.patience)?;
+            let transport = AcmeTransport::new(&settings.directory, settings.authority.as_deref(), settings.patience)?;
             let client = Client::open(transport, &settings.directory, now).await?;
             self.check_profile(&client)?;
-            let account = Account::open(&client, settings, &*self.notebook, now).await?;
+            let account = Account::open(&client, settings, &*self.state_store, now).await?;
             *session = Some(Session { client, account });
         }
         Ok(session)
@@ -122,16 +122,16 @@ impl Acme {
     async fn step(&self, order: &mut Order, published: bool, now: i64) -> Result<Progress> {
         let mut guard = self.session(now).await?;
         let Some(session) = guard.as_ref() else { return Err(Error::protocol("there is no session")) };
-        let walk = walk::Walk { client: &session.client, signer: session.account.signer(), now };
+        let requests = order_requests::OrderRequests { client: &session.client, signer: session.account.signer(), now };
         let result = match &order.url {
-            None => walk.place(order, self.settings.profile.as_deref()).await,
-            Some(url) => walk.go_on(&url.clone(), order, published).await,
+            None => requests.place(order, self.settings.profile.as_deref()).await,
+            Some(url) => requests.go_on(&url.clone(), order, published).await,
         };
         if let Err(error) = &result
             && is_stale(error)
         {
             // The server moved or forgot the account: the next step looks again.
-            session.account.forget(&self.settings, &*self.notebook, error).await?;
+            session.account.forget(&self.settings, &*self.state_store, error).await?;
             *guard = None;
         }
         result
@@ -158,8 +158,8 @@ impl Acme {
 /// Whether the account or the directory is to be looked at again.
 fn is_stale(error: &Error) -> bool {
     match &error.problem {
-        Problem::Refused { kind, .. } => kind == "accountDoesNotExist" || kind == "status 404",
-        Problem::Unreachable(_) => true,
+        IssuanceProblem::Refused { kind, .. } => kind == "accountDoesNotExist" || kind == "status 404",
+        IssuanceProblem::Unreachable(_) => true,
         _ => false,
     }
 }
@@ -169,12 +169,12 @@ impl Issuer for Acme {
         "acme"
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> RateLimits {
         let host = self.settings.directory.split('/').nth(2).unwrap_or_default();
         if host == "acme-v02.api.letsencrypt.org" {
-            return Limits::lets_encrypt(self.settings.profile.as_deref());
+            return RateLimits::lets_encrypt(self.settings.profile.as_deref());
         }
-        Limits::default()
+        RateLimits::default()
     }
 
     fn advance<'a>(&'a self, order: &'a mut Order, published: bool, now: i64) -> Call<'a, Result<Progress>> {
@@ -197,10 +197,10 @@ impl fmt::Debug for Acme {
     }
 }
 
-impl Step {
+impl OrderStep {
     /// The step that follows when TXT values are to be published.
-    fn with_challenges(self) -> Step {
-        if self == Step::Validating { self } else { Step::Publishing }
+    fn with_challenges(self) -> OrderStep {
+        if self == OrderStep::Validating { self } else { OrderStep::Publishing }
     }
 }
 

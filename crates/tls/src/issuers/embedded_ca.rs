@@ -13,14 +13,14 @@ use rcgen::{
 use serde::{Deserialize, Serialize};
 
 use crate::Call;
-use crate::budget::Limits;
+use crate::budget::RateLimits;
 use crate::chain::Chain;
 use crate::error::{Error, Result};
+use crate::history::{DAY, HOUR};
 use crate::issuer::{Issuer, Progress};
-use crate::key::{Algorithm, PrivateKey};
-use crate::ledger::{DAY, HOUR};
-use crate::order::{Order, Step};
-use crate::store::Notebook;
+use crate::key::{KeyAlgorithm, PrivateKey};
+use crate::order::{Order, OrderStep};
+use crate::store::StateStore;
 
 /// The page of the notebook that it is kept on.
 const PAGE: &str = "authority";
@@ -40,7 +40,7 @@ pub struct EmbeddedCa {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
+struct SavedAuthority {
     version: u32,
     root: String,
     secret_key: String,
@@ -48,9 +48,9 @@ struct Page {
 
 impl EmbeddedCa {
     /// The authority that is kept in the notebook, or a new one.
-    pub async fn open(notebook: &dyn Notebook, now: i64) -> Result<EmbeddedCa> {
-        let page = match notebook.read(PAGE).await? {
-            Some(text) => Some(Page::read(&text)?),
+    pub async fn open(state_store: &dyn StateStore, now: i64) -> Result<EmbeddedCa> {
+        let page = match state_store.read(PAGE).await? {
+            Some(text) => Some(SavedAuthority::read(&text)?),
             None => None,
         };
         if let Some(page) = &page {
@@ -59,13 +59,13 @@ impl EmbeddedCa {
                 return Ok(authority);
             }
         }
-        let page = Page::make(now)?;
+        let page = SavedAuthority::make(now)?;
         let text = serde_json::to_string(&page).map_err(|_| Error::settings("the authority cannot be written"))?;
-        notebook.write(PAGE, &text).await?;
+        state_store.write(PAGE, &text).await?;
         EmbeddedCa::of(&page)
     }
 
-    fn of(page: &Page) -> Result<EmbeddedCa> {
+    fn of(page: &SavedAuthority) -> Result<EmbeddedCa> {
         let damaged = || Error::storage("be read", format!("{PAGE}.json"), "root or key are damaged");
         let key = KeyPair::from_pem(&page.secret_key).map_err(|_| damaged())?;
         let root = Chain::read(&page.root).map_err(|_| damaged())?;
@@ -91,18 +91,18 @@ impl EmbeddedCa {
     }
 }
 
-impl Page {
-    fn read(text: &str) -> Result<Page> {
+impl SavedAuthority {
+    fn read(text: &str) -> Result<SavedAuthority> {
         // The cause would repeat parts of the text.
         let damaged =
             || Error::storage("be read", format!("{PAGE}.json"), "it is damaged; remove it for a new authority");
-        let page: Page = serde_json::from_str(text).map_err(|_| damaged())?;
+        let page: SavedAuthority = serde_json::from_str(text).map_err(|_| damaged())?;
         if page.version == 1 { Ok(page) } else { Err(damaged()) }
     }
 
-    fn make(now: i64) -> Result<Page> {
+    fn make(now: i64) -> Result<SavedAuthority> {
         let broken = |error: rcgen::Error| Error::settings(format!("no authority could be made: {error}"));
-        let key = PrivateKey::generate(Algorithm::P256)?;
+        let key = PrivateKey::generate(KeyAlgorithm::P256)?;
         let mut root = CertificateParams::new(Vec::<String>::new()).map_err(broken)?;
         let digest = ring::digest::digest(&ring::digest::SHA256, key.pair().der_bytes());
         let mark: String = digest.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect();
@@ -112,7 +112,7 @@ impl Page {
         root.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
         set_validity(&mut root, now - HOUR, now.saturating_add(ROOT_LIFETIME));
         let signed = root.self_signed(key.pair()).map_err(broken)?;
-        Ok(Page { version: 1, root: signed.pem(), secret_key: key.to_secret_pem() })
+        Ok(SavedAuthority { version: 1, root: signed.pem(), secret_key: key.to_secret_pem() })
     }
 }
 
@@ -129,14 +129,14 @@ impl Issuer for EmbeddedCa {
         "embedded"
     }
 
-    fn limits(&self) -> Limits {
-        Limits::default()
+    fn limits(&self) -> RateLimits {
+        RateLimits::default()
     }
 
     fn advance<'a>(&'a self, order: &'a mut Order, _published: bool, now: i64) -> Call<'a, Result<Progress>> {
         Box::pin(async move {
             order.chain = Some(self.sign(order, now)?);
-            order.step = Step::Issued;
+            order.step = OrderStep::Issued;
             Ok(Progress::Issued)
         })
     }

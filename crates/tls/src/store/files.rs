@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 
 use gatepost_core::model::Key;
 
-use super::{Kept, Notebook, Pair, Store};
+use super::{StateStore, Store, StoredPair, TlsKeyPair};
 use crate::Call;
 use crate::chain::MAX_CHAIN;
-use crate::error::{Error, Problem, Result};
+use crate::error::{Error, IssuanceProblem, Result};
 use crate::key::MAX_KEY;
 
 /// The link that is exchanged.
@@ -29,7 +29,7 @@ pub struct FileStore(PathBuf);
 
 /// Pages of notes in a directory.
 #[derive(Clone, Debug)]
-pub struct FileNotebook(PathBuf);
+pub struct FileStateStore(PathBuf);
 
 impl FileStore {
     /// The store below this directory, which is made when something is written.
@@ -46,26 +46,26 @@ impl FileStore {
         Err(Error::settings(format!("Secret `{secret}` has a name that cannot be a folder")))
     }
 
-    fn load(&self, secret: &Key) -> Result<Option<Pair>> {
+    fn load(&self, secret: &Key) -> Result<Option<TlsKeyPair>> {
         let folder = self.folder(secret)?;
         let chain = bounded(&folder.join(CHAIN), MAX_CHAIN)?;
         let key = bounded(&folder.join(KEY), MAX_KEY)?;
         Ok(match (chain, key) {
             (None, None) => None,
-            (chain, key) => Some(Pair { chain: chain.unwrap_or_default(), secret_key: key.unwrap_or_default() }),
+            (chain, key) => Some(TlsKeyPair { chain: chain.unwrap_or_default(), secret_key: key.unwrap_or_default() }),
         })
     }
 
-    fn save(&self, secret: &Key, pair: &Pair) -> Result<()> {
+    fn save(&self, secret: &Key, pair: &TlsKeyPair) -> Result<()> {
         let folder = self.folder(secret)?;
         exchange(&folder, pair).map_err(|cause| Error::storage("be written", folder.display(), cause))
     }
 }
 
-impl FileNotebook {
+impl FileStateStore {
     /// The notebook in this directory, which is made when something is written.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
-        FileNotebook(directory.into())
+        FileStateStore(directory.into())
     }
 
     fn path(&self, page: &str) -> PathBuf {
@@ -74,22 +74,24 @@ impl FileNotebook {
 }
 
 impl Store for FileStore {
-    fn read<'a>(&'a self, secret: &'a Key) -> Call<'a, Result<Option<Kept>>> {
+    fn read<'a>(&'a self, secret: &'a Key) -> Call<'a, Result<Option<StoredPair>>> {
         Box::pin(async move {
             match self.load(secret) {
-                Ok(pair) => Ok(pair.map(|pair| Kept { pair: Ok(pair), keeper: None })),
-                Err(Error { problem: Problem::Rejected(why), .. }) => Ok(Some(Kept { pair: Err(why), keeper: None })),
+                Ok(pair) => Ok(pair.map(|pair| StoredPair { pair: Ok(pair), keeper: None })),
+                Err(Error { problem: IssuanceProblem::Rejected(why), .. }) => {
+                    Ok(Some(StoredPair { pair: Err(why), keeper: None }))
+                }
                 Err(error) => Err(error),
             }
         })
     }
 
-    fn write<'a>(&'a self, secret: &'a Key, pair: &'a Pair) -> Call<'a, Result<()>> {
+    fn write<'a>(&'a self, secret: &'a Key, pair: &'a TlsKeyPair) -> Call<'a, Result<()>> {
         Box::pin(async move { self.save(secret, pair) })
     }
 }
 
-impl Notebook for FileNotebook {
+impl StateStore for FileStateStore {
     fn read<'a>(&'a self, page: &'a str) -> Call<'a, Result<Option<String>>> {
         Box::pin(async move { bounded(&self.path(page), MAX_PAGE) })
     }
@@ -119,7 +121,7 @@ fn bounded(path: &Path, most: usize) -> Result<Option<String>> {
 }
 
 /// Writes both files into a fresh folder, then turns the link to it.
-fn exchange(folder: &Path, pair: &Pair) -> io::Result<()> {
+fn exchange(folder: &Path, pair: &TlsKeyPair) -> io::Result<()> {
     make(folder)?;
     let old = fs::read_link(folder.join(DATA)).ok();
     let fresh = fresh_folder(folder)?;

@@ -7,15 +7,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use gatepost_core::model::{Key, Str};
 use gatepost_core::publication::Record;
 use gatepost_testkit::Failed;
-use gatepost_testkit::servers::pebble::{Pebble, Setup};
-use gatepost_testkit::servers::{Kind, Primary, Scratch, Server};
+use gatepost_testkit::servers::pebble::{Pebble, PebbleSetup};
+use gatepost_testkit::servers::{DnsServer, Kind, Primary, Scratch};
 use gatepost_tls::certifier::{Answers, Certifier, Round};
 use gatepost_tls::chain::{Chain, Leaf};
-use gatepost_tls::decide::{Rules, Want};
+use gatepost_tls::decide::{IssuanceRules, WantedCertificate};
 use gatepost_tls::issuer::Issuer;
-use gatepost_tls::issuers::acme::{Acme, Settings};
+use gatepost_tls::issuers::acme::{Acme, AcmeSettings};
 use gatepost_tls::key::PrivateKey;
-use gatepost_tls::store::{FileNotebook, FileStore, Notebook, Pair, Store};
+use gatepost_tls::store::{FileStateStore, FileStore, StateStore, Store, TlsKeyPair};
 use gatepost_tls::{Call, Error};
 
 pub(crate) type Outcome = Result<(), Failed>;
@@ -29,7 +29,7 @@ const TEXT: &str =
 /// Real servers, and a place for what is kept.
 pub(crate) struct Bed {
     pub(crate) pebble: Pebble,
-    pub(crate) bind: Server,
+    pub(crate) bind: DnsServer,
     pub(crate) scratch: Scratch,
     /// What is published, so that only differences are written.
     published: Mutex<BTreeMap<Str, BTreeSet<Str>>>,
@@ -38,35 +38,43 @@ pub(crate) struct Bed {
 }
 
 impl Bed {
-    pub(crate) fn new(setup: Setup) -> Result<Bed, Failed> {
+    pub(crate) fn new(setup: PebbleSetup) -> Result<Bed, Failed> {
         let bind =
             Kind::Bind.start(&Primary { zones: vec![(ZONE.to_owned(), TEXT.to_owned())], ..Primary::default() })?;
-        let pebble = Pebble::start(Setup { dns: Some(bind.address), ..setup })?;
+        let pebble = Pebble::start(PebbleSetup { dns: Some(bind.address), ..setup })?;
         Ok(Bed { pebble, bind, scratch: Scratch::new("acme")?, published: Mutex::default(), withheld: Vec::new() })
     }
 
-    pub(crate) fn settings(&self) -> Settings {
+    pub(crate) fn settings(&self) -> AcmeSettings {
         // Asked for no profile in particular, this server picks one by chance.
         let profile = Some("default".to_owned());
-        Settings { authority: Some(self.pebble.root().to_owned()), profile, ..Settings::new(self.pebble.directory()) }
+        AcmeSettings {
+            authority: Some(self.pebble.root().to_owned()),
+            profile,
+            ..AcmeSettings::new(self.pebble.directory())
+        }
     }
 
-    pub(crate) fn notebook(&self) -> Arc<dyn Notebook> {
-        Arc::new(FileNotebook::new(self.scratch.path().join("state")))
+    pub(crate) fn state_store(&self) -> Arc<dyn StateStore> {
+        Arc::new(FileStateStore::new(self.scratch.path().join("state")))
     }
 
     pub(crate) fn store(&self) -> Arc<FileStore> {
         Arc::new(FileStore::new(self.scratch.path().join("certs")))
     }
 
-    pub(crate) async fn open(&self, settings: Settings) -> Result<Certifier, Error> {
-        let issuer: Arc<dyn Issuer> = Arc::new(Acme::new(settings, self.notebook())?);
-        let rules = Rules { limits: issuer.limits(), settle: 0, grace: 0, ..Rules::default() };
-        Certifier::open(issuer, self.store(), self.notebook(), rules).await
+    pub(crate) async fn open(&self, settings: AcmeSettings) -> Result<Certifier, Error> {
+        let issuer: Arc<dyn Issuer> = Arc::new(Acme::new(settings, self.state_store())?);
+        let rules = IssuanceRules { limits: issuer.limits(), settle: 0, grace: 0, ..IssuanceRules::default() };
+        Certifier::open(issuer, self.store(), self.state_store(), rules).await
     }
 
     /// Publishes and advances until nothing is to be done within the next seconds.
-    pub(crate) async fn work(&self, certifier: &mut Certifier, wants: &BTreeMap<Key, Want>) -> Result<Round, Failed> {
+    pub(crate) async fn work(
+        &self,
+        certifier: &mut Certifier,
+        wants: &BTreeMap<Key, WantedCertificate>,
+    ) -> Result<Round, Failed> {
         self.work_at(certifier, wants, 0).await
     }
 
@@ -74,7 +82,7 @@ impl Bed {
     pub(crate) async fn work_at(
         &self,
         certifier: &mut Certifier,
-        wants: &BTreeMap<Key, Want>,
+        wants: &BTreeMap<Key, WantedCertificate>,
         ahead: i64,
     ) -> Result<Round, Failed> {
         for _ in 0..200 {
@@ -90,7 +98,7 @@ impl Bed {
     }
 
     /// Advances until an order needs values in the zone, and does not publish them.
-    pub(crate) async fn begin(&self, certifier: &mut Certifier, wants: &BTreeMap<Key, Want>) -> Outcome {
+    pub(crate) async fn begin(&self, certifier: &mut Certifier, wants: &BTreeMap<Key, WantedCertificate>) -> Outcome {
         let mut round = Round::default();
         for _ in 0..100 {
             round = certifier.advance(wants, self, now()).await?;
@@ -108,7 +116,7 @@ impl Bed {
     pub(crate) async fn replaceable(
         &self,
         certifier: &mut Certifier,
-        wants: &BTreeMap<Key, Want>,
+        wants: &BTreeMap<Key, WantedCertificate>,
     ) -> Result<Round, Failed> {
         for _ in 0..5 {
             let round = self.work(certifier, wants).await?;
@@ -149,7 +157,7 @@ impl Bed {
         Ok(self.bind.dump(ZONE)?.into_iter().filter(|line| line.contains("_acme-challenge")).collect())
     }
 
-    pub(crate) async fn pair(&self) -> Result<Pair, Failed> {
+    pub(crate) async fn pair(&self) -> Result<TlsKeyPair, Failed> {
         Ok(self.store().read(&secret()).await?.ok_or("there is no pair")?.pair?)
     }
 
@@ -193,8 +201,8 @@ pub(crate) fn names(text: &str) -> Vec<Str> {
     names
 }
 
-pub(crate) fn wants(text: &str) -> BTreeMap<Key, Want> {
-    BTreeMap::from([(secret(), Want { names: names(text), ..Want::default() })])
+pub(crate) fn wants(text: &str) -> BTreeMap<Key, WantedCertificate> {
+    BTreeMap::from([(secret(), WantedCertificate { names: names(text), ..WantedCertificate::default() })])
 }
 
 /// Runs a test to its end on a runtime of its own.

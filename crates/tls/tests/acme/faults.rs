@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use gatepost_testkit::servers::pebble::{self, Setup};
+use gatepost_testkit::servers::pebble::{self, PebbleSetup};
 use gatepost_testkit::{Failed, Trial};
 use gatepost_tls::certifier::Certifier;
-use gatepost_tls::decide::Rules;
-use gatepost_tls::issuers::acme::{Acme, Settings};
-use gatepost_tls::store::{FileNotebook, Notebook};
+use gatepost_tls::decide::IssuanceRules;
+use gatepost_tls::issuers::acme::{Acme, AcmeSettings};
+use gatepost_tls::store::{FileStateStore, StateStore};
 use gatepost_tls::{Call, Error};
 use rcgen::{CertificateParams, CertificateSigningRequestParams, Issuer, KeyPair};
 
@@ -36,9 +36,9 @@ pub(crate) fn trials() -> Vec<Trial> {
 
 /// A notebook that stops working after so many writes, as a process that is killed would.
 #[derive(Debug)]
-struct Mortal(FileNotebook, AtomicUsize);
+struct Mortal(FileStateStore, AtomicUsize);
 
-impl Notebook for Mortal {
+impl StateStore for Mortal {
     fn read<'a>(&'a self, page: &'a str) -> Call<'a, Result<Option<String>, Error>> {
         self.0.read(page)
     }
@@ -55,15 +55,20 @@ impl Notebook for Mortal {
 }
 
 async fn killed() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let mut lives = 0;
     loop {
         let state = bed.scratch.path().join("state");
         let before = (bed.pebble.orders(), bed.pebble.certificates());
-        let notebook = Arc::new(Mortal(FileNotebook::new(&state), AtomicUsize::new(lives)));
-        let issuer = Arc::new(Acme::new(bed.settings(), notebook.clone())?);
-        let mut certifier =
-            Certifier::open(issuer, bed.store(), notebook, Rules { settle: 0, grace: 0, ..Rules::default() }).await?;
+        let state_store = Arc::new(Mortal(FileStateStore::new(&state), AtomicUsize::new(lives)));
+        let issuer = Arc::new(Acme::new(bed.settings(), state_store.clone())?);
+        let mut certifier = Certifier::open(
+            issuer,
+            bed.store(),
+            state_store,
+            IssuanceRules { settle: 0, grace: 0, ..IssuanceRules::default() },
+        )
+        .await?;
         let is_whole = bed.work(&mut certifier, &wants("a b")).await.is_ok();
         drop(certifier);
         let mut certifier = bed.open(bed.settings()).await?;
@@ -84,7 +89,7 @@ async fn killed() -> Outcome {
 }
 
 async fn isolation() -> Outcome {
-    let mut bed = Bed::new(Setup::default())?;
+    let mut bed = Bed::new(PebbleSetup::default())?;
     bed.withheld = vec!["bad.dyn.test".to_owned()];
     let mut certifier = bed.open(bed.settings()).await?;
     let round = bed.work(&mut certifier, &wants("a bad b")).await?;
@@ -95,11 +100,11 @@ async fn isolation() -> Outcome {
     ensure(bed.leftovers()?.is_empty(), "values are left in the zone")
 }
 
-async fn proxied() -> Result<(Bed, Proxy, Settings), Failed> {
-    let bed = Bed::new(Setup::default())?;
+async fn proxied() -> Result<(Bed, Proxy, AcmeSettings), Failed> {
+    let bed = Bed::new(PebbleSetup::default())?;
     let proxy = Proxy::start(bed.pebble.address(), bed.pebble.root()).await?;
     let directory = format!("https://{}/dir", proxy.address);
-    let settings = Settings { authority: Some(proxy.root.clone()), directory, ..bed.settings() };
+    let settings = AcmeSettings { authority: Some(proxy.root.clone()), directory, ..bed.settings() };
     Ok((bed, proxy, settings))
 }
 
@@ -204,7 +209,7 @@ async fn elsewhere() -> Outcome {
 }
 
 async fn forgetful() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let mut certifier = bed.open(bed.settings()).await?;
     bed.work(&mut certifier, &wants("a")).await?;
     let old = bed.pair().await?;
@@ -242,7 +247,7 @@ async fn unfound() -> Outcome {
 }
 
 async fn detached() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let mut certifier = bed.open(bed.settings()).await?;
     certifier.advance(&wants("a b"), &bed, now()).await?;
     bed.publish(&mut certifier).await?;

@@ -1,8 +1,8 @@
 //! Orders that go well.
 
 use gatepost_testkit::Trial;
-use gatepost_testkit::servers::pebble::{self, Setup};
-use gatepost_tls::issuers::acme::{ExternalAccount, Settings};
+use gatepost_testkit::servers::pebble::{self, PebbleSetup};
+use gatepost_tls::issuers::acme::{AcmeSettings, ExternalAccount};
 
 use crate::bed::{Bed, Outcome, Test, block, ensure, names, secret, wants};
 
@@ -23,7 +23,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 async fn several_names() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let mut certifier = bed.open(bed.settings()).await?;
     // A name and the wildcard below it are proven by two values at one name.
     let wanted = wants("a *.a b *.c");
@@ -35,7 +35,7 @@ async fn several_names() -> Outcome {
 }
 
 async fn reuse() -> Outcome {
-    let bed = Bed::new(Setup { reused_authorizations: 100, ..Setup::default() })?;
+    let bed = Bed::new(PebbleSetup { reused_authorizations: 100, ..PebbleSetup::default() })?;
     let mut certifier = bed.open(bed.settings()).await?;
     bed.work(&mut certifier, &wants("a b")).await?;
     // Nothing can be published any more, and nothing has to be.
@@ -53,7 +53,7 @@ async fn reuse() -> Outcome {
 }
 
 async fn nonces() -> Outcome {
-    let bed = Bed::new(Setup { refused_nonces: 50, ..Setup::default() })?;
+    let bed = Bed::new(PebbleSetup { refused_nonces: 50, ..PebbleSetup::default() })?;
     let mut certifier = bed.open(bed.settings()).await?;
     bed.work(&mut certifier, &wants("a b c d")).await?;
     ensure(bed.leaf().await?.names.len() == 4, "four names")?;
@@ -61,7 +61,7 @@ async fn nonces() -> Outcome {
 }
 
 async fn slow() -> Outcome {
-    let bed = Bed::new(Setup { slowness: Some(4), ..Setup::default() })?;
+    let bed = Bed::new(PebbleSetup { slowness: Some(4), ..PebbleSetup::default() })?;
     let mut certifier = bed.open(bed.settings()).await?;
     bed.work(&mut certifier, &wants("a b")).await?;
     ensure(bed.leaf().await?.names.len() == 2, "two names")?;
@@ -69,7 +69,7 @@ async fn slow() -> Outcome {
 }
 
 async fn renewal() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let mut certifier = bed.open(bed.settings()).await?;
     let round = bed.replaceable(&mut certifier, &wants("a")).await?;
     let (first, made) = (bed.leaf().await?, bed.pebble.certificates());
@@ -88,12 +88,12 @@ async fn renewal() -> Outcome {
 }
 
 async fn profiles() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
-    let settings = Settings { profile: Some("shortlived".to_owned()), ..bed.settings() };
+    let bed = Bed::new(PebbleSetup::default())?;
+    let settings = AcmeSettings { profile: Some("shortlived".to_owned()), ..bed.settings() };
     let mut certifier = bed.open(settings).await?;
     bed.work(&mut certifier, &wants("a")).await?;
     ensure(bed.leaf().await?.lifetime() < 7 * DAY, "six days")?;
-    let settings = Settings { profile: Some("golden".to_owned()), ..bed.settings() };
+    let settings = AcmeSettings { profile: Some("golden".to_owned()), ..bed.settings() };
     let mut certifier = bed.open(settings).await?;
     let round = certifier.advance(&wants("a b"), &bed, crate::bed::now()).await?;
     let (reason, why) = round.states[0].obstacle("b.dyn.test").ok_or("it serves")?;
@@ -104,20 +104,20 @@ async fn profiles() -> Outcome {
 
 async fn external() -> Outcome {
     let key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W";
-    let bed = Bed::new(Setup { external: Some(("kid-1".to_owned(), key.to_owned())), ..Setup::default() })?;
+    let bed = Bed::new(PebbleSetup { external: Some(("kid-1".to_owned(), key.to_owned())), ..PebbleSetup::default() })?;
     let mut certifier = bed.open(bed.settings()).await?;
     let round = certifier.advance(&wants("a"), &bed, crate::bed::now()).await?;
     let (_, why) = round.states[0].obstacle("a.dyn.test").ok_or("it serves")?;
     ensure(why.contains("--acme-eab-kid"), why)?;
     std::fs::remove_dir_all(bed.scratch.path().join("state"))?;
     let account = ExternalAccount::new("kid-1", key)?;
-    let mut certifier = bed.open(Settings { external: Some(account), ..bed.settings() }).await?;
+    let mut certifier = bed.open(AcmeSettings { external: Some(account), ..bed.settings() }).await?;
     bed.work(&mut certifier, &wants("a")).await?;
     ensure(bed.leaf().await?.names == names("a"), "one name")
 }
 
 async fn growth() -> Outcome {
-    let bed = Bed::new(Setup::default())?;
+    let bed = Bed::new(PebbleSetup::default())?;
     let mut certifier = bed.open(bed.settings()).await?;
     for wanted in ["a", "a b", "b", "b *.c"] {
         bed.work(&mut certifier, &wants(wanted)).await?;

@@ -12,7 +12,7 @@ use gatepost_core::reason;
 use gatepost_core::snapshot::Snapshot;
 use gatepost_kube::Connection;
 use gatepost_tls::certifier::Certifier;
-use gatepost_tls::decide::Rules;
+use gatepost_tls::decide::IssuanceRules;
 use gatepost_tls::issuer::Issuer;
 
 use crate::certificates::{self, Certificates, now};
@@ -104,7 +104,7 @@ impl Desk {
     async fn certificates(&self, notebook: Arc<SecretNotebook>) -> Result<Certificates, Failure> {
         let issuer = self.flags.open(notebook.clone()).await?;
         let store = self.cabinet.store(&*issuer);
-        let rules = Rules { calls: CALLS, ..self.flags.rules(issuer.limits()) };
+        let rules = IssuanceRules { calls: CALLS, ..self.flags.rules(issuer.limits()) };
         let certifier = Certifier::open(issuer, Arc::new(store), notebook, rules).await.map_err(unusable)?;
         Ok(Certificates::new(certifier, self.flags.asked(self.places.clone()).await?))
     }

@@ -11,13 +11,13 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use gatepost_core::model::Str;
 use gatepost_dns::resolve;
-use gatepost_tls::budget::Limits;
-use gatepost_tls::decide::Rules;
+use gatepost_tls::budget::RateLimits;
+use gatepost_tls::decide::IssuanceRules;
 use gatepost_tls::issuer::Issuer;
-use gatepost_tls::issuers::acme::{Acme, ExternalAccount, Settings};
+use gatepost_tls::issuers::acme::{Acme, AcmeSettings, ExternalAccount};
 use gatepost_tls::issuers::cert_manager::IssuerRef;
 use gatepost_tls::issuers::embedded_ca::EmbeddedCa;
-use gatepost_tls::store::Notebook;
+use gatepost_tls::store::StateStore;
 
 use super::provider::duration;
 use super::secret::secret;
@@ -101,7 +101,7 @@ impl IssuerFlags {
     }
 
     /// The issuer of the network, where that is one; nothing is asked of it yet. What cannot work is told at once.
-    pub(in crate::cli) fn acme(&self, notebook: Arc<dyn Notebook>) -> Result<Option<Acme>, Failure> {
+    pub(in crate::cli) fn acme(&self, notebook: Arc<dyn StateStore>) -> Result<Option<Acme>, Failure> {
         match self.issuer {
             Some(IssuerFlag::Acme) => Acme::new(self.settings()?, notebook).map(Some).map_err(unusable),
             _ => Ok(None),
@@ -109,7 +109,7 @@ impl IssuerFlags {
     }
 
     /// The issuer; an authority of our own is read, or made where there is none.
-    pub(in crate::cli) async fn open(&self, notebook: Arc<dyn Notebook>) -> Result<Arc<dyn Issuer>, Failure> {
+    pub(in crate::cli) async fn open(&self, notebook: Arc<dyn StateStore>) -> Result<Arc<dyn Issuer>, Failure> {
         match self.acme(notebook.clone())? {
             Some(acme) => Ok(Arc::new(acme)),
             None => Ok(Arc::new(EmbeddedCa::open(&*notebook, now()).await.map_err(unusable)?)),
@@ -117,13 +117,13 @@ impl IssuerFlags {
     }
 
     /// What holds for all certificates of an issuer.
-    pub(in crate::cli) fn rules(&self, limits: Limits) -> Rules {
+    pub(in crate::cli) fn rules(&self, limits: RateLimits) -> IssuanceRules {
         let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
-        Rules {
+        IssuanceRules {
             limits,
             settle: seconds(self.certificate_settle),
             grace: seconds(self.certificate_grace),
-            ..Rules::default()
+            ..IssuanceRules::default()
         }
     }
 
@@ -136,7 +136,7 @@ impl IssuerFlags {
     pub(in crate::cli) fn most_names(&self) -> Option<usize> {
         let directory = self.acme_directory.as_deref().unwrap_or_default();
         let is_known = directory.contains("//acme-v02.api.letsencrypt.org/");
-        is_known.then(|| Limits::lets_encrypt(self.acme_profile.as_deref()).names)
+        is_known.then(|| RateLimits::lets_encrypt(self.acme_profile.as_deref()).names)
     }
 
     /// Whom to ask whether challenges are answered.
@@ -184,7 +184,7 @@ impl IssuerFlags {
         Ok(())
     }
 
-    fn settings(&self) -> Result<Settings, Failure> {
+    fn settings(&self) -> Result<AcmeSettings, Failure> {
         let external = match (&self.acme_eab_kid, secret("--acme-eab-hmac", &None, &self.acme_eab_hmac_file)?) {
             (Some(id), Some(bytes)) => {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -192,12 +192,12 @@ impl IssuerFlags {
             }
             _ => None,
         };
-        Ok(Settings {
+        Ok(AcmeSettings {
             authority: self.acme_ca_file.as_deref().map(authority).transpose()?,
             email: self.acme_email.clone(),
             profile: self.acme_profile.clone(),
             external,
-            ..Settings::new(self.acme_directory.clone().unwrap_or_default())
+            ..AcmeSettings::new(self.acme_directory.clone().unwrap_or_default())
         })
     }
 }

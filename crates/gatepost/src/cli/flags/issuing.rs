@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use clap::Args;
 use gatepost_tls::Call;
-use gatepost_tls::budget::Limits;
+use gatepost_tls::budget::RateLimits;
 use gatepost_tls::certifier::Certifier;
-use gatepost_tls::decide::Rules;
+use gatepost_tls::decide::IssuanceRules;
 use gatepost_tls::issuer::{Issuer, Progress};
 use gatepost_tls::order::Order;
-use gatepost_tls::store::{FileNotebook, FileStore, Notebook};
+use gatepost_tls::store::{FileStateStore, FileStore, StateStore};
 
 use super::issuer::{IssuerFlag, IssuerFlags, PATIENCE, Places, unusable};
 use super::provider::duration;
@@ -87,17 +87,17 @@ impl IssuingFlags {
 }
 
 /// Opens what is kept in a directory of certificates to look at it; nothing is made or asked.
-pub(in crate::cli) async fn look(directory: &Path, limits: Limits) -> Result<Certificates, Failure> {
+pub(in crate::cli) async fn look(directory: &Path, limits: RateLimits) -> Result<Certificates, Failure> {
     let store = Arc::new(FileStore::new(directory));
-    let rules = Rules { limits: limits.clone(), ..Rules::default() };
+    let rules = IssuanceRules { limits: limits.clone(), ..IssuanceRules::default() };
     let certifier = Certifier::open(Arc::new(Bystander(limits)), store, notebook(directory), rules).await;
     let nobody = Asked::named(Servers::Named(Vec::new()), PATIENCE);
     Ok(Certificates::new(certifier.map_err(unusable)?, nobody))
 }
 
 /// What is remembered is kept beside the certificates.
-fn notebook(directory: &Path) -> Arc<dyn Notebook> {
-    Arc::new(FileNotebook::new(directory.join(".gatepost")))
+fn notebook(directory: &Path) -> Arc<dyn StateStore> {
+    Arc::new(FileStateStore::new(directory.join(".gatepost")))
 }
 
 /// Keeps others out: two that work on the same certificates would order twice and forget what the other wrote down.
@@ -130,14 +130,14 @@ fn export(path: &Path, root: &str) -> Result<(), Failure> {
 
 /// Stands where an issuer would, for those who only look.
 #[derive(Debug)]
-pub(in crate::cli) struct Bystander(pub(in crate::cli) Limits);
+pub(in crate::cli) struct Bystander(pub(in crate::cli) RateLimits);
 
 impl Issuer for Bystander {
     fn kind(&self) -> &'static str {
         "none"
     }
 
-    fn limits(&self) -> Limits {
+    fn limits(&self) -> RateLimits {
         self.0.clone()
     }
 

@@ -3,7 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepost_core::model::Key;
-use gatepost_kube::folder::Folder;
+use gatepost_kube::resource::GroupVersionResource;
 use gatepost_kube::{Connection, Error};
 use gatepost_tls::chain::{Chain, Leaf, MAX_CHAIN};
 use gatepost_tls::issuers::cert_manager::{OWNER, OWNER_LABEL};
@@ -22,7 +22,7 @@ pub(super) struct Content {
     pub(super) owners: Vec<String>,
 }
 
-const SECRETS: Folder = Folder { group: "", version: "v1", plural: "secrets" };
+const SECRETS: GroupVersionResource = GroupVersionResource { group: "", version: "v1", plural: "secrets" };
 
 impl Content {
     /// Asks for a Secret; one that is not there holds nothing.

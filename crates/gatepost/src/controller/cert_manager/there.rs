@@ -5,20 +5,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use gatepost_core::model::{Key, Kind, Listener, Str, TlsPolicy};
 use gatepost_core::publication::{Certificate, Desired};
 use gatepost_core::snapshot::{Snapshot, Visibility};
-use gatepost_kube::mirror::Copied;
-use gatepost_kube::objects::Stored;
+use gatepost_kube::mirror::MirrorSnapshot;
+use gatepost_kube::objects::StoredObject;
 use gatepost_tls::issuers::cert_manager::{is_ours, secret_of};
 use serde_json::Value;
 
 /// The Certificate objects that are there.
 pub(super) struct There<'a> {
-    pub(super) objects: &'a BTreeMap<Key, Stored>,
-    pub(super) by_secret: BTreeMap<Key, Vec<&'a Stored>>,
+    pub(super) objects: &'a BTreeMap<Key, StoredObject>,
+    pub(super) by_secret: BTreeMap<Key, Vec<&'a StoredObject>>,
 }
 
 impl<'a> There<'a> {
-    pub(super) fn of(copied: &'a Copied) -> There<'a> {
-        let mut by_secret: BTreeMap<Key, Vec<&Stored>> = BTreeMap::new();
+    pub(super) fn of(copied: &'a MirrorSnapshot) -> There<'a> {
+        let mut by_secret: BTreeMap<Key, Vec<&StoredObject>> = BTreeMap::new();
         for stored in copied.objects.values() {
             if let Some(secret) = secret_of(&stored.value) {
                 by_secret.entry(secret).or_default().push(stored);
@@ -28,7 +28,7 @@ impl<'a> There<'a> {
     }
 
     /// Our object for a Secret, which has its name.
-    pub(super) fn ours(&self, secret: &Key) -> Option<&'a Stored> {
+    pub(super) fn ours(&self, secret: &Key) -> Option<&'a StoredObject> {
         self.objects.get(secret).filter(|stored| is_ours(&stored.value))
     }
 

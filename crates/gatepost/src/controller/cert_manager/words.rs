@@ -2,18 +2,20 @@
 
 use gatepost_core::reason::{self, Reason};
 use gatepost_kube::Error;
-use gatepost_kube::mirror::Sight;
+use gatepost_kube::mirror::MirrorVisibility;
 
 /// What stands in the way of everything, by how much is seen of cert-manager's objects.
-pub(super) fn unseen(sight: &Sight) -> Option<(Reason, String)> {
+pub(super) fn unseen(sight: &MirrorVisibility) -> Option<(Reason, String)> {
     match sight {
-        Sight::Complete => None,
-        Sight::Absent => {
+        MirrorVisibility::Complete => None,
+        MirrorVisibility::Absent => {
             let why = "cert-manager is not installed: the API server does not serve certificates.cert-manager.io/v1; install its CRDs and cert-manager";
             Some((reason::ISSUER_UNUSABLE, why.to_owned()))
         }
-        Sight::Unread => Some((reason::CERTIFICATE_PENDING, "Certificate objects have not been read yet".to_owned())),
-        Sight::Hidden(why) => {
+        MirrorVisibility::Unread => {
+            Some((reason::CERTIFICATE_PENDING, "Certificate objects have not been read yet".to_owned()))
+        }
+        MirrorVisibility::Hidden(why) => {
             let why = format!("Certificate objects cannot be read: {why}; {ROLES}");
             Some((reason::KIND_NOT_VISIBLE, why))
         }

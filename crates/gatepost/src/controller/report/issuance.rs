@@ -6,20 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::model::{Key, ObjectRef, Str};
 use gatepost_core::publication::{Certificate, Record};
-use gatepost_kube::objects::Note;
-use gatepost_tls::certifier::{State, What};
+use gatepost_kube::objects::EventNote;
+use gatepost_tls::certifier::{IssuanceEventKind, IssuanceState};
 
 use super::matters;
 use crate::run::Pass;
 
 /// What there is to tell.
-pub(super) fn notes(pass: &Pass) -> Vec<(ObjectRef, Note)> {
+pub(super) fn notes(pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
     let certificates: BTreeMap<&Key, &Certificate> =
         pass.desired.certificates.iter().map(|certificate| (&certificate.secret, certificate)).collect();
     let mut notes = Vec::new();
-    for news in pass.news.iter().filter(|news| news.what == What::Issued) {
+    for news in pass.news.iter().filter(|news| news.what == IssuanceEventKind::Issued) {
         let text = format!("Secret {} {}", news.secret, news.text);
-        let note = Note { is_warning: false, reason: "CertificateIssued".into(), action: "Certify", text };
+        let note = EventNote { is_warning: false, reason: "CertificateIssued".into(), action: "Certify", text };
         let owners = certificates.get(&news.secret).map(|certificate| owners(certificate)).unwrap_or_default();
         notes.extend(owners.into_iter().map(|owner| (owner, note.clone())));
     }
@@ -33,7 +33,7 @@ pub(super) fn notes(pass: &Pass) -> Vec<(ObjectRef, Note)> {
 
 /// Names that get no certificate, for a reason that somebody should know: on the Gateway once for each reason, and on the
 /// routes that serve them.
-fn missing(state: &State, certificate: &Certificate, pass: &Pass) -> Vec<(ObjectRef, Note)> {
+fn missing(state: &IssuanceState, certificate: &Certificate, pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
     let mut notes = Vec::new();
     let mut by_reason: BTreeMap<(&str, String), Vec<&Str>> = BTreeMap::new();
     for name in &state.wanted {
@@ -45,7 +45,7 @@ fn missing(state: &State, certificate: &Certificate, pass: &Pass) -> Vec<(Object
         let note = |names: &[&Str]| {
             let names: Vec<&str> = names.iter().take(10).map(|name| &***name).collect();
             let text = format!("Secret {} has no certificate for {} ({reason}): {why}", state.secret, names.join(", "));
-            Note { is_warning: true, reason: "CertificateMissing".into(), action: "Certify", text }
+            EventNote { is_warning: true, reason: "CertificateMissing".into(), action: "Certify", text }
         };
         notes.extend(owners(certificate).into_iter().map(|owner| (owner, note(&names))));
         for name in names {

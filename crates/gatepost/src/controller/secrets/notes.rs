@@ -16,10 +16,10 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use gatepost_core::model::Key;
-use gatepost_kube::objects::{Stored, make, stored};
+use gatepost_kube::objects::{StoredObject, make, stored};
 use gatepost_kube::{Connection, Error as KubeError};
 use gatepost_tls::issuers::cert_manager::{OWNER, OWNER_LABEL};
-use gatepost_tls::store::Notebook;
+use gatepost_tls::store::StateStore;
 use gatepost_tls::{Call, Error, Result};
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ pub struct SecretNotebook {
     /// The words of the term it is used in; without, it is only read.
     term: Option<String>,
     /// The pages as they were last read or written; nothing where there is none.
-    pages: Mutex<BTreeMap<String, Option<Stored>>>,
+    pages: Mutex<BTreeMap<String, Option<StoredObject>>>,
     lost: AtomicBool,
 }
 
@@ -86,7 +86,7 @@ impl SecretNotebook {
     }
 
     /// Writes the words of our term on a page, so that nobody of an earlier term can write it any more.
-    async fn fence(&self, secret: &Key, found: Stored) -> Result<Stored> {
+    async fn fence(&self, secret: &Key, found: StoredObject) -> Result<StoredObject> {
         check(secret, &found.value)?;
         let Some(term) = &self.term else { return Ok(found) };
         if found.value.pointer("/metadata/annotations").and_then(|all| all.get(TERM)) == Some(&term.as_str().into()) {
@@ -118,7 +118,7 @@ impl SecretNotebook {
         }
     }
 
-    async fn put(&self, page: &str, secret: &Key, data: Value) -> std::result::Result<Stored, KubeError> {
+    async fn put(&self, page: &str, secret: &Key, data: Value) -> std::result::Result<StoredObject, KubeError> {
         let known = self.pages().get(page).cloned().flatten();
         if let Some(known) = known {
             match known.patch(&self.connection, &json!({"data": data})).await {
@@ -148,16 +148,16 @@ impl SecretNotebook {
         }
     }
 
-    fn note(&self, page: &str, found: Option<Stored>) {
-        self.pages().insert(page.to_owned(), found.map(Stored::emptied));
+    fn note(&self, page: &str, found: Option<StoredObject>) {
+        self.pages().insert(page.to_owned(), found.map(StoredObject::emptied));
     }
 
-    fn pages(&self) -> MutexGuard<'_, BTreeMap<String, Option<Stored>>> {
+    fn pages(&self) -> MutexGuard<'_, BTreeMap<String, Option<StoredObject>>> {
         self.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Notebook for SecretNotebook {
+impl StateStore for SecretNotebook {
     fn read<'a>(&'a self, page: &'a str) -> Call<'a, Result<Option<String>>> {
         Box::pin(self.load(page))
     }

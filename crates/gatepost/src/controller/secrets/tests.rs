@@ -14,7 +14,10 @@ fn object(label: &str, kind: &str, chain: &str) -> Value {
 #[test]
 fn what_is_ours_has_our_label_and_the_type_of_key_pairs() {
     let ours = kept(&secret(), &object(OWNER, TYPE, "chain"), None);
-    assert_eq!(ours, Kept { pair: Ok(Pair { chain: "chain".into(), secret_key: "key".into() }), keeper: None });
+    assert_eq!(
+        ours,
+        StoredPair { pair: Ok(TlsKeyPair { chain: "chain".into(), secret_key: "key".into() }), keeper: None }
+    );
     for (value, words) in [
         (object("helm", TYPE, ""), "made by somebody else: give it the label gatepost.dev/managed-by=gatepost"),
         (json!({"type": TYPE}), "made by somebody else"),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::model::Str;
-use gatepost_tls::certifier::{State, What};
+use gatepost_tls::certifier::{IssuanceEventKind, IssuanceState};
 use tracing::{info, warn};
 
 use crate::metrics::MetricSet;
@@ -15,7 +15,7 @@ const MOST_TOLD: usize = 10;
 /// What is known of certificates since the last pass, and what is counted since the start.
 #[derive(Default)]
 pub(super) struct Issuance {
-    happened: BTreeMap<What, u64>,
+    happened: BTreeMap<IssuanceEventKind, u64>,
     held: usize,
     open: usize,
     soonest: Option<i64>,
@@ -31,8 +31,10 @@ impl Issuance {
             *self.happened.entry(news.what).or_default() += 1;
             let (secret, what, detail) = (news.secret.to_string(), news.what.as_str(), news.text.as_str());
             match news.what {
-                What::Failed | What::Trouble => warn!(secret, what, detail, "certificate"),
-                What::Ordered | What::Issued | What::LetGo => info!(secret, what, detail, "certificate"),
+                IssuanceEventKind::Failed | IssuanceEventKind::Trouble => warn!(secret, what, detail, "certificate"),
+                IssuanceEventKind::Ordered | IssuanceEventKind::Issued | IssuanceEventKind::LetGo => {
+                    info!(secret, what, detail, "certificate")
+                }
             }
         }
         let states = &pass.issuing;
@@ -60,7 +62,7 @@ impl Issuance {
         self.told = told;
     }
 
-    fn note(&mut self, state: &State, name: &Str, why: &str) {
+    fn note(&mut self, state: &IssuanceState, name: &Str, why: &str) {
         if self.lines.len() < MOST_TOLD {
             self.lines.push(format!("{name} has no certificate in Secret {}: {why}", state.secret));
         }
@@ -80,8 +82,9 @@ impl Issuance {
         metrics.whole_gauges(("certificate_names_missing", help), "reason", missing);
         let help = "When the first certificate expires, in seconds since 1970.";
         metrics.known_gauge("certificate_soonest_expiry_seconds", help, self.soonest);
-        let happened =
-            What::ALL.into_iter().map(|what| (what.as_str(), self.happened.get(&what).copied().unwrap_or(0)));
+        let happened = IssuanceEventKind::ALL
+            .into_iter()
+            .map(|what| (what.as_str(), self.happened.get(&what).copied().unwrap_or(0)));
         metrics.counters(("certificate_events", "Events of certificates since the start."), "what", happened);
     }
 }

@@ -75,9 +75,10 @@ impl Proxy {
         std::fs::write(&kubeconfig, config.to_string())?;
         let judge: Arc<Mutex<Judge>> = Arc::new(Mutex::new(Box::new(|_: &str| Fault::Pass)));
         let (asked, ended) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-        let line = Line { upstream, judge: judge.clone(), asked: asked.clone(), free: Mutex::new(Instant::now()) };
+        let state =
+            ProxyState { upstream, judge: judge.clone(), asked: asked.clone(), free: Mutex::new(Instant::now()) };
         let is_over = ended.clone();
-        thread::spawn(move || accept(&listener, &Arc::new(line), &is_over));
+        thread::spawn(move || accept(&listener, &Arc::new(state), &is_over));
         Ok(Proxy { address, upstream, kubeconfig, judge, asked, ended, kubectl })
     }
 
@@ -119,8 +120,8 @@ impl Drop for Proxy {
     }
 }
 
-/// The way that requests take.
-struct Line {
+/// What all connections through the proxy share.
+struct ProxyState {
     upstream: SocketAddr,
     judge: Arc<Mutex<Judge>>,
     asked: Arc<Mutex<Vec<String>>>,
@@ -128,24 +129,24 @@ struct Line {
     free: Mutex<Instant>,
 }
 
-fn accept(listener: &TcpListener, line: &Arc<Line>, ended: &AtomicBool) {
+fn accept(listener: &TcpListener, state: &Arc<ProxyState>, ended: &AtomicBool) {
     for client in listener.incoming().flatten() {
         if ended.load(Ordering::Relaxed) {
             return;
         }
-        let line = line.clone();
+        let state = state.clone();
         thread::spawn(move || {
             // A connection that breaks is what tests of faults are about.
-            let _ = serve(client, &line);
+            let _ = serve(client, &state);
         });
     }
 }
 
-fn serve(mut client: TcpStream, line: &Line) -> io::Result<()> {
+fn serve(mut client: TcpStream, state: &ProxyState) -> io::Result<()> {
     let (head, body) = request(&mut client)?;
     let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
-    line.asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
-    let fault = line.judge.lock().unwrap_or_else(PoisonError::into_inner)(&path);
+    state.asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.clone());
+    let fault = state.judge.lock().unwrap_or_else(PoisonError::into_inner)(&path);
     let ok = "HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n";
     match fault {
         Fault::Hang => {
@@ -161,7 +162,7 @@ fn serve(mut client: TcpStream, line: &Line) -> io::Result<()> {
         Fault::Late(time) | Fault::Slow(time, _) => thread::sleep(time),
         Fault::Pass | Fault::Empty | Fault::Cut(_) => {}
     }
-    let mut server = TcpStream::connect(line.upstream)?;
+    let mut server = TcpStream::connect(state.upstream)?;
     server.write_all(forwarded(&head).as_bytes())?;
     server.write_all(&body)?;
     match fault {
@@ -174,13 +175,13 @@ fn serve(mut client: TcpStream, line: &Line) -> io::Result<()> {
             write!(client, "{ok}{list}")
         }
         Fault::Cut(bytes) => io::copy(&mut server.take(bytes as u64), &mut client).map(drop),
-        Fault::Slow(_, speed) => line.trickle(&mut server, &mut client, speed),
+        Fault::Slow(_, speed) => state.trickle(&mut server, &mut client, speed),
         _ => io::copy(&mut server, &mut client).map(drop),
     }
 }
 
-impl Line {
-    /// Copies piece by piece, each when the line has had the time for it.
+impl ProxyState {
+    /// Copies piece by piece, each when the connection has had the time for it.
     fn trickle(&self, from: &mut TcpStream, to: &mut TcpStream, speed: u32) -> io::Result<()> {
         let mut piece = [0; 1000];
         loop {

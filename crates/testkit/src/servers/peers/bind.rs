@@ -5,11 +5,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Setup, Words};
+use super::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, PeerProgram, PeerSetup};
 
-pub(super) const WORDS: Words = Words { program: "named", arguments: &["-g", "-n", "1", "-c", "named.conf"], write };
+pub(super) const WORDS: PeerProgram =
+    PeerProgram { program: "named", arguments: &["-g", "-n", "1", "-c", "named.conf"], write };
 
-fn write(directory: &Path, address: SocketAddr, setup: &Setup) -> io::Result<()> {
+fn write(directory: &Path, address: SocketAddr, setup: &PeerSetup) -> io::Result<()> {
     let (ip, port) = (address.ip(), address.port());
     let mut text = format!(
         "key \"{KEY_NAME}\" {{ algorithm {KEY_ALGORITHM}; secret \"{KEY_SECRET}\"; }};

@@ -5,11 +5,11 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 
-use super::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Setup, Words};
+use super::{KEY_ALGORITHM, KEY_NAME, KEY_SECRET, PeerProgram, PeerSetup};
 
-pub(super) const WORDS: Words = Words { program: "knotd", arguments: &["-c", "knot.conf"], write };
+pub(super) const WORDS: PeerProgram = PeerProgram { program: "knotd", arguments: &["-c", "knot.conf"], write };
 
-fn write(directory: &Path, address: SocketAddr, setup: &Setup) -> io::Result<()> {
+fn write(directory: &Path, address: SocketAddr, setup: &PeerSetup) -> io::Result<()> {
     for folder in ["db", "run"] {
         fs::create_dir_all(directory.join(folder))?;
     }

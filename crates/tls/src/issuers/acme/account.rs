@@ -6,22 +6,22 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::Settings;
+use super::AcmeSettings;
 use super::client::{Client, Signer};
 use super::jws::{AccountKey, encode};
-use crate::error::{Error, Problem, Result};
-use crate::store::Notebook;
+use crate::error::{Error, IssuanceProblem, Result};
+use crate::store::StateStore;
 
 /// A key, and where the server keeps its account.
 pub(super) struct Account {
     key: AccountKey,
     url: String,
-    page: Page,
+    page: SavedAccount,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Page {
+struct SavedAccount {
     version: u32,
     directory: String,
     /// PKCS #8, in base64.
@@ -34,23 +34,23 @@ impl Account {
     /// The account that is kept for this directory, or a new one.
     pub(super) async fn open(
         client: &Client,
-        settings: &Settings,
-        notebook: &dyn Notebook,
+        settings: &AcmeSettings,
+        state_store: &dyn StateStore,
         now: i64,
     ) -> Result<Account> {
         let name = page_name(&settings.directory);
-        let mut page = match notebook.read(&name).await? {
-            Some(text) => Page::read(&name, &text)?,
-            None => Page::make(settings)?,
+        let mut page = match state_store.read(&name).await? {
+            Some(text) => SavedAccount::read(&name, &text)?,
+            None => SavedAccount::make(settings)?,
         };
         let key = AccountKey::from_pkcs8(&page.key(&name)?)?;
         if let Some(url) = page.url.clone().filter(|url| client.transport.is_own(url)) {
             return Ok(Account { key, url, page });
         }
-        page.write(&name, notebook).await?;
+        page.write(&name, state_store).await?;
         let url = register(client, settings, &key, now).await?;
         page.url = Some(url.clone());
-        page.write(&name, notebook).await?;
+        page.write(&name, state_store).await?;
         Ok(Account { key, url, page })
     }
 
@@ -60,18 +60,24 @@ impl Account {
     }
 
     /// Forgets where the server keeps the account, where it says that there is none. The key stays.
-    pub(super) async fn forget(&self, settings: &Settings, notebook: &dyn Notebook, error: &Error) -> Result<()> {
-        let is_unknown = matches!(&error.problem, Problem::Refused { kind, .. } if kind == "accountDoesNotExist");
+    pub(super) async fn forget(
+        &self,
+        settings: &AcmeSettings,
+        state_store: &dyn StateStore,
+        error: &Error,
+    ) -> Result<()> {
+        let is_unknown =
+            matches!(&error.problem, IssuanceProblem::Refused { kind, .. } if kind == "accountDoesNotExist");
         if !is_unknown {
             return Ok(());
         }
-        let page = Page { url: None, ..self.page.clone() };
-        page.write(&page_name(&settings.directory), notebook).await
+        let page = SavedAccount { url: None, ..self.page.clone() };
+        page.write(&page_name(&settings.directory), state_store).await
     }
 }
 
 /// Tells the server of the key, and asks where it keeps the account.
-async fn register(client: &Client, settings: &Settings, key: &AccountKey, now: i64) -> Result<String> {
+async fn register(client: &Client, settings: &AcmeSettings, key: &AccountKey, now: i64) -> Result<String> {
     let place = &client.directory.new_account;
     let mut payload = json!({"termsOfServiceAgreed": true});
     if let Some(email) = &settings.email {
@@ -97,14 +103,14 @@ fn page_name(directory: &str) -> String {
     format!("account-{mark}")
 }
 
-impl Page {
-    fn make(settings: &Settings) -> Result<Page> {
+impl SavedAccount {
+    fn make(settings: &AcmeSettings) -> Result<SavedAccount> {
         let secret_key = encode(AccountKey::generate()?);
-        Ok(Page { version: 1, directory: settings.directory.clone(), secret_key, url: None })
+        Ok(SavedAccount { version: 1, directory: settings.directory.clone(), secret_key, url: None })
     }
 
-    fn read(name: &str, text: &str) -> Result<Page> {
-        let page: Option<Page> = serde_json::from_str(text).ok();
+    fn read(name: &str, text: &str) -> Result<SavedAccount> {
+        let page: Option<SavedAccount> = serde_json::from_str(text).ok();
         page.filter(|page| page.version == 1).ok_or_else(|| damaged(name))
     }
 
@@ -114,9 +120,9 @@ impl Page {
         bytes.map_err(|_| damaged(name))
     }
 
-    async fn write(&self, name: &str, notebook: &dyn Notebook) -> Result<()> {
+    async fn write(&self, name: &str, state_store: &dyn StateStore) -> Result<()> {
         let text = serde_json::to_string(self).map_err(|_| damaged(name))?;
-        notebook.write(name, &text).await
+        state_store.write(name, &text).await
     }
 }
 

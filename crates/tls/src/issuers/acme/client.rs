@@ -10,17 +10,17 @@ use hyper::Method;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::http::{Answer, Transport, brief};
+use super::http::{AcmeResponse, AcmeTransport, brief};
 use super::jws::AccountKey;
 use super::wire::{Directory, ProblemShape};
-use crate::error::{Error, Problem, Result};
+use crate::error::{Error, IssuanceProblem, Result};
 
 /// How often a request is signed again because its nonce was refused.
 const NONCES: usize = 12;
 
 /// A server and its directory.
 pub(super) struct Client {
-    pub(super) transport: Transport,
+    pub(super) transport: AcmeTransport,
     pub(super) directory: Directory,
     nonce: Mutex<Option<String>>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Signer<'a> {
 
 impl Client {
     /// Reads the directory.
-    pub(super) async fn open(transport: Transport, url: &str, now: i64) -> Result<Client> {
+    pub(super) async fn open(transport: AcmeTransport, url: &str, now: i64) -> Result<Client> {
         let answer = transport.ask(Method::GET, url, None).await?;
         if answer.status != 200 {
             return Err(problem(&answer, now).at(&transport));
@@ -55,9 +55,9 @@ impl Client {
         url: &str,
         payload: Option<&Value>,
         now: i64,
-    ) -> Result<Answer> {
+    ) -> Result<AcmeResponse> {
         let payload = payload.map(Value::to_string).unwrap_or_default();
-        let mut last = Error::new(Problem::Busy("no request was made".to_owned()));
+        let mut last = Error::new(IssuanceProblem::Busy("no request was made".to_owned()));
         for _ in 0..NONCES {
             let nonce = self.take_nonce().await?;
             let body = signer.key.sign(signer.account, &nonce, url, &payload)?;
@@ -80,13 +80,13 @@ impl Client {
         signer: &Signer<'_>,
         url: &str,
         now: i64,
-    ) -> Result<(T, Answer)> {
+    ) -> Result<(T, AcmeResponse)> {
         let answer = self.post(signer, url, None, now).await?;
         Ok((self.parse(&answer)?, answer))
     }
 
     /// What an answer says.
-    pub(super) fn parse<T: DeserializeOwned>(&self, answer: &Answer) -> Result<T> {
+    pub(super) fn parse<T: DeserializeOwned>(&self, answer: &AcmeResponse) -> Result<T> {
         parse(answer).map_err(|error| error.at(&self.transport))
     }
 
@@ -104,42 +104,42 @@ impl Client {
         nonce.map(str::to_owned).ok_or_else(missing)
     }
 
-    fn keep_nonce(&self, answer: &Answer) {
+    fn keep_nonce(&self, answer: &AcmeResponse) {
         let nonce = answer.header("replay-nonce").map(str::to_owned);
         *self.nonce.lock().unwrap_or_else(PoisonError::into_inner) = nonce;
     }
 }
 
-fn parse<T: DeserializeOwned>(answer: &Answer) -> Result<T> {
+fn parse<T: DeserializeOwned>(answer: &AcmeResponse) -> Result<T> {
     serde_json::from_slice(&answer.body).map_err(|error| Error::protocol(brief(&error.to_string())))
 }
 
-fn shape(answer: &Answer) -> ProblemShape {
+fn shape(answer: &AcmeResponse) -> ProblemShape {
     serde_json::from_slice(&answer.body).unwrap_or_default()
 }
 
-fn is_bad_nonce(answer: &Answer) -> bool {
+fn is_bad_nonce(answer: &AcmeResponse) -> bool {
     answer.status == 400 && shape(answer).word() == "badNonce"
 }
 
 /// What an answer that is no success means.
-pub(super) fn problem(answer: &Answer, now: i64) -> Error {
+pub(super) fn problem(answer: &AcmeResponse, now: i64) -> Error {
     let shape = shape(answer);
     let detail = match brief(&shape.detail) {
         detail if detail.is_empty() => format!("status {}", answer.status),
         detail => detail,
     };
     let problem = match (answer.status, shape.word()) {
-        (_, "rateLimited") | (429, _) => Problem::RateLimited(detail),
-        (500, "serverInternal") => Problem::Broken(detail),
-        (500.., _) | (408 | 425, _) | (_, "serverInternal" | "badNonce") => Problem::Busy(detail),
-        (300..400, _) => Problem::Protocol(format!("status {}, and redirects are not followed", answer.status)),
+        (_, "rateLimited") | (429, _) => IssuanceProblem::RateLimited(detail),
+        (500, "serverInternal") => IssuanceProblem::Broken(detail),
+        (500.., _) | (408 | 425, _) | (_, "serverInternal" | "badNonce") => IssuanceProblem::Busy(detail),
+        (300..400, _) => IssuanceProblem::Protocol(format!("status {}, and redirects are not followed", answer.status)),
         (status, word) => {
             let kind = if word.is_empty() { format!("status {status}") } else { brief(word) };
-            Problem::Refused { kind, detail, names: blamed(&shape) }
+            IssuanceProblem::Refused { kind, detail, names: blamed(&shape) }
         }
     };
-    let is_limit = matches!(problem, Problem::RateLimited(_));
+    let is_limit = matches!(problem, IssuanceProblem::RateLimited(_));
     let retry_after = answer.retry_after(now).or(is_limit.then_some(USUAL_REST));
     Error { retry_after, ..Error::new(problem) }
 }
@@ -163,8 +163,8 @@ mod tests {
 
     use super::*;
 
-    fn answer(status: u16, body: &str) -> Answer {
-        Answer { status, headers: HeaderMap::new(), body: Bytes::copy_from_slice(body.as_bytes()) }
+    fn answer(status: u16, body: &str) -> AcmeResponse {
+        AcmeResponse { status, headers: HeaderMap::new(), body: Bytes::copy_from_slice(body.as_bytes()) }
     }
 
     #[test]
@@ -190,7 +190,9 @@ mod tests {
     fn culprits_are_named_and_long_texts_cut() {
         let body = r#"{"type": "urn:ietf:params:acme:error:malformed", "detail": "D", "subproblems": [
             {"detail": "one", "identifier": {"type": "dns", "value": "A.test"}}, {"detail": "nobody"}]}"#;
-        let Problem::Refused { names, .. } = problem(&answer(400, body), 0).problem else { panic!("it is a refusal") };
+        let IssuanceProblem::Refused { names, .. } = problem(&answer(400, body), 0).problem else {
+            panic!("it is a refusal")
+        };
         assert_eq!(names, [(Str::from("a.test"), "one".to_owned())]);
         let long = format!(r#"{{"detail": "{}"}}"#, "x".repeat(100_000));
         assert!(problem(&answer(400, &long), 0).to_string().len() < 300);

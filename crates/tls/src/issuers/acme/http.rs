@@ -20,7 +20,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use crate::error::{Error, Problem, Result};
+use crate::error::{Error, IssuanceProblem, Result};
 
 /// The most bytes of an answer.
 const MAX_BODY: usize = 1 << 20;
@@ -30,7 +30,7 @@ const TOO_LONG: &str = "it is longer than 1 MiB";
 const AGENT: &str = concat!("gatepost/", env!("CARGO_PKG_VERSION"));
 
 /// One server, and how to talk to it.
-pub(super) struct Transport {
+pub(super) struct AcmeTransport {
     host: String,
     port: u16,
     tls: TlsConnector,
@@ -38,26 +38,26 @@ pub(super) struct Transport {
 }
 
 /// An answer, read to its end.
-pub(super) struct Answer {
+pub(super) struct AcmeResponse {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
 }
 
-impl Transport {
+impl AcmeTransport {
     /// A way to talk to the server of a directory. `authority` is PEM of whom to trust beside the system's authorities.
-    pub(super) fn new(directory: &str, authority: Option<&str>, patience: Duration) -> Result<Transport> {
+    pub(super) fn new(directory: &str, authority: Option<&str>, patience: Duration) -> Result<AcmeTransport> {
         let refuse = |cause: &str| Error::settings(format!("--acme-directory `{directory}`: {cause}"));
         let uri: Uri = directory.parse().map_err(|_| refuse("this is no URL"))?;
         let (Some("https"), Some(host)) = (uri.scheme_str(), uri.host()) else {
             return Err(refuse("it must begin with https:// and name a host"));
         };
         let host = host.trim_matches(['[', ']']).to_owned();
-        Ok(Transport { host, port: uri.port_u16().unwrap_or(443), tls: connector(authority)?, patience })
+        Ok(AcmeTransport { host, port: uri.port_u16().unwrap_or(443), tls: connector(authority)?, patience })
     }
 
     /// Asks, and waits for the whole answer.
-    pub(super) async fn ask(&self, method: Method, url: &str, body: Option<Vec<u8>>) -> Result<Answer> {
+    pub(super) async fn ask(&self, method: Method, url: &str, body: Option<Vec<u8>>) -> Result<AcmeResponse> {
         let request = self.request(method, url, body)?;
         match timeout(self.patience, self.round_trip(request)).await {
             Ok(Err(cause)) if cause == TOO_LONG => Err(Error::protocol(cause).at(self)),
@@ -90,7 +90,7 @@ impl Transport {
         builder.body(Full::new(body.unwrap_or_default().into())).map_err(|error| broken(&error))
     }
 
-    async fn round_trip(&self, request: Request<Full<Bytes>>) -> std::result::Result<Answer, String> {
+    async fn round_trip(&self, request: Request<Full<Bytes>>) -> std::result::Result<AcmeResponse, String> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(text)?;
         let name = ServerName::try_from(self.host.clone()).map_err(text)?;
         let stream = self.tls.connect(name, stream).await.map_err(text)?;
@@ -100,7 +100,7 @@ impl Transport {
         let answer = async {
             let (head, body) = sender.send_request(request).await.map_err(text)?.into_parts();
             let body = Limited::new(body, MAX_BODY).collect().await.map_err(of_body)?.to_bytes();
-            Ok(Answer { status: head.status.as_u16(), headers: head.headers, body })
+            Ok(AcmeResponse { status: head.status.as_u16(), headers: head.headers, body })
         };
         let answer = answer.await;
         connection.abort();
@@ -108,17 +108,17 @@ impl Transport {
     }
 
     fn unreachable(&self, cause: String) -> Error {
-        Error::new(Problem::Unreachable(cause)).at(self)
+        Error::new(IssuanceProblem::Unreachable(cause)).at(self)
     }
 }
 
-impl fmt::Display for Transport {
+impl fmt::Display for AcmeTransport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.host)
     }
 }
 
-impl Answer {
+impl AcmeResponse {
     /// A header's text.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn only_the_own_server_is_asked() {
         let root = crate::issuers::acme::tests::root();
-        let transport = Transport::new("https://ca.test:14000/dir", Some(&root), Duration::from_secs(1)).unwrap();
+        let transport = AcmeTransport::new("https://ca.test:14000/dir", Some(&root), Duration::from_secs(1)).unwrap();
         for (url, own) in [
             ("https://ca.test:14000/order/1", true),
             ("https://CA.test:14000/order/1", true),
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn a_directory_must_be_https() {
         for url in ["http://ca.test/dir", "ca.test", "", "https://"] {
-            let error = Transport::new(url, None, Duration::from_secs(1)).err().map(|error| error.to_string());
+            let error = AcmeTransport::new(url, None, Duration::from_secs(1)).err().map(|error| error.to_string());
             assert!(error.is_some_and(|error| error.contains("--acme-directory")), "{url}");
         }
     }
@@ -207,7 +207,7 @@ mod tests {
     fn waits_are_read_and_bounded() {
         let wait = |text: &str| {
             let headers = HeaderMap::from_iter([(hyper::header::RETRY_AFTER, text.parse().unwrap())]);
-            let answer = Answer { status: 429, headers, body: Bytes::new() };
+            let answer = AcmeResponse { status: 429, headers, body: Bytes::new() };
             answer.retry_after(784_111_777 - 60).map(|wait| wait.as_secs())
         };
         assert_eq!(wait("120"), Some(120));

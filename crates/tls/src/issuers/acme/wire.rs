@@ -28,7 +28,7 @@ pub(super) struct Meta {
 /// An order.
 #[derive(Debug, Deserialize)]
 pub(super) struct OrderShape {
-    pub(super) status: Status,
+    pub(super) status: AcmeStatus,
     #[serde(default)]
     pub(super) authorizations: Vec<String>,
     #[serde(default)]
@@ -43,7 +43,7 @@ pub(super) struct OrderShape {
 #[derive(Debug, Deserialize)]
 pub(super) struct Authorization {
     pub(super) identifier: Identifier,
-    pub(super) status: Status,
+    pub(super) status: AcmeStatus,
     #[serde(default)]
     pub(super) challenges: Vec<ChallengeShape>,
     #[serde(default)]
@@ -62,7 +62,7 @@ pub(super) struct ChallengeShape {
     #[serde(rename = "type")]
     pub(super) kind: String,
     pub(super) url: String,
-    pub(super) status: Status,
+    pub(super) status: AcmeStatus,
     #[serde(default)]
     pub(super) token: String,
     #[serde(default)]
@@ -72,7 +72,7 @@ pub(super) struct ChallengeShape {
 /// How far orders, authorizations and challenges are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Status {
+pub(super) enum AcmeStatus {
     Pending,
     Ready,
     Processing,
@@ -127,7 +127,7 @@ impl Authorization {
 
     /// Whether it can no longer become valid.
     pub(super) fn is_dead(&self) -> bool {
-        matches!(self.status, Status::Invalid | Status::Deactivated | Status::Expired | Status::Revoked)
+        matches!(self.status, AcmeStatus::Invalid | AcmeStatus::Deactivated | AcmeStatus::Expired | AcmeStatus::Revoked)
     }
 
     /// The challenge that a TXT record answers.

@@ -9,18 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use gatepost_core::model::{Key, Str};
 use gatepost_core::names::Hostname;
 
-/// How long changes wait, in seconds.
+/// Delays before a Certificate object gains or loses names, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waits {
+pub struct NameDelays {
     /// How long further names are waited for before an object grows.
     pub settle: i64,
     /// How long names, and objects, stay that are no longer wanted.
     pub grace: i64,
 }
 
-/// What a Secret is to hold, apart from what it has.
+/// The names requested for a Secret, whatever it has now.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct RequestedNames<'a> {
     /// The names that are wanted.
     pub wanted: &'a [Str],
     /// Names that stay if they are there, because it is not known that they ought to be gone.
@@ -29,32 +29,38 @@ pub struct Asked<'a> {
     pub most: usize,
 }
 
-/// The names of this moment.
+/// The names that a Certificate object is to have now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct CertificateNames {
     /// The names, sorted.
     pub names: Vec<Str>,
     /// When they will be others, if nothing else happens.
     pub wake: Option<i64>,
 }
 
-/// Since when names are missing or no longer wanted.
+/// Pending changes of names: since when they are missing or no longer wanted.
 #[derive(Debug)]
-pub struct Names {
-    waits: Waits,
+pub struct NameChanges {
+    waits: NameDelays,
     missing: BTreeMap<Key, i64>,
     gone: BTreeMap<(Key, Str), i64>,
     idle: BTreeMap<Key, i64>,
 }
 
-impl Names {
+impl NameChanges {
     /// Nothing is remembered yet.
-    pub fn new(waits: Waits) -> Names {
-        Names { waits, missing: BTreeMap::new(), gone: BTreeMap::new(), idle: BTreeMap::new() }
+    pub fn new(waits: NameDelays) -> NameChanges {
+        NameChanges { waits, missing: BTreeMap::new(), gone: BTreeMap::new(), idle: BTreeMap::new() }
     }
 
     /// The names that the object of a Secret is to have now; `current` are those it has, where there is one.
-    pub fn target(&mut self, secret: &Key, asked: Asked<'_>, current: Option<&[Str]>, now: i64) -> Target {
+    pub fn target(
+        &mut self,
+        secret: &Key,
+        asked: RequestedNames<'_>,
+        current: Option<&[Str]>,
+        now: i64,
+    ) -> CertificateNames {
         let wanted: BTreeSet<&Str> = asked.wanted.iter().collect();
         let current: BTreeSet<&Str> = current.unwrap_or(asked.wanted).iter().collect();
         let (leaving, is_urgent) = self.leaving(secret, &wanted, &current, asked.kept, now);
@@ -70,7 +76,7 @@ impl Names {
         }
         let times = leaving.iter().map(|(_, until)| *until).chain(grows_at.filter(|_| !has_grown));
         let wake = times.filter(|time| *time > now && *time < i64::MAX).min();
-        Target { names: names.into_iter().cloned().collect(), wake }
+        CertificateNames { names: names.into_iter().cloned().collect(), wake }
     }
 
     /// Whether an object may go that nobody wants, or when it may.
@@ -155,19 +161,19 @@ mod tests {
     }
 
     /// A Secret whose object has names, and what it is to have at some moments.
-    struct Case {
-        names: Names,
+    struct NamesCase {
+        names: NameChanges,
         current: Vec<Str>,
     }
 
-    impl Case {
-        fn new(current: &[&str]) -> Case {
-            Case { names: Names::new(Waits { settle: 30, grace: 3600 }), current: strs(current) }
+    impl NamesCase {
+        fn new(current: &[&str]) -> NamesCase {
+            NamesCase { names: NameChanges::new(NameDelays { settle: 30, grace: 3600 }), current: strs(current) }
         }
 
         fn at(&mut self, now: i64, wanted: &[&str], kept: &[&str]) -> (String, Option<i64>) {
             let (wanted, kept) = (strs(wanted), strs(kept));
-            let asked = Asked { wanted: &wanted, kept: &kept, most: 4 };
+            let asked = RequestedNames { wanted: &wanted, kept: &kept, most: 4 };
             let target = self.names.target(&Key::new("infra", "tls"), asked, Some(&self.current), now);
             (target.names.join(" "), target.wake)
         }
@@ -175,16 +181,16 @@ mod tests {
 
     #[test]
     fn the_first_names_are_taken_at_once() {
-        let mut names = Names::new(Waits { settle: 30, grace: 3600 });
+        let mut names = NameChanges::new(NameDelays { settle: 30, grace: 3600 });
         let wanted = strs(&["a.test", "b.test"]);
-        let asked = Asked { wanted: &wanted, kept: &[], most: 4 };
+        let asked = RequestedNames { wanted: &wanted, kept: &[], most: 4 };
         let target = names.target(&Key::new("infra", "tls"), asked, None, NOW);
-        assert_eq!(target, Target { names: wanted, wake: None });
+        assert_eq!(target, CertificateNames { names: wanted, wake: None });
     }
 
     #[test]
     fn names_that_come_are_gathered() {
-        let mut case = Case::new(&["a.test"]);
+        let mut case = NamesCase::new(&["a.test"]);
         assert_eq!(case.at(NOW, &["a.test", "b.test"], &[]), ("a.test".to_owned(), Some(NOW + 30)));
         assert_eq!(case.at(NOW + 20, &["a.test", "b.test", "c.test"], &[]), ("a.test".to_owned(), Some(NOW + 30)));
         let gathered = ("a.test b.test c.test".to_owned(), None);
@@ -193,7 +199,7 @@ mod tests {
 
     #[test]
     fn names_that_go_stay_for_a_while_and_those_nobody_knows_about_for_ever() {
-        let mut case = Case::new(&["a.test", "b.test", "c.test"]);
+        let mut case = NamesCase::new(&["a.test", "b.test", "c.test"]);
         let all = "a.test b.test c.test".to_owned();
         assert_eq!(case.at(NOW, &["a.test"], &["c.test"]), (all.clone(), Some(NOW + 3600)));
         assert_eq!(case.at(NOW + 3599, &["a.test"], &["c.test"]), (all.clone(), Some(NOW + 3600)));
@@ -204,27 +210,27 @@ mod tests {
 
     #[test]
     fn a_wildcard_goes_at_once_and_what_takes_its_place_comes_at_once() {
-        let mut case = Case::new(&["*.a.test"]);
+        let mut case = NamesCase::new(&["*.a.test"]);
         assert_eq!(case.at(NOW, &["x.a.test", "y.a.test"], &[]), ("x.a.test y.a.test".to_owned(), None));
     }
 
     #[test]
     fn what_a_new_wildcard_covers_does_not_stay_beside_it() {
-        let mut case = Case::new(&["x.a.test", "x.b.test"]);
+        let mut case = NamesCase::new(&["x.a.test", "x.b.test"]);
         case.at(NOW, &["*.a.test"], &[]);
         assert_eq!(case.at(NOW + 30, &["*.a.test"], &[]), ("*.a.test x.b.test".to_owned(), Some(NOW + 3600)));
     }
 
     #[test]
     fn names_that_go_do_not_take_the_room_of_others() {
-        let mut case = Case::new(&["a.test", "b.test", "c.test"]);
+        let mut case = NamesCase::new(&["a.test", "b.test", "c.test"]);
         case.at(NOW, &["a.test", "d.test", "e.test"], &[]);
         assert_eq!(case.at(NOW + 30, &["a.test", "d.test", "e.test"], &[]).0, "a.test d.test e.test");
     }
 
     #[test]
     fn an_object_goes_when_nobody_wanted_it_for_a_while() {
-        let mut names = Names::new(Waits { settle: 30, grace: 3600 });
+        let mut names = NameChanges::new(NameDelays { settle: 30, grace: 3600 });
         let secret = Key::new("infra", "tls");
         assert_eq!(names.may_go(&secret, NOW), Err(NOW + 3600));
         names.is_wanted(&secret);

@@ -4,8 +4,8 @@ use gatepost_testkit::servers::Scratch;
 
 use super::*;
 
-fn pair(text: &str) -> Pair {
-    Pair { chain: format!("chain {text}"), secret_key: format!("key {text}") }
+fn pair(text: &str) -> TlsKeyPair {
+    TlsKeyPair { chain: format!("chain {text}"), secret_key: format!("key {text}") }
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn hostile_files_and_names_are_refused() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("tls.crt"), "A".repeat(1 << 20)).unwrap();
     let error = store.load(&Key::new("infra", "tls")).unwrap_err();
-    assert!(matches!(error.problem, crate::Problem::Rejected(_)), "{error}");
+    assert!(matches!(error.problem, crate::IssuanceProblem::Rejected(_)), "{error}");
     fs::write(folder.join("tls.crt"), [0xff, 0xfe]).unwrap();
     assert!(store.load(&Key::new("infra", "tls")).is_err());
     for (namespace, name) in [("..", "x"), ("a", "../../x"), ("", "x"), ("a", ""), ("a", ".hidden"), ("a/b", "x")] {
@@ -83,11 +83,11 @@ fn a_place_that_cannot_be_is_named() {
 #[tokio::test]
 async fn pages_survive_and_only_their_owner_reads_them() {
     let scratch = Scratch::new("pages").unwrap();
-    let notebook = FileNotebook::new(scratch.path().join("state"));
-    assert_eq!(notebook.read("p").await.unwrap(), None);
+    let state_store = FileStateStore::new(scratch.path().join("state"));
+    assert_eq!(state_store.read("p").await.unwrap(), None);
     for text in ["one", "two"] {
-        notebook.write("p", text).await.unwrap();
-        assert_eq!(notebook.read("p").await.unwrap().as_deref(), Some(text));
+        state_store.write("p", text).await.unwrap();
+        assert_eq!(state_store.read("p").await.unwrap().as_deref(), Some(text));
     }
     let mode = fs::metadata(scratch.path().join("state/p.json")).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode, 0o600);

@@ -1,16 +1,16 @@
-//! Chance that repeats itself: the same seed, purpose and number always give the same sequence.
+//! Reproducible random numbers: the same seed, purpose and number always give the same sequence.
 //!
 //! Every object has a sequence of its own, so that the millionth route can be written without the others before it.
 
 /// A sequence of numbers (splitmix64).
 #[derive(Clone, Debug)]
-pub(crate) struct Chance(u64);
+pub(crate) struct RandomSequence(u64);
 
-impl Chance {
+impl RandomSequence {
     /// The sequence of one thing: `purpose` keeps sequences of different kinds of things apart.
     pub(crate) fn of(seed: u64, purpose: &str, number: usize) -> Self {
         let start = purpose.bytes().fold(mix(seed), |state, byte| mix(state ^ u64::from(byte)));
-        Chance(mix(start ^ number as u64))
+        RandomSequence(mix(start ^ number as u64))
     }
 
     /// A number below a limit; 0 where the limit is 0.
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn sequences_repeat_and_differ_by_each_part() {
-        let first = |seed, purpose, number| Chance::of(seed, purpose, number).below(1 << 40);
+        let first = |seed, purpose, number| RandomSequence::of(seed, purpose, number).below(1 << 40);
         assert_eq!(first(1, "route", 7), first(1, "route", 7));
         for other in [first(2, "route", 7), first(1, "zone", 7), first(1, "route", 8)] {
             assert_ne!(first(1, "route", 7), other);
@@ -70,17 +70,17 @@ mod tests {
     fn weights_are_kept() {
         let mut counts = [0; 3];
         for number in 0..10_000 {
-            counts[Chance::of(1, "w", number).weighted(&[(0, 8), (1, 2), (2, 0)]).unwrap()] += 1;
+            counts[RandomSequence::of(1, "w", number).weighted(&[(0, 8), (1, 2), (2, 0)]).unwrap()] += 1;
         }
         assert!((7_700..8_300).contains(&counts[0]), "{counts:?}");
         assert_eq!(counts[2], 0);
-        assert_eq!(Chance::of(1, "w", 0).weighted::<usize>(&[]), None);
+        assert_eq!(RandomSequence::of(1, "w", 0).weighted::<usize>(&[]), None);
     }
 
     #[test]
     fn numbers_stay_below_their_limit() {
-        let mut chance = Chance::of(1, "", 0);
-        assert!((0..1000).all(|_| chance.below(3) < 3 && chance.skewed(3, 2.0) < 3));
-        assert_eq!(chance.below(0), 0);
+        let mut random = RandomSequence::of(1, "", 0);
+        assert!((0..1000).all(|_| random.below(3) < 3 && random.skewed(3, 2.0) < 3));
+        assert_eq!(random.below(0), 0);
     }
 }

@@ -14,22 +14,22 @@ use serde_json::Value;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::known::Known;
-use super::{Settings, Told, not_read_yet};
-use crate::connection::{Connection, Lines};
-use crate::discovery::{Resource, Served};
+use super::known_objects::KnownObjects;
+use super::{WatchEvent, WatchSettings, not_read_yet};
+use crate::connection::{Connection, WatchLines};
+use crate::discovery::{Resource, ServedKinds};
 use crate::error::{Error, Problem, Result};
 use crate::listing::list;
 use crate::wire;
 
 /// Follows one kind.
-pub(super) struct Follow {
+pub(super) struct KindWatcher {
     connection: Connection,
     kind: Kind,
-    settings: Arc<Settings>,
-    tell: mpsc::Sender<Told>,
+    settings: Arc<WatchSettings>,
+    tell: mpsc::Sender<WatchEvent>,
     nudge: Arc<Notify>,
-    known: Known,
+    known: KnownObjects,
     /// What the objects of the kind have in common.
     pool: Pool,
     /// What was last told.
@@ -44,10 +44,10 @@ pub(super) struct Follow {
 }
 
 /// Nobody listens any more.
-struct Unheard;
+struct ReceiverClosed;
 
 /// How a watch ended.
-enum End {
+enum WatchEnd {
     /// Go on from this version.
     At(String),
     /// The server has forgotten; list again.
@@ -58,20 +58,20 @@ enum End {
 const PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-type Going<T> = std::result::Result<T, Unheard>;
+type WatcherResult<T> = std::result::Result<T, ReceiverClosed>;
 
-impl Follow {
+impl KindWatcher {
     pub(super) fn new(
         connection: Connection,
         kind: Kind,
-        settings: Arc<Settings>,
-        tell: mpsc::Sender<Told>,
+        settings: Arc<WatchSettings>,
+        tell: mpsc::Sender<WatchEvent>,
         nudge: Arc<Notify>,
-    ) -> Follow {
-        let known = Known::new(kind);
+    ) -> KindWatcher {
+        let known = KnownObjects::new(kind);
         let heard = Instant::now();
         let pool = Pool::new();
-        Follow {
+        KindWatcher {
             connection,
             kind,
             settings,
@@ -88,11 +88,11 @@ impl Follow {
     }
 
     /// Follows the kind as long as somebody listens.
-    pub(super) async fn run(mut self, mut served: watch::Receiver<Option<Served>>) {
+    pub(super) async fn run(mut self, mut served: watch::Receiver<Option<ServedKinds>>) {
         let _ = self.follow(&mut served).await;
     }
 
-    async fn follow(&mut self, served: &mut watch::Receiver<Option<Served>>) -> Going<()> {
+    async fn follow(&mut self, served: &mut watch::Receiver<Option<ServedKinds>>) -> WatcherResult<()> {
         let mut was_installed = false;
         loop {
             let now = served.borrow_and_update().clone();
@@ -106,14 +106,14 @@ impl Follow {
                 continue;
             };
             was_installed = true;
-            self.say(Told::Installed(self.kind, Some(resource.version.clone()))).await?;
+            self.say(WatchEvent::Installed(self.kind, Some(resource.version.clone()))).await?;
             self.present(&resource, served).await?;
         }
     }
 
     /// The kind is not installed. Where it was, its objects went with it or it went by mistake: both are held.
-    async fn absent(&mut self, was_installed: bool) -> Going<()> {
-        self.say(Told::Installed(self.kind, None)).await?;
+    async fn absent(&mut self, was_installed: bool) -> WatcherResult<()> {
+        self.say(WatchEvent::Installed(self.kind, None)).await?;
         let sight = if was_installed {
             Visibility::NotVisible("it is no longer installed; what is published is kept until a restart".into())
         } else {
@@ -123,16 +123,20 @@ impl Follow {
     }
 
     /// Until the cluster serves other kinds or versions.
-    async fn wait_for(&self, served: &mut watch::Receiver<Option<Served>>) -> Going<()> {
-        served.changed().await.map_err(|_| Unheard)
+    async fn wait_for(&self, served: &mut watch::Receiver<Option<ServedKinds>>) -> WatcherResult<()> {
+        served.changed().await.map_err(|_| ReceiverClosed)
     }
 
     /// Lists and watches until the kind is served otherwise.
-    async fn present(&mut self, resource: &Resource, served: &mut watch::Receiver<Option<Served>>) -> Going<()> {
+    async fn present(
+        &mut self,
+        resource: &Resource,
+        served: &mut watch::Receiver<Option<ServedKinds>>,
+    ) -> WatcherResult<()> {
         loop {
             let version = tokio::select! {
                 changed = served.changed() => {
-                    changed.map_err(|_| Unheard)?;
+                    changed.map_err(|_| ReceiverClosed)?;
                     if serves_otherwise(served, resource) { return Ok(()) }
                     continue;
                 }
@@ -146,7 +150,7 @@ impl Follow {
     }
 
     /// The version of a list that is believed; tries until there is one.
-    async fn listed(&mut self, resource: &Resource) -> Going<String> {
+    async fn listed(&mut self, resource: &Resource) -> WatcherResult<String> {
         loop {
             let listed = list(&self.connection, resource, self.settings.namespace.as_deref(), &mut self.pool);
             match listed.await {
@@ -172,7 +176,7 @@ impl Follow {
     }
 
     /// A list that failed.
-    async fn refused(&mut self, error: Error) -> Going<()> {
+    async fn refused(&mut self, error: Error) -> WatcherResult<()> {
         let why = error.problem.to_string();
         let rest = if error.is_forbidden() { Some(self.settings.relist) } else { error.retry_after };
         if error.is_forbidden() {
@@ -190,7 +194,7 @@ impl Follow {
 
     /// Watches from a version until the server has forgotten where we are. A kind that may be listed and not watched is
     /// listed again after a while.
-    async fn watched(&mut self, resource: &Resource, mut version: String) -> Going<()> {
+    async fn watched(&mut self, resource: &Resource, mut version: String) -> WatcherResult<()> {
         if !resource.is_watchable {
             sleep(self.settings.relist).await;
             return Ok(());
@@ -199,13 +203,13 @@ impl Follow {
         loop {
             let started = Instant::now();
             let ended = match self.went_back(resource, is_first).await {
-                Ok(true) => Ok(End::Forgotten),
+                Ok(true) => Ok(WatchEnd::Forgotten),
                 Ok(false) => self.watch(resource, &version).await?,
                 Err(error) => Err(error),
             };
             is_first = false;
             match ended {
-                Ok(End::At(next)) => {
+                Ok(WatchEnd::At(next)) => {
                     // A server that ends watches at once is left some time.
                     if started.elapsed() < Duration::from_secs(1) {
                         self.rest().await;
@@ -214,7 +218,7 @@ impl Follow {
                     }
                     version = next;
                 }
-                Ok(End::Forgotten) => return Ok(()),
+                Ok(WatchEnd::Forgotten) => return Ok(()),
                 Err(error) if error.is_gone() => return Ok(()),
                 Err(error) if error.is_forbidden() => {
                     self.may_watch(Some(error.clone())).await?;
@@ -239,7 +243,7 @@ impl Follow {
         }
     }
 
-    async fn watch(&mut self, resource: &Resource, version: &str) -> Going<Result<End>> {
+    async fn watch(&mut self, resource: &Resource, version: &str) -> WatcherResult<Result<WatchEnd>> {
         let path = resource.path(self.settings.namespace.as_deref());
         // Servers end watches after a while; other kinds do so at other times.
         let seconds = 240 + u64::from(self.kind as u8) * 5;
@@ -255,10 +259,10 @@ impl Follow {
             match self.line(&mut lines).await {
                 Ok(Some(line)) => match self.event(&line, resource, &mut version).await? {
                     Ok(true) => {}
-                    Ok(false) => return Ok(Ok(End::Forgotten)),
+                    Ok(false) => return Ok(Ok(WatchEnd::Forgotten)),
                     Err(error) => return Ok(Err(error)),
                 },
-                Ok(None) => return Ok(Ok(End::At(version))),
+                Ok(None) => return Ok(Ok(WatchEnd::At(version))),
                 Err(error) => return Ok(Err(error)),
             }
         }
@@ -277,12 +281,12 @@ impl Follow {
     }
 
     /// The next line; a connection on which nothing is heard for too long counts as ended.
-    async fn line(&self, lines: &mut Lines) -> Result<Option<Vec<u8>>> {
+    async fn line(&self, lines: &mut WatchLines) -> Result<Option<Vec<u8>>> {
         timeout(self.settings.idle, lines.next()).await.unwrap_or(Ok(None))
     }
 
     /// Takes one event in; says whether the watch goes on.
-    async fn event(&mut self, line: &[u8], resource: &Resource, version: &mut String) -> Going<Result<bool>> {
+    async fn event(&mut self, line: &[u8], resource: &Resource, version: &mut String) -> WatcherResult<Result<bool>> {
         let odd = |why: &str| Ok(Err(Error::new(resource.path(None), Problem::Protocol(why.to_owned()))));
         let Ok(mut event) = serde_json::from_slice::<Value>(line) else { return odd("an event is no JSON") };
         let object = event.get_mut("object").map(Value::take).unwrap_or_default();
@@ -320,30 +324,30 @@ impl Follow {
     }
 
     /// The server was heard: what was told holds.
-    async fn hear(&mut self) -> Going<()> {
+    async fn hear(&mut self) -> WatcherResult<()> {
         self.heard = Instant::now();
         self.trouble = None;
         self.show(Visibility::Complete).await?;
-        self.say(Told::Heard(self.kind)).await
+        self.say(WatchEvent::Heard(self.kind)).await
     }
 
     /// Tells whether the kind may be watched, where that is new.
-    async fn may_watch(&mut self, refusal: Option<Error>) -> Going<()> {
+    async fn may_watch(&mut self, refusal: Option<Error>) -> WatcherResult<()> {
         let is_refused = refusal.is_some();
         if std::mem::replace(&mut self.is_unwatched, is_refused) != is_refused {
-            self.say(Told::Watch(self.kind, refusal)).await?;
+            self.say(WatchEvent::Watch(self.kind, refusal)).await?;
         }
         Ok(())
     }
 
     /// Tells of a failure, and keeps its words.
-    async fn complain(&mut self, error: Error) -> Going<()> {
+    async fn complain(&mut self, error: Error) -> WatcherResult<()> {
         self.trouble = Some(error.problem.to_string());
-        self.say(Told::Trouble(Some(self.kind), error)).await
+        self.say(WatchEvent::Trouble(Some(self.kind), error)).await
     }
 
     /// Hides the kind where it was not heard of for too long.
-    async fn age(&mut self) -> Going<()> {
+    async fn age(&mut self) -> WatcherResult<()> {
         let age = self.heard.elapsed();
         if age > self.settings.stale && self.sight == Visibility::Complete {
             let mut why = format!("the API server was not heard for more than {} s", self.settings.stale.as_secs());
@@ -356,10 +360,10 @@ impl Follow {
     }
 
     /// Tells what is visible, where that is new.
-    async fn show(&mut self, sight: Visibility) -> Going<()> {
+    async fn show(&mut self, sight: Visibility) -> WatcherResult<()> {
         if self.sight != sight {
             self.sight = sight.clone();
-            self.say(Told::Change(Change::Sight(self.kind, sight), Vec::new())).await?;
+            self.say(WatchEvent::Change(Change::Sight(self.kind, sight), Vec::new())).await?;
         }
         Ok(())
     }
@@ -369,19 +373,19 @@ impl Follow {
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }
 
-    async fn say(&self, told: Told) -> Going<()> {
-        self.tell.send(told).await.map_err(|_| Unheard)
+    async fn say(&self, told: WatchEvent) -> WatcherResult<()> {
+        self.tell.send(told).await.map_err(|_| ReceiverClosed)
     }
 }
 
-fn serves_otherwise(served: &watch::Receiver<Option<Served>>, resource: &Resource) -> bool {
+fn serves_otherwise(served: &watch::Receiver<Option<ServedKinds>>, resource: &Resource) -> bool {
     served.borrow().as_ref().is_some_and(|served| served.get(&resource.kind) != Some(resource))
 }
 
 /// Until the cluster serves the kind otherwise.
-async fn until_otherwise(served: &mut watch::Receiver<Option<Served>>, resource: &Resource) -> Going<()> {
+async fn until_otherwise(served: &mut watch::Receiver<Option<ServedKinds>>, resource: &Resource) -> WatcherResult<()> {
     loop {
-        served.changed().await.map_err(|_| Unheard)?;
+        served.changed().await.map_err(|_| ReceiverClosed)?;
         if serves_otherwise(served, resource) {
             return Ok(());
         }

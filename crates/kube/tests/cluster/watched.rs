@@ -4,39 +4,39 @@ use std::time::{Duration, Instant};
 
 use gatepost_core::model::{Key, Kind, ObjectRef};
 use gatepost_core::snapshot::{Change, Snapshot, Visibility};
-use gatepost_kube::watch::{Settings, Told, Watching, blank};
-use gatepost_kube::{Connection, Where};
+use gatepost_kube::watch::{ClusterWatch, WatchEvent, WatchSettings, blank};
+use gatepost_kube::{ClusterChoice, Connection};
 use gatepost_testkit::servers::kube::Cluster;
 use tokio::runtime::Runtime;
 
 /// A snapshot that follows a cluster.
-pub(crate) struct Follower {
+pub(crate) struct WatchedCluster {
     runtime: Runtime,
-    watching: Watching,
+    watching: ClusterWatch,
     pub(crate) snapshot: Snapshot,
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<WatchEvent>,
 }
 
-impl Follower {
+impl WatchedCluster {
     /// Follows these kinds as a user.
-    pub(crate) fn start(cluster: &Cluster, user: &str, settings: Settings) -> Follower {
+    pub(crate) fn start(cluster: &Cluster, user: &str, settings: WatchSettings) -> WatchedCluster {
         let runtime = runtime();
         let connection = runtime.block_on(connect(cluster, user));
-        Follower::on(runtime, &connection, settings)
+        WatchedCluster::on(runtime, &connection, settings)
     }
 
     /// Follows over a connection.
-    pub(crate) fn on(runtime: Runtime, connection: &Connection, settings: Settings) -> Follower {
+    pub(crate) fn on(runtime: Runtime, connection: &Connection, settings: WatchSettings) -> WatchedCluster {
         let snapshot = blank(&settings.kinds);
         let watching = {
             let _inside = runtime.enter();
-            Watching::start(connection, settings)
+            ClusterWatch::start(connection, settings)
         };
-        Follower { runtime, watching, snapshot, told: Vec::new() }
+        WatchedCluster { runtime, watching, snapshot, told: Vec::new() }
     }
 
     /// Takes changes in until the snapshot is as asked.
-    pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&Follower) -> bool) {
+    pub(crate) fn until(&mut self, what: &str, is_so: impl Fn(&WatchedCluster) -> bool) {
         let end = Instant::now() + Duration::from_secs(60);
         while !is_so(self) {
             assert!(Instant::now() < end, "not within a minute: {what}; last: {:?}", self.told.last());
@@ -48,10 +48,10 @@ impl Follower {
     pub(crate) fn hear(&mut self, patience: Duration) {
         let next = async { tokio::time::timeout(patience, self.watching.next()).await };
         if let Ok(Some(told)) = self.runtime.block_on(next) {
-            if let Told::Change(change, _) = &told {
+            if let WatchEvent::Change(change, _) = &told {
                 self.snapshot.apply(change.clone());
             }
-            if !matches!(told, Told::Heard(_)) {
+            if !matches!(told, WatchEvent::Heard(_)) {
                 self.told.push(told);
             }
         }
@@ -76,7 +76,7 @@ impl Follower {
 
     /// Whether a route was ever told as gone.
     pub(crate) fn lost(&self, name: &str) -> bool {
-        self.told.iter().any(|told| matches!(told, Told::Change(Change::Delete(o), _) if &**o.name() == name))
+        self.told.iter().any(|told| matches!(told, WatchEvent::Change(Change::Delete(o), _) if &**o.name() == name))
     }
 }
 
@@ -85,12 +85,16 @@ pub(crate) fn runtime() -> Runtime {
 }
 
 pub(crate) async fn connect(cluster: &Cluster, user: &str) -> Connection {
-    Connection::open(&Where { kubeconfig: Some(cluster.kubeconfig(user)), context: None }).await.unwrap()
+    Connection::open(&ClusterChoice { kubeconfig: Some(cluster.kubeconfig(user)), context: None }).await.unwrap()
 }
 
 /// Settings whose patience suits a test.
-pub(crate) fn impatient(kinds: &[Kind]) -> Settings {
-    Settings { rediscover: Duration::from_millis(500), relist: Duration::from_millis(500), ..Settings::new(kinds) }
+pub(crate) fn impatient(kinds: &[Kind]) -> WatchSettings {
+    WatchSettings {
+        rediscover: Duration::from_millis(500),
+        relist: Duration::from_millis(500),
+        ..WatchSettings::new(kinds)
+    }
 }
 
 /// A namespace.

@@ -1,4 +1,4 @@
-//! One step of an order, by what the server says of it.
+//! The requests that take an ACME order one step further, depending on the state the server reports.
 //!
 //! The server's word is the state; ours only says what was published and when the server was told. Nothing here waits.
 
@@ -8,14 +8,14 @@ use gatepost_core::model::Str;
 use serde_json::json;
 
 use super::client::{Client, Signer, blamed};
-use super::http::{Answer, brief};
+use super::http::{AcmeResponse, brief};
 use super::jws::encode;
 use super::new_order;
-use super::wire::{Authorization, OrderShape, Status};
+use super::wire::{AcmeStatus, Authorization, OrderShape};
 use crate::chain::MAX_CHAIN;
-use crate::error::{Error, Problem, Result};
+use crate::error::{Error, IssuanceProblem, Result};
 use crate::issuer::{Failed, Progress};
-use crate::order::{Challenge, Order, Step};
+use crate::order::{Challenge, Order, OrderStep};
 
 /// How long to wait where the server does not say.
 const POLL: Duration = Duration::from_secs(2);
@@ -28,13 +28,13 @@ const REPLACING_TRIES: u32 = 3;
 /// An order that is this many seconds old and not done is given up.
 const TOO_OLD: i64 = 7 * 86_400;
 
-pub(super) struct Walk<'a> {
+pub(super) struct OrderRequests<'a> {
     pub(super) client: &'a Client,
     pub(super) signer: Signer<'a>,
     pub(super) now: i64,
 }
 
-impl Walk<'_> {
+impl OrderRequests<'_> {
     /// Places an order.
     pub(super) async fn place(&self, order: &mut Order, profile: Option<&str>) -> Result<Progress> {
         let payload = new_order(order, profile);
@@ -51,7 +51,7 @@ impl Walk<'_> {
         let url = answer.header("location").filter(|url| self.client.transport.is_own(url));
         let missing = || Error::protocol("it did not say where the order is").at(&self.client.transport);
         order.url = Some(url.ok_or_else(missing)?.to_owned());
-        order.step = Step::Placed;
+        order.step = OrderStep::Placed;
         Ok(Progress::Again)
     }
 
@@ -63,14 +63,14 @@ impl Walk<'_> {
             return Ok(Progress::Failed(Failed { names: Vec::new(), why }));
         }
         match shape.status {
-            Status::Pending => self.authorize(&shape, order, published).await,
-            Status::Ready => self.finalize(&shape, order).await,
-            Status::Processing => {
-                order.step = Step::Finalizing;
+            AcmeStatus::Pending => self.authorize(&shape, order, published).await,
+            AcmeStatus::Ready => self.finalize(&shape, order).await,
+            AcmeStatus::Processing => {
+                order.step = OrderStep::Finalizing;
                 Ok(self.wait(&answer))
             }
-            Status::Valid => self.download(&shape, order).await,
-            Status::Invalid => self.autopsy(&shape).await,
+            AcmeStatus::Valid => self.download(&shape, order).await,
+            AcmeStatus::Invalid => self.autopsy(&shape).await,
             other => Err(Error::protocol(format!("an order cannot be {other:?}")).at(&self.client.transport)),
         }
     }
@@ -82,31 +82,31 @@ impl Walk<'_> {
         if !failed.names.is_empty() {
             return Ok(Progress::Failed(failed));
         }
-        let open: Vec<_> = all.iter().filter(|(one, _)| one.status == Status::Pending).collect();
+        let open: Vec<_> = all.iter().filter(|(one, _)| one.status == AcmeStatus::Pending).collect();
         let Some((_, answer)) = open.last() else { return Ok(Progress::Wait(POLL)) };
         let challenges = self.challenges(open.iter().map(|(one, _)| one), order)?;
         let is_known = challenges.iter().all(|challenge| order.challenges.contains(challenge));
         if !is_known {
             order.challenges = challenges;
-            order.step = Step::Publishing;
+            order.step = OrderStep::Publishing;
             return Ok(Progress::Publish);
         }
         order.step = order.step.with_challenges();
-        if order.step == Step::Publishing && !published {
+        if order.step == OrderStep::Publishing && !published {
             return Ok(Progress::Publish);
         }
-        if order.step == Step::Publishing || self.now - order.told > TELL_AGAIN || order.told > self.now {
+        if order.step == OrderStep::Publishing || self.now - order.told > TELL_AGAIN || order.told > self.now {
             for (one, _) in &open {
                 self.tell(one).await?;
             }
             order.told = self.now;
-            order.step = Step::Validating;
+            order.step = OrderStep::Validating;
             return Ok(Progress::Wait(Duration::from_secs(1)));
         }
         Ok(self.wait(answer))
     }
 
-    async fn authorizations(&self, shape: &OrderShape) -> Result<Vec<(Authorization, Answer)>> {
+    async fn authorizations(&self, shape: &OrderShape) -> Result<Vec<(Authorization, AcmeResponse)>> {
         let mut all = Vec::new();
         for url in shape.authorizations.iter().take(1000) {
             all.push(self.client.read::<Authorization>(&self.signer, url, self.now).await?);
@@ -136,24 +136,26 @@ impl Walk<'_> {
 
     /// Tells the server that the value of a challenge is answered.
     async fn tell(&self, one: &Authorization) -> Result<()> {
-        let Some(challenge) = one.dns().filter(|challenge| challenge.status == Status::Pending) else { return Ok(()) };
+        let Some(challenge) = one.dns().filter(|challenge| challenge.status == AcmeStatus::Pending) else {
+            return Ok(());
+        };
         match self.client.post(&self.signer, &challenge.url, Some(&json!({})), self.now).await {
             // It was told before; what came of it shows with the next look.
-            Err(error) if matches!(error.problem, Problem::Refused { .. }) => Ok(()),
+            Err(error) if matches!(error.problem, IssuanceProblem::Refused { .. }) => Ok(()),
             Err(error) => Err(error),
             Ok(_) => Ok(()),
         }
     }
 
     /// The names that cannot be proven any more.
-    fn failed(&self, all: &[(Authorization, Answer)]) -> Failed {
+    fn failed(&self, all: &[(Authorization, AcmeResponse)]) -> Failed {
         let mut names = Vec::new();
         for (one, _) in all {
             if one.is_dead() {
                 let error = one.challenges.iter().find_map(|challenge| challenge.error.as_ref());
                 let why = error.map_or_else(|| format!("{:?}", one.status), |error| brief(&error.detail));
                 names.push((Str::from(one.name()), why));
-            } else if one.status == Status::Pending && one.dns().is_none() {
+            } else if one.status == AcmeStatus::Pending && one.dns().is_none() {
                 names.push((one.name().into(), "the issuer offers no dns-01 challenge for it".to_owned()));
             }
         }
@@ -164,12 +166,12 @@ impl Walk<'_> {
     /// Sends the request for the certificate.
     async fn finalize(&self, shape: &OrderShape, order: &mut Order) -> Result<Progress> {
         let request = order.key()?.request(&order.names)?;
-        order.step = Step::Finalizing;
+        order.step = OrderStep::Finalizing;
         let payload = json!({"csr": encode(request)});
         match self.client.post(&self.signer, &shape.finalize, Some(&payload), self.now).await {
             Ok(answer) => {
                 let shape: OrderShape = self.client.parse(&answer)?;
-                Ok(if shape.status == Status::Valid { Progress::Again } else { self.wait(&answer) })
+                Ok(if shape.status == AcmeStatus::Valid { Progress::Again } else { self.wait(&answer) })
             }
             Err(error) => refused(error),
         }
@@ -184,7 +186,7 @@ impl Walk<'_> {
         }
         let text = std::str::from_utf8(&answer.body).map_err(|_| Error::rejected("the chain is no text"))?;
         order.chain = Some(text.to_owned());
-        order.step = Step::Issued;
+        order.step = OrderStep::Issued;
         Ok(Progress::Issued)
     }
 
@@ -205,7 +207,7 @@ impl Walk<'_> {
         Ok(Progress::Failed(failed))
     }
 
-    fn wait(&self, answer: &Answer) -> Progress {
+    fn wait(&self, answer: &AcmeResponse) -> Progress {
         let asked = answer.retry_after(self.now).unwrap_or(POLL);
         Progress::Wait(asked.clamp(Duration::from_secs(1), LONGEST_POLL))
     }
@@ -215,8 +217,8 @@ impl Walk<'_> {
 /// certificate that they cannot find. A failure may pass, so that one is given time.
 fn is_about_replacing(error: &Error, stumbles: u32) -> bool {
     match error.problem {
-        Problem::Refused { .. } => true,
-        Problem::Broken(_) => stumbles + 1 >= REPLACING_TRIES,
+        IssuanceProblem::Refused { .. } => true,
+        IssuanceProblem::Broken(_) => stumbles + 1 >= REPLACING_TRIES,
         _ => false,
     }
 }
@@ -224,7 +226,9 @@ fn is_about_replacing(error: &Error, stumbles: u32) -> bool {
 /// A refusal ends an order; everything else may pass.
 fn refused(error: Error) -> Result<Progress> {
     match error.problem {
-        Problem::Refused { ref kind, ref names, .. } if kind != "accountDoesNotExist" && kind != "status 404" => {
+        IssuanceProblem::Refused { ref kind, ref names, .. }
+            if kind != "accountDoesNotExist" && kind != "status 404" =>
+        {
             Ok(Progress::Failed(Failed { names: names.clone(), why: error.to_string() }))
         }
         _ => Err(error),
@@ -234,8 +238,8 @@ fn refused(error: Error) -> Result<Progress> {
 /// An order that cannot be read any more is gone.
 fn gone(error: Error) -> Error {
     match &error.problem {
-        Problem::Refused { kind, .. } if kind != "accountDoesNotExist" => {
-            let problem = Problem::Gone(error.problem.to_string());
+        IssuanceProblem::Refused { kind, .. } if kind != "accountDoesNotExist" => {
+            let problem = IssuanceProblem::Gone(error.problem.to_string());
             Error { problem, ..error }
         }
         _ => error,

@@ -1,20 +1,20 @@
-//! One Secret's turn in a round.
+//! One Secret in a round: decides, then advances its order as far as it goes without waiting.
 
 use std::time::Duration;
 
 use gatepost_core::model::{Key, Str};
 use gatepost_core::reason;
 
-use super::state::State;
-use super::{Answers, Certifier, News, What};
+use super::state::IssuanceState;
+use super::{Answers, Certifier, IssuanceEvent, IssuanceEventKind};
 use crate::chain::{Chain, Leaf};
-use crate::decide::{Decision, Holding, Want, decide};
-use crate::error::{Error, Problem, Result};
+use crate::decide::{HeldCertificate, IssuanceDecision, WantedCertificate, decide};
+use crate::error::{Error, IssuanceProblem, Result};
+use crate::history::{DAY, FailureBackoff, HOUR, IssuedCertificate, LONGEST, RenewalWindow, spread};
 use crate::issuer::{Failed, Progress};
 use crate::key::PrivateKey;
-use crate::ledger::{DAY, Failure, HOUR, Issue, LONGEST, Window, spread};
-use crate::order::{Order, Request, Step, records};
-use crate::store::{Kept, Pair, Store};
+use crate::order::{Order, OrderRequest, OrderStep, records};
+use crate::store::{Store, StoredPair, TlsKeyPair};
 
 /// More steps are not taken in one turn, whatever an issuer says.
 const MOST_STEPS: usize = 24;
@@ -27,28 +27,28 @@ const AWAY: i64 = 30;
 /// The longest pause between two looks at an issuer or a zone, in seconds.
 const LONGEST_PAUSE: i64 = 300;
 
-pub(super) struct Turn<'t> {
+pub(super) struct SecretTurn<'t> {
     pub(super) certifier: &'t mut Certifier,
     pub(super) secret: &'t Key,
-    pub(super) want: &'t Want,
+    pub(super) want: &'t WantedCertificate,
     pub(super) answers: &'t dyn Answers,
     pub(super) now: i64,
-    pub(super) events: &'t mut Vec<News>,
+    pub(super) events: &'t mut Vec<IssuanceEvent>,
 }
 
 /// What a Secret holds, judged: whether key and chain belong together and can be read.
-pub(super) async fn hold(store: &dyn Store, secret: &Key) -> Result<Holding> {
-    let Some(Kept { pair, keeper }) = store.read(secret).await? else { return Ok(Holding::Nothing) };
+pub(super) async fn hold(store: &dyn Store, secret: &Key) -> Result<HeldCertificate> {
+    let Some(StoredPair { pair, keeper }) = store.read(secret).await? else { return Ok(HeldCertificate::Nothing) };
     let judged = pair.and_then(|pair| judge(&pair, keeper.is_some()));
     Ok(match (keeper, judged) {
-        (Some(keeper), judged) => Holding::Foreign(keeper, judged),
-        (None, Ok(leaf)) => Holding::Pair(leaf),
-        (None, Err(why)) => Holding::Unusable(why),
+        (Some(keeper), judged) => HeldCertificate::Foreign(keeper, judged),
+        (None, Ok(leaf)) => HeldCertificate::Pair(leaf),
+        (None, Err(why)) => HeldCertificate::Unusable(why),
     })
 }
 
 /// Somebody else's key may be of a kind that is not read here: then its certificate counts.
-fn judge(pair: &Pair, is_foreign: bool) -> std::result::Result<Leaf, String> {
+fn judge(pair: &TlsKeyPair, is_foreign: bool) -> std::result::Result<Leaf, String> {
     let chain = Chain::read(&pair.chain)?;
     match PrivateKey::from_pem(&pair.secret_key) {
         Err(_) if is_foreign && !pair.secret_key.is_empty() => Ok(chain.leaf),
@@ -58,9 +58,9 @@ fn judge(pair: &Pair, is_foreign: bool) -> std::result::Result<Leaf, String> {
     }
 }
 
-impl Turn<'_> {
+impl SecretTurn<'_> {
     /// Takes the order of the Secret as far as it goes.
-    pub(super) async fn run(&mut self) -> Result<State> {
+    pub(super) async fn run(&mut self) -> Result<IssuanceState> {
         let mut held = match self.hold().await {
             Ok(held) => held,
             // Nothing is ordered while that cannot be seen: the result could not be kept either.
@@ -76,37 +76,37 @@ impl Turn<'_> {
     }
 
     /// What the Secret holds.
-    async fn hold(&self) -> Result<Holding> {
+    async fn hold(&self) -> Result<HeldCertificate> {
         hold(&*self.certifier.store, self.secret).await
     }
 
     /// Notes what is wanted since when, and when the issuer would have the certificate renewed.
     ///
     /// Both may be lost in a crash without harm, so they are written with the next step or at the end of the round.
-    async fn settle(&mut self, held: &Holding) {
+    async fn settle(&mut self, held: &HeldCertificate) {
         let names: Vec<String> = self.want.names.iter().map(|name| name.to_string()).collect();
         let (key, now) = (self.key(), self.now);
-        let known = self.certifier.book.ledger.wanted.get(&key).cloned();
+        let known = self.certifier.saved.history.wanted.get(&key).cloned();
         let algorithm = self.want.algorithm.map(|algorithm| algorithm.to_string());
-        self.certifier.book.ledger.settle(&key, names, algorithm, now);
-        let is_new = self.certifier.book.ledger.wanted.get(&key) != known.as_ref();
+        self.certifier.saved.history.settle(&key, names, algorithm, now);
+        let is_new = self.certifier.saved.history.wanted.get(&key) != known.as_ref();
         let is_asked = self.ask_window(held).await;
-        self.certifier.effort.is_unwritten |= is_new || is_asked;
+        self.certifier.usage.is_unwritten |= is_new || is_asked;
     }
 
     /// Asks the issuer when it would have the certificate renewed, where that is due.
-    async fn ask_window(&mut self, held: &Holding) -> bool {
-        let Holding::Pair(leaf) = held else { return false };
+    async fn ask_window(&mut self, held: &HeldCertificate) -> bool {
+        let HeldCertificate::Pair(leaf) = held else { return false };
         let Some(id) = leaf.renewal_id.as_deref().filter(|_| leaf.not_after > self.now) else { return false };
-        let ledger = &self.certifier.book.ledger;
-        let known = ledger.windows.get(&self.key()).filter(|window| window.id == id);
+        let history = &self.certifier.saved.history;
+        let known = history.windows.get(&self.key()).filter(|window| window.id == id);
         let is_fresh = known.is_some_and(|window| window.again > self.now && window.again <= self.now + 2 * DAY);
-        let is_resting = ledger.pause.as_ref().is_some_and(|pause| pause.rests(self.now));
+        let is_resting = history.pause.as_ref().is_some_and(|pause| pause.rests(self.now));
         if is_fresh || is_resting || !self.may_ask() {
             return false;
         }
         let old = known.and_then(|window| window.window);
-        self.certifier.effort.calls += 1;
+        self.certifier.usage.calls += 1;
         let (window, again) = match self.certifier.issuer.suggestion(leaf, self.now).await {
             Ok(Some(suggestion)) => (suggestion.window, suggestion.again),
             Ok(None) => (None, self.now + DAY),
@@ -116,27 +116,27 @@ impl Turn<'_> {
             }
         };
         let key = self.key();
-        self.certifier.book.ledger.windows.insert(key, Window { id: id.to_owned(), window, again });
+        self.certifier.saved.history.windows.insert(key, RenewalWindow { id: id.to_owned(), window, again });
         true
     }
 
     /// Takes one step; says whether another may follow.
-    async fn step(&mut self, held: &mut Holding) -> Result<bool> {
-        let (key, book) = (self.key(), &self.certifier.book);
-        let open = book.orders.get(&key);
-        match decide(self.secret, self.want, held, open, &book.ledger, &self.certifier.rules, self.now) {
-            Decision::Keep { .. } | Decision::Wait { .. } => Ok(false),
-            Decision::Abandon { because } => {
-                self.certifier.book.close(&key);
-                self.tell(What::LetGo, format!("let its order go: {because}"));
+    async fn step(&mut self, held: &mut HeldCertificate) -> Result<bool> {
+        let (key, saved) = (self.key(), &self.certifier.saved);
+        let open = saved.orders.get(&key);
+        match decide(self.secret, self.want, held, open, &saved.history, &self.certifier.rules, self.now) {
+            IssuanceDecision::Keep { .. } | IssuanceDecision::Wait { .. } => Ok(false),
+            IssuanceDecision::Abandon { because } => {
+                self.certifier.saved.close(&key);
+                self.tell(IssuanceEventKind::LetGo, format!("let its order go: {because}"));
                 self.write().await?;
                 Ok(true)
             }
-            Decision::Order { request, because } => self.begin(&request, &because).await,
-            Decision::Continue => {
+            IssuanceDecision::Order { request, because } => self.begin(&request, &because).await,
+            IssuanceDecision::Continue => {
                 let is_stored = self.go_on().await?;
                 if let Some(leaf) = is_stored {
-                    *held = Holding::Pair(leaf);
+                    *held = HeldCertificate::Pair(leaf);
                     return Ok(true);
                 }
                 Ok(self.is_awake())
@@ -146,10 +146,10 @@ impl Turn<'_> {
 
     /// Whether the open order may go on at once.
     fn is_awake(&self) -> bool {
-        self.certifier.book.orders.get(&self.key()).is_none_or(|order| order.wake <= self.now)
+        self.certifier.saved.orders.get(&self.key()).is_none_or(|order| order.wake <= self.now)
     }
 
-    async fn begin(&mut self, request: &Request, because: &str) -> Result<bool> {
+    async fn begin(&mut self, request: &OrderRequest, because: &str) -> Result<bool> {
         let key = match PrivateKey::generate_aside(self.want.algorithm.unwrap_or_default()).await {
             Ok(key) => key,
             Err(error) => return self.fail(&Failed::default(), &error).await.map(|()| false),
@@ -157,8 +157,8 @@ impl Turn<'_> {
         let order = Order::new(self.secret, request, &key, self.now);
         let names = request.names.join(", ");
         let secret = self.key();
-        self.certifier.book.orders.insert(secret, order);
-        self.tell(What::Ordered, format!("ordered for {names}: {because}"));
+        self.certifier.saved.orders.insert(secret, order);
+        self.tell(IssuanceEventKind::Ordered, format!("ordered for {names}: {because}"));
         self.write().await?;
         Ok(true)
     }
@@ -166,20 +166,20 @@ impl Turn<'_> {
     /// Moves the open order one step; gives back the certificate where one was stored.
     async fn go_on(&mut self) -> Result<Option<Leaf>> {
         let key = self.key();
-        let Some(mut order) = self.certifier.book.orders.get(&key).cloned() else { return Ok(None) };
+        let Some(mut order) = self.certifier.saved.orders.get(&key).cloned() else { return Ok(None) };
         if order.wake > self.now && order.wake <= self.now + LONGEST {
             return Ok(None);
         }
-        if order.step == Step::Issued {
+        if order.step == OrderStep::Issued {
             return self.store(order).await;
         }
         if !self.may_ask() {
             self.postpone(order);
             return Ok(None);
         }
-        self.certifier.effort.calls += 1;
+        self.certifier.usage.calls += 1;
         let unanswered = self.unanswered(&order).await;
-        let published = order.step == Step::Publishing && unanswered.is_empty();
+        let published = order.step == OrderStep::Publishing && unanswered.is_empty();
         order.trouble = unanswered.first().map(|(owner, why)| format!("`{owner}` is not answered everywhere: {why}"));
         if !unanswered.is_empty() && self.now - order.since > PUBLISHING_PATIENCE {
             return self.give_up(&order, &unanswered).await.map(|()| None);
@@ -188,7 +188,7 @@ impl Turn<'_> {
         let issuer = self.certifier.issuer.clone();
         let progress = issuer.advance(&mut order, published, self.now).await;
         if !was_placed && order.url.is_some() {
-            self.certifier.book.ledger.orders.push(self.now);
+            self.certifier.saved.history.orders.push(self.now);
         }
         match progress {
             Ok(progress) => self.note(order, progress, published).await.map(|()| None),
@@ -198,29 +198,32 @@ impl Turn<'_> {
 
     /// Whether the issuer may be asked once more in this round.
     fn may_ask(&self) -> bool {
-        self.certifier.effort.away.is_none() && self.certifier.effort.calls < self.certifier.rules.calls
+        self.certifier.usage.away.is_none() && self.certifier.usage.calls < self.certifier.rules.calls
     }
 
     /// Leaves an order for the next round, because the issuer is not asked again in this one.
     fn postpone(&mut self, mut order: Order) {
-        order.wake = self.now + if self.certifier.effort.away.is_some() { AWAY } else { 1 };
-        order.trouble = self.certifier.effort.away.clone();
+        order.wake = self.now + if self.certifier.usage.away.is_some() { AWAY } else { 1 };
+        order.trouble = self.certifier.usage.away.clone();
         let key = self.key();
-        self.certifier.book.orders.insert(key, order);
-        self.certifier.effort.is_unwritten = true;
+        self.certifier.saved.orders.insert(key, order);
+        self.certifier.usage.is_unwritten = true;
     }
 
     /// An issuer that does not answer is not asked again in this round: everybody else would wait for it in turn.
     fn note_absence(&mut self, error: &Error) {
-        if matches!(error.problem, Problem::Unreachable(_) | Problem::Busy(_) | Problem::Broken(_)) {
-            self.certifier.effort.away = Some(error.to_string());
+        if matches!(
+            error.problem,
+            IssuanceProblem::Unreachable(_) | IssuanceProblem::Busy(_) | IssuanceProblem::Broken(_)
+        ) {
+            self.certifier.usage.away = Some(error.to_string());
         }
     }
 
     /// The values of an order that are not answered everywhere, and why; where they are not needed yet or any more, none.
     async fn unanswered(&self, order: &Order) -> Vec<(Str, String)> {
         let mut unanswered = Vec::new();
-        if order.step == Step::Publishing {
+        if order.step == OrderStep::Publishing {
             for record in records(&order.challenges) {
                 if let Err(why) = self.answers.answers(&record.name, &record.targets).await {
                     unanswered.push((record.name, why));
@@ -241,11 +244,11 @@ impl Turn<'_> {
         let is_all = names.len() == order.names.len();
         let names = names.into_iter().filter(|_| !is_all).map(|name| (Str::from(name.as_str()), why.clone()));
         let failed = Failed { names: names.collect(), why: why.clone() };
-        self.fail(&failed, &Error::new(Problem::Unanswered(why))).await
+        self.fail(&failed, &Error::new(IssuanceProblem::Unanswered(why))).await
     }
 
     async fn note(&mut self, mut order: Order, progress: Progress, published: bool) -> Result<()> {
-        let is_same_step = self.certifier.book.orders.get(&self.key()).is_some_and(|old| old.step == order.step);
+        let is_same_step = self.certifier.saved.orders.get(&self.key()).is_some_and(|old| old.step == order.step);
         if !is_same_step {
             order.since = self.now;
         }
@@ -264,7 +267,7 @@ impl Turn<'_> {
                 order.wake = self.now + 1;
             }
             Progress::Failed(failed) => {
-                let error = Error::new(Problem::Refused {
+                let error = Error::new(IssuanceProblem::Refused {
                     kind: "order".to_owned(),
                     detail: failed.why.clone(),
                     names: Vec::new(),
@@ -273,60 +276,61 @@ impl Turn<'_> {
             }
         }
         let key = self.key();
-        self.certifier.book.orders.insert(key, order);
+        self.certifier.saved.orders.insert(key, order);
         self.write().await
     }
 
     /// A step that failed: the order rests, or is given up.
     async fn stumble(&mut self, mut order: Order, error: Error) -> Result<()> {
-        if matches!(error.problem, Problem::Gone(_)) || !error.is_transient() {
+        if matches!(error.problem, IssuanceProblem::Gone(_)) || !error.is_transient() {
             return self.fail(&Failed { names: Vec::new(), why: error.to_string() }, &error).await;
         }
         // A failure over an order that replaces a certificate may be about that certificate alone.
-        if order.replaces.is_none() || !matches!(error.problem, Problem::Broken(_)) {
+        if order.replaces.is_none() || !matches!(error.problem, IssuanceProblem::Broken(_)) {
             self.note_absence(&error);
         }
         let asked = error.retry_after.map(seconds);
-        if matches!(error.problem, Problem::RateLimited(_)) {
-            let (last, why) = (self.certifier.book.ledger.pause.clone(), error.to_string());
+        if matches!(error.problem, IssuanceProblem::RateLimited(_)) {
+            let (last, why) = (self.certifier.saved.history.pause.clone(), error.to_string());
             let roll = spread(&self.key());
-            let failure = Failure::after(last.as_ref(), why, error.reason().name(), asked, roll, self.now);
+            let failure = FailureBackoff::after(last.as_ref(), why, error.reason().name(), asked, roll, self.now);
             order.wake = failure.until;
-            self.certifier.book.ledger.pause = Some(failure);
+            self.certifier.saved.history.pause = Some(failure);
         } else {
             order.stumbles = order.stumbles.saturating_add(1);
             order.wake = self.now + pause(order.stumbles).max(asked.unwrap_or(0)).min(DAY);
         }
         if order.trouble.as_deref() != Some(&error.to_string()) {
-            self.tell(What::Trouble, error.to_string());
+            self.tell(IssuanceEventKind::Trouble, error.to_string());
         }
         order.trouble = Some(error.to_string());
         let key = self.key();
-        self.certifier.book.orders.insert(key, order);
+        self.certifier.saved.orders.insert(key, order);
         self.write().await
     }
 
     /// Ends an order without a certificate, and remembers why.
     async fn fail(&mut self, failed: &Failed, error: &Error) -> Result<()> {
         let (key, now) = (self.key(), self.now);
-        self.certifier.book.close(&key);
-        let ledger = &mut self.certifier.book.ledger;
+        self.certifier.saved.close(&key);
+        let history = &mut self.certifier.saved.history;
         for (name, why) in &failed.names {
             let roll = spread(name);
-            let last = ledger.names.get(&**name).cloned();
+            let last = history.names.get(&**name).cloned();
             let reason = reason::CERTIFICATE_ORDER_FAILED.name();
-            let failure = Failure::after(last.as_ref(), why.clone(), reason, None, roll, now);
-            ledger.names.insert(name.to_string(), failure);
+            let failure = FailureBackoff::after(last.as_ref(), why.clone(), reason, None, roll, now);
+            history.names.insert(name.to_string(), failure);
         }
         let why = if failed.why.is_empty() { error.to_string() } else { failed.why.clone() };
         let asked = error.retry_after.map(seconds);
-        let last = ledger.failures.get(&key).cloned();
-        let mut failure = Failure::after(last.as_ref(), why.clone(), error.reason().name(), asked, spread(&key), now);
+        let last = history.failures.get(&key).cloned();
+        let mut failure =
+            FailureBackoff::after(last.as_ref(), why.clone(), error.reason().name(), asked, spread(&key), now);
         if !failed.names.is_empty() && failure.count < QUICK_TRIES {
             failure.until = now;
         }
-        ledger.failures.insert(key, failure);
-        self.tell(What::Failed, format!("its order failed: {why}"));
+        history.failures.insert(key, failure);
+        self.tell(IssuanceEventKind::Failed, format!("its order failed: {why}"));
         self.write().await
     }
 
@@ -344,49 +348,49 @@ impl Turn<'_> {
             order.stumbles = order.stumbles.saturating_add(1);
             order.wake = self.now + pause(order.stumbles);
             order.trouble = Some(error.to_string());
-            self.tell(What::Trouble, error.to_string());
+            self.tell(IssuanceEventKind::Trouble, error.to_string());
             let key = self.key();
-            self.certifier.book.orders.insert(key, order);
+            self.certifier.saved.orders.insert(key, order);
             return self.write().await.map(|()| None);
         }
         self.count(&order);
         self.finish(&names).await.map(|()| Some(leaf))
     }
 
-    fn accept(&self, order: &Order, names: &[Str]) -> Result<(Pair, Leaf)> {
+    fn accept(&self, order: &Order, names: &[Str]) -> Result<(TlsKeyPair, Leaf)> {
         let chain = Chain::read(order.chain.as_deref().unwrap_or_default()).map_err(Error::rejected)?;
         let key = order.key()?;
         chain.verify(&key, names, self.now)?;
-        Ok((Pair { chain: chain.pem, secret_key: key.to_secret_pem() }, chain.leaf))
+        Ok((TlsKeyPair { chain: chain.pem, secret_key: key.to_secret_pem() }, chain.leaf))
     }
 
     /// Notes that the issuer made a certificate.
     fn count(&mut self, order: &Order) {
-        let issue = Issue { at: self.now, names: order.names.clone(), replaces: order.replaces.is_some() };
-        self.certifier.book.ledger.issued.push(issue);
+        let issue = IssuedCertificate { at: self.now, names: order.names.clone(), replaces: order.replaces.is_some() };
+        self.certifier.saved.history.issued.push(issue);
     }
 
     async fn finish(&mut self, names: &[Str]) -> Result<()> {
         let key = self.key();
-        self.certifier.book.close(&key);
-        let ledger = &mut self.certifier.book.ledger;
-        ledger.failures.remove(&key);
+        self.certifier.saved.close(&key);
+        let history = &mut self.certifier.saved.history;
+        history.failures.remove(&key);
         for name in names {
-            ledger.names.remove(&**name);
+            history.names.remove(&**name);
         }
-        self.tell(What::Issued, format!("has its certificate for {}", names.join(", ")));
+        self.tell(IssuanceEventKind::Issued, format!("has its certificate for {}", names.join(", ")));
         self.write().await
     }
 
     async fn write(&mut self) -> Result<()> {
-        let notebook = self.certifier.notebook.clone();
-        self.certifier.book.write(&*notebook).await?;
-        self.certifier.effort.is_unwritten = false;
+        let state_store = self.certifier.state_store.clone();
+        self.certifier.saved.write(&*state_store).await?;
+        self.certifier.usage.is_unwritten = false;
         Ok(())
     }
 
-    fn tell(&mut self, what: What, text: String) {
-        self.events.push(News { secret: self.secret.clone(), what, text });
+    fn tell(&mut self, what: IssuanceEventKind, text: String) {
+        self.events.push(IssuanceEvent { secret: self.secret.clone(), what, text });
     }
 
     fn key(&self) -> String {

@@ -1,5 +1,4 @@
-//! What goes with the cursors through one object: where its problems go, what it shares with others, and how the way to a
-//! field is written out.
+//! State shared by all cursors into one object: its problems, the pool its values are shared in, and paths of fields.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -13,8 +12,8 @@ use crate::pool::{Pool, Pooled};
 /// The most that is told about one object; a text that is wrong everywhere is told so once.
 const MAX_PROBLEMS: usize = 100;
 
-/// Where the problems of one object go.
-pub(crate) struct Sink {
+/// Collects the problems of one object, at most a hundred.
+pub(crate) struct ProblemCollector {
     object: ObjectRef,
     diagnostics: RefCell<Vec<Diagnostic>>,
     left_out: Cell<usize>,
@@ -25,16 +24,16 @@ pub(crate) struct Sink {
     pub(super) asked: RefCell<std::collections::BTreeSet<String>>,
 }
 
-impl Sink {
-    /// A sink for the problems of one object.
+impl ProblemCollector {
+    /// An empty collector for one object.
     #[cfg(test)]
     pub(crate) fn new(object: ObjectRef) -> Self {
-        Sink::with_pool(object, Pool::new())
+        ProblemCollector::with_pool(object, Pool::new())
     }
 
-    /// A sink for the problems of one object that shares what a pool holds.
+    /// An empty collector for one object whose values are shared through a pool.
     pub(crate) fn with_pool(object: ObjectRef, pool: Pool) -> Self {
-        Sink {
+        ProblemCollector {
             object,
             diagnostics: RefCell::default(),
             left_out: Cell::new(0),
@@ -110,41 +109,41 @@ impl Sink {
     }
 }
 
-/// The way to a value, as a chain through the cursors that led to it.
+/// The path of a value, as a linked list through the cursors that led to it.
 #[derive(Clone, Copy)]
-pub(crate) struct Path<'a> {
-    parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
+pub(crate) struct ValuePath<'a> {
+    parent: Option<&'a ValuePath<'a>>,
+    step: PathStep<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum PathStep<'a> {
     Root,
     Key(&'a str),
     Index(usize),
 }
 
-impl<'a> Path<'a> {
+impl<'a> ValuePath<'a> {
     /// The object itself.
-    pub(crate) const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
+    pub(crate) const ROOT: ValuePath<'static> = ValuePath { parent: None, step: PathStep::Root };
 
     /// One step into a mapping.
-    pub(crate) fn key<'s>(&'s self, key: &'s str) -> Path<'s> {
-        Path { parent: Some(self), step: Step::Key(key) }
+    pub(crate) fn key<'s>(&'s self, key: &'s str) -> ValuePath<'s> {
+        ValuePath { parent: Some(self), step: PathStep::Key(key) }
     }
 
     /// One step into a list.
-    pub(crate) fn index(&self, index: usize) -> Path<'_> {
-        Path { parent: Some(self), step: Step::Index(index) }
+    pub(crate) fn index(&self, index: usize) -> ValuePath<'_> {
+        ValuePath { parent: Some(self), step: PathStep::Index(index) }
     }
 
-    /// The way, written out.
+    /// The path, written out.
     pub(crate) fn field(&self) -> FieldPath {
-        let above = self.parent.map_or_else(FieldPath::root, Path::field);
+        let above = self.parent.map_or_else(FieldPath::root, ValuePath::field);
         match self.step {
-            Step::Root => above,
-            Step::Key(key) => above.key(key),
-            Step::Index(index) => above.index(index),
+            PathStep::Root => above,
+            PathStep::Key(key) => above.key(key),
+            PathStep::Index(index) => above.index(index),
         }
     }
 }

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::connection::Connection;
 use crate::error::{Error, Problem, Result};
-use crate::objects::{MANAGER, Stored, stored};
+use crate::objects::{MANAGER, StoredObject, stored};
 
 /// A resource by its place in the API, whatever its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub struct GroupVersionResource {
     /// API group; empty for the core group.
     pub group: &'static str,
     /// Version: `v1`.
@@ -20,10 +20,10 @@ pub struct Folder {
     pub plural: &'static str,
 }
 
-impl Folder {
+impl GroupVersionResource {
     /// The path of the objects in a namespace; of all where none is given.
     pub fn path(&self, namespace: &str) -> String {
-        let Folder { group, version, plural } = self;
+        let GroupVersionResource { group, version, plural } = self;
         let base = if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
         if namespace.is_empty() {
             format!("{base}/{plural}")
@@ -33,20 +33,20 @@ impl Folder {
     }
 
     /// An object of this resource as it was read; nothing where it has no name.
-    pub fn stored(&self, value: Value) -> Option<(Key, Stored)> {
+    pub fn stored(&self, value: Value) -> Option<(Key, StoredObject)> {
         let text = |key: &str| value["metadata"][key].as_str().unwrap_or_default().to_owned();
         let (namespace, name) = (text("namespace"), text("name"));
         let path = format!("{}/{name}", self.path(&namespace));
-        (!name.is_empty()).then(|| (Key::new(namespace, name), Stored::of(&path, value)))
+        (!name.is_empty()).then(|| (Key::new(namespace, name), StoredObject::of(&path, value)))
     }
 
     /// Reads one object; nothing where it is not there.
-    pub async fn read(&self, connection: &Connection, key: &Key) -> Result<Option<Stored>> {
+    pub async fn read(&self, connection: &Connection, key: &Key) -> Result<Option<StoredObject>> {
         stored(connection, &format!("{}/{}", self.path(&key.namespace), key.name)).await
     }
 
     /// Reads all objects of a namespace.
-    pub async fn list(&self, connection: &Connection, namespace: &str) -> Result<Vec<Stored>> {
+    pub async fn list(&self, connection: &Connection, namespace: &str) -> Result<Vec<StoredObject>> {
         let (values, _) = list(connection, &self.path(namespace)).await?;
         Ok(values.into_iter().filter_map(|value| self.stored(value)).map(|(_, stored)| stored).collect())
     }
@@ -103,15 +103,18 @@ mod tests {
 
     #[test]
     fn paths_have_group_version_and_namespace() {
-        let certificates = Folder { group: "cert-manager.io", version: "v1", plural: "certificates" };
+        let certificates = GroupVersionResource { group: "cert-manager.io", version: "v1", plural: "certificates" };
         assert_eq!(certificates.path(""), "/apis/cert-manager.io/v1/certificates");
         assert_eq!(certificates.path("a"), "/apis/cert-manager.io/v1/namespaces/a/certificates");
-        assert_eq!(Folder { group: "", version: "v1", plural: "secrets" }.path("a"), "/api/v1/namespaces/a/secrets");
+        assert_eq!(
+            GroupVersionResource { group: "", version: "v1", plural: "secrets" }.path("a"),
+            "/api/v1/namespaces/a/secrets"
+        );
     }
 
     #[test]
     fn an_object_without_a_name_is_none() {
-        let secrets = Folder { group: "", version: "v1", plural: "secrets" };
+        let secrets = GroupVersionResource { group: "", version: "v1", plural: "secrets" };
         assert!(secrets.stored(json!({"metadata": {"namespace": "a"}})).is_none());
         let (key, stored) =
             secrets.stored(json!({"metadata": {"namespace": "a", "name": "b", "resourceVersion": "7"}})).unwrap();

@@ -12,13 +12,13 @@ use gatepost_core::reason::LIST_DOUBTED;
 use gatepost_core::snapshot::Change;
 use tokio::time::Instant;
 
-use super::Told;
+use super::WatchEvent;
 use crate::listing::Listing;
-use crate::wire::Sent;
+use crate::wire::WireObject;
 
 /// The objects of one kind, by name, with their versions.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct KnownObjects {
     kind: Kind,
     versions: BTreeMap<Key, String>,
     /// The newest version that was seen.
@@ -26,9 +26,9 @@ pub(super) struct Known {
     doubted_since: Option<Instant>,
 }
 
-impl Known {
-    pub(super) fn new(kind: Kind) -> Known {
-        Known { kind, versions: BTreeMap::new(), newest: 0, doubted_since: None }
+impl KnownObjects {
+    pub(super) fn new(kind: Kind) -> KnownObjects {
+        KnownObjects { kind, versions: BTreeMap::new(), newest: 0, doubted_since: None }
     }
 
     /// Why a list is not believed yet; nothing where it is.
@@ -57,7 +57,7 @@ impl Known {
     }
 
     /// Takes a list that is believed: what changed, and what is gone.
-    pub(super) fn take(&mut self, listing: Listing) -> Vec<Told> {
+    pub(super) fn take(&mut self, listing: Listing) -> Vec<WatchEvent> {
         self.doubted_since = None;
         self.newest = number(&listing.version);
         let mut before = std::mem::take(&mut self.versions);
@@ -76,18 +76,20 @@ impl Known {
     }
 
     /// Takes an object that came or changed.
-    pub(super) fn upsert(&mut self, sent: Sent) -> Option<Told> {
+    pub(super) fn upsert(&mut self, sent: WireObject) -> Option<WatchEvent> {
         self.see(&sent.version);
         self.versions.insert(sent.key.clone(), sent.version);
         match sent.object {
-            Some(object) => Some(Told::Change(Change::Upsert(object), sent.problems)),
+            Some(object) => Some(WatchEvent::Change(Change::Upsert(object), sent.problems)),
             // What was there under this name is no longer what is there, and nothing is known in its place.
-            None => Some(Told::Change(Change::Delete(ObjectRef { kind: self.kind, key: sent.key }), sent.problems)),
+            None => {
+                Some(WatchEvent::Change(Change::Delete(ObjectRef { kind: self.kind, key: sent.key }), sent.problems))
+            }
         }
     }
 
     /// Takes an object that went.
-    pub(super) fn remove(&mut self, sent: Sent) -> Told {
+    pub(super) fn remove(&mut self, sent: WireObject) -> WatchEvent {
         self.see(&sent.version);
         self.versions.remove(&sent.key);
         self.gone(sent.key)
@@ -103,8 +105,8 @@ impl Known {
         number(version) < self.newest
     }
 
-    fn gone(&self, key: Key) -> Told {
-        Told::Change(Change::Delete(ObjectRef { kind: self.kind, key }), Vec::new())
+    fn gone(&self, key: Key) -> WatchEvent {
+        WatchEvent::Change(Change::Delete(ObjectRef { kind: self.kind, key }), Vec::new())
     }
 }
 
@@ -120,19 +122,19 @@ mod tests {
     use gatepost_core::model::{Meta, Namespace};
     use gatepost_core::snapshot::Object;
 
-    fn sent(name: &str, version: &str) -> Sent {
+    fn sent(name: &str, version: &str) -> WireObject {
         let object = Object::Namespace(Namespace { meta: Meta::named("", name) });
-        Sent { key: Key::new("", name), version: version.into(), object: Some(object), problems: Vec::new() }
+        WireObject { key: Key::new("", name), version: version.into(), object: Some(object), problems: Vec::new() }
     }
 
     fn listing(version: &str, names: &[(&str, &str)]) -> Listing {
         Listing { objects: names.iter().map(|(name, v)| sent(name, v)).collect(), version: version.into() }
     }
 
-    fn names(told: &[Told]) -> Vec<String> {
-        let name = |told: &Told| match told {
-            Told::Change(Change::Upsert(object), _) => format!("+{}", object.object().key),
-            Told::Change(Change::Delete(object), _) => format!("-{}", object.key),
+    fn names(told: &[WatchEvent]) -> Vec<String> {
+        let name = |told: &WatchEvent| match told {
+            WatchEvent::Change(Change::Upsert(object), _) => format!("+{}", object.object().key),
+            WatchEvent::Change(Change::Delete(object), _) => format!("-{}", object.key),
             other => format!("{other:?}"),
         };
         told.iter().map(name).collect()
@@ -140,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_list_tells_what_changed_and_what_went() {
-        let mut known = Known::new(Kind::Namespace);
+        let mut known = KnownObjects::new(Kind::Namespace);
         assert_eq!(names(&known.take(listing("9", &[("a", "1"), ("b", "2")]))), ["+a", "+b"]);
         assert_eq!(names(&known.take(listing("12", &[("b", "2"), ("c", "11")]))), ["+c", "-a"]);
         assert!(known.take(listing("13", &[("b", "2"), ("c", "11")])).is_empty());
@@ -148,7 +150,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_empty_or_older_list_is_doubted_for_a_while() {
-        let mut known = Known::new(Kind::Namespace);
+        let mut known = KnownObjects::new(Kind::Namespace);
         let (now, patience) = (Instant::now(), Duration::from_secs(60));
         known.take(listing("9", &[("a", "1")]));
         assert!(known.doubt(&listing("10", &[]), now, patience).unwrap().contains("suddenly empty"));
