@@ -23,10 +23,10 @@ mod units;
 pub use error::{ProviderError, ProviderProblem, Result};
 pub(crate) use units::{Unit, units};
 
-/// An answer that is still to come.
+/// A boxed future, so that the trait can be a trait object.
 pub type Call<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// A place where records are published.
+/// A DNS provider: reads zones completely, and writes steps with their preconditions.
 pub trait Provider: Send + Sync + fmt::Debug {
     /// What this provider can do.
     fn capabilities(&self) -> Capabilities;
@@ -38,8 +38,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// itself are left out.
     fn read<'a>(&'a self, zone: &'a str) -> Call<'a, Result<ZoneContent>>;
 
-    /// What became of a zone since a state that was read, which its epoch tells. Who cannot say so says that; nothing may be
-    /// left out of what is said.
+    /// The changes of a zone since the state with this epoch was read. They are complete, or unknown.
     fn since<'a>(&'a self, _zone: &'a str, _epoch: &'a str) -> Call<'a, Result<ChangesSince>> {
         Box::pin(async { Ok(ChangesSince::Unknown) })
     }
@@ -50,7 +49,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// does not stop the others: who has steps that wait for one another gives them in separate calls.
     fn write<'a>(&'a self, zone: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>>;
 
-    /// Whether [`Provider::adjust`] has anything to say. Who adjusts records does not tell changes either.
+    /// Whether [`Provider::adjust`] changes records. A provider that does has no [`Provider::since`] either.
     fn adjusts(&self) -> bool {
         false
     }
@@ -61,16 +60,16 @@ pub trait Provider: Send + Sync + fmt::Debug {
     }
 }
 
-/// What became of a zone.
+/// The changes of a zone since it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangesSince {
-    /// Nothing: it is as it was.
+    /// There are none.
     Same,
-    /// These changes, one after the other.
+    /// These, in order.
     Changed(Vec<ZoneChange>),
-    /// What changed is not told, but this is all of it now.
+    /// The server sent the whole zone instead.
     Whole(ZoneContent),
-    /// It is not known; the zone is to be read.
+    /// The provider cannot say: the zone must be read.
     Unknown,
 }
 

@@ -22,16 +22,16 @@ use gatepost_tls::key::KeyAlgorithm;
 
 use crate::run::Beside;
 
-mod asked;
 pub mod cert_manager;
+mod challenge_servers;
 
-pub use asked::Asked;
+pub use challenge_servers::ChallengeServers;
 
 /// The certificates of a run.
 #[derive(Debug)]
 pub struct Certificates {
     certifier: Certifier,
-    asked: Asked,
+    challenge_servers: ChallengeServers,
     /// What the last round came to.
     round: Round,
     /// SecretContent for as long as nobody else may work on the same certificates.
@@ -43,8 +43,8 @@ const LOOK_AGAIN: i64 = 60;
 
 impl Certificates {
     /// Certificates that are made here.
-    pub fn new(certifier: Certifier, asked: Asked) -> Self {
-        Certificates { certifier, asked, round: Round::default(), _lock: None }
+    pub fn new(certifier: Certifier, challenge_servers: ChallengeServers) -> Self {
+        Certificates { certifier, challenge_servers, round: Round::default(), _lock: None }
     }
 
     /// The same, and nobody else may work on these certificates while the lock is held.
@@ -94,7 +94,7 @@ impl Certificates {
     /// Lets the orders advance.
     pub async fn advance(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<(), Error> {
         let wants = wants(desired, snapshot);
-        match self.certifier.advance(&wants, &self.asked, now).await {
+        match self.certifier.advance(&wants, &self.challenge_servers, now).await {
             Ok(round) => self.round = round,
             Err(error) => {
                 // What stands in the way of everything is looked at again, and not at once.

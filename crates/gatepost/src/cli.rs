@@ -80,7 +80,7 @@ Exit status: 0 done, 1 the answer is no, 2 usage, 3 refused by a safety brake, 4
 #[derive(Subcommand, Debug)]
 enum Command {
     Check(check::Check),
-    Status(status::Status),
+    Status(status::StatusCommand),
     Route(route::Route),
     Explain(explain::Explain),
     Plan(plan::Plan),

@@ -45,7 +45,7 @@ pub struct Controller {
     /// How often the provider is compared though nothing changed.
     pub interval: Duration,
     /// What is told over HTTP.
-    pub board: crate::web::Shared,
+    pub board: crate::web::SharedHttpState,
 }
 
 /// How long changes are gathered.

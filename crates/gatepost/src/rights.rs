@@ -7,7 +7,7 @@ use gatepost_core::model::{Kind, RouteKind};
 
 /// Where a right holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum RoleScope {
     /// In all namespaces.
     Everywhere,
     /// In the namespaces that certificates are written to; everywhere where none are named.
@@ -77,7 +77,7 @@ pub struct Right {
     /// Verbs.
     pub verbs: &'static [&'static str],
     /// Where.
-    pub place: Place,
+    pub place: RoleScope,
     /// What is lost without it.
     pub cost: &'static str,
 }
@@ -89,21 +89,21 @@ const EVENTS: Right = Right {
     group: "events.k8s.io",
     resource: "events",
     verbs: &["create", "patch"],
-    place: Place::Everywhere,
+    place: RoleScope::Everywhere,
     cost: "nobody is told on the route or the Gateway what was published or withheld",
 };
 const LEASES: Right = Right {
     group: "coordination.k8s.io",
     resource: "leases",
     verbs: &["get", "create", "update", "patch"],
-    place: Place::Own,
+    place: RoleScope::Own,
     cost: "no replica can become the leader, so nothing is written",
 };
 const DNS_ENDPOINTS: Right = Right {
     group: "externaldns.k8s.io",
     resource: "dnsendpoints",
     verbs: OWNED,
-    place: Place::Everywhere,
+    place: RoleScope::Everywhere,
     cost: "no record is published",
 };
 
@@ -112,11 +112,11 @@ const SECRETS: Right = Right {
     group: "",
     resource: "secrets",
     verbs: &["get", "create", "patch"],
-    place: Place::Certificates,
+    place: RoleScope::Certificates,
     cost: "no certificate can be stored",
 };
 const NOTES: Right = Right {
-    place: Place::Own,
+    place: RoleScope::Own,
     cost: "no certificate is ordered: orders, the account and the authority could not be remembered",
     ..SECRETS
 };
@@ -125,7 +125,7 @@ const CERTIFICATES: Right = Right {
     group: "cert-manager.io",
     resource: "certificates",
     verbs: OWNED,
-    place: Place::Everywhere,
+    place: RoleScope::Everywhere,
     cost: "no certificate is asked of cert-manager",
 };
 const REQUESTS: Right = Right {
@@ -141,7 +141,7 @@ const HELD: Right = Right {
 };
 
 fn reading(kind: Kind, cost: &'static str) -> Right {
-    Right { group: kind.group(), resource: kind.resource(), verbs: READ, place: Place::Everywhere, cost }
+    Right { group: kind.group(), resource: kind.resource(), verbs: READ, place: RoleScope::Everywhere, cost }
 }
 
 fn tree() -> Vec<Right> {

@@ -18,22 +18,22 @@ use crate::metrics;
 use crate::run::Pass;
 use crate::view::plan::PlanView;
 
-/// What is told; the loop replaces it after every pass.
+/// What the HTTP server answers with; the loop replaces it after every pass.
 #[derive(Clone, Debug)]
-pub struct Board {
+pub struct HttpState {
     /// Whether names are answered as the objects ask; says why not.
     pub unready: Option<String>,
     /// What is to be known though names are answered.
     pub notes: Vec<String>,
     /// The plan; who asks for it waits while another one is written out.
-    plan: Arc<sync::RwLock<Told>>,
+    plan: Arc<sync::RwLock<PlanDocument>>,
     /// Metrics in OpenMetrics text.
     pub metrics: String,
 }
 
-/// A plan to be told as JSON.
+/// A plan, as it is answered in JSON.
 #[derive(Debug)]
-enum Told {
+enum PlanDocument {
     /// It is written out for who asks: nearly nobody does.
     Pass(Box<Pass>),
     /// It was written out, because that takes less room.
@@ -43,52 +43,52 @@ enum Told {
 /// A pass of more steps is not kept.
 const MOST_STEPS: usize = 1000;
 
-/// Tells what a pass came to. What was told before goes first, because there may be very much of it.
-pub async fn tell(board: &Shared, pass: Pass) {
-    let plan = board.read().unwrap_or_else(std::sync::PoisonError::into_inner).plan.clone();
+/// Replaces the plan by that of a pass. The one before is freed first, because it may be very large.
+pub async fn tell(state: &SharedHttpState, pass: Pass) {
+    let plan = state.read().unwrap_or_else(std::sync::PoisonError::into_inner).plan.clone();
     let mut plan = plan.write().await;
-    *plan = Told::default();
-    *plan = Told::of(pass);
+    *plan = PlanDocument::default();
+    *plan = PlanDocument::of(pass);
 }
 
-impl Default for Told {
+impl Default for PlanDocument {
     /// Nothing is known yet.
     fn default() -> Self {
-        Told::Text(Bytes::from_static(b"{}\n"))
+        PlanDocument::Text(Bytes::from_static(b"{}\n"))
     }
 }
 
-impl Told {
-    fn of(mut pass: Pass) -> Told {
+impl PlanDocument {
+    fn of(mut pass: Pass) -> PlanDocument {
         match (pass.plan.steps.len() > MOST_STEPS, pass.outcome.is_complete()) {
-            (false, _) => Told::Pass(Box::new(pass)),
+            (false, _) => PlanDocument::Pass(Box::new(pass)),
             // Nothing is left to do, and the log has what was done.
             (true, true) => {
                 (pass.plan.steps, pass.outcome) = Default::default();
-                Told::Pass(Box::new(pass))
+                PlanDocument::Pass(Box::new(pass))
             }
-            (true, false) => Told::Text(json(&pass)),
+            (true, false) => PlanDocument::Text(json(&pass)),
         }
     }
 
     fn json(&self) -> Bytes {
         match self {
-            Told::Pass(pass) => json(pass),
-            Told::Text(text) => text.clone(),
+            PlanDocument::Pass(pass) => json(pass),
+            PlanDocument::Text(text) => text.clone(),
         }
     }
 }
 
-impl Default for Board {
+impl Default for HttpState {
     /// What is told before anything is known: nobody is ready who has not looked yet.
     fn default() -> Self {
         let unready = Some("the first pass has not ended yet".to_owned());
-        Board { unready, notes: Vec::new(), plan: Arc::default(), metrics: metrics::EMPTY.to_owned() }
+        HttpState { unready, notes: Vec::new(), plan: Arc::default(), metrics: metrics::EMPTY.to_owned() }
     }
 }
 
-/// The board, shared with the loop.
-pub type Shared = Arc<RwLock<Board>>;
+/// The state, shared with the loop.
+pub type SharedHttpState = Arc<RwLock<HttpState>>;
 
 /// Connections at a time.
 const MOST: usize = 64;
@@ -96,7 +96,7 @@ const MOST: usize = 64;
 const SLOWEST: Duration = Duration::from_secs(5);
 
 /// Answers until it is dropped.
-pub async fn serve(listener: TcpListener, board: Shared) {
+pub async fn serve(listener: TcpListener, state: SharedHttpState) {
     let places = Arc::new(Semaphore::new(MOST));
     loop {
         let Ok(place) = places.clone().acquire_owned().await else { return };
@@ -104,12 +104,12 @@ pub async fn serve(listener: TcpListener, board: Shared) {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let board = board.clone();
+        let state = state.clone();
         tokio::spawn(async move {
             let _place = place;
             let answer = service_fn(move |request: Request<Incoming>| {
-                let board = board.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-                async move { Ok::<_, std::convert::Infallible>(answer(&request, board).await) }
+                let state = state.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
+                async move { Ok::<_, std::convert::Infallible>(answer(&request, state).await) }
             });
             let mut builder = hyper::server::conn::http1::Builder::new();
             builder.timer(TokioTimer::new()).header_read_timeout(SLOWEST).keep_alive(false);
@@ -119,20 +119,20 @@ pub async fn serve(listener: TcpListener, board: Shared) {
     }
 }
 
-async fn answer(request: &Request<Incoming>, board: Board) -> Response<Full<Bytes>> {
+async fn answer(request: &Request<Incoming>, state: HttpState) -> Response<Full<Bytes>> {
     if !is_local(request.headers().get("host").and_then(|host| host.to_str().ok())) {
         return text(StatusCode::FORBIDDEN, "this Host is not served here\n".to_owned(), "text/plain");
     }
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
     }
-    let notes: String = board.notes.iter().map(|note| format!("{note}\n")).collect();
-    match (request.uri().path(), board.unready) {
+    let notes: String = state.notes.iter().map(|note| format!("{note}\n")).collect();
+    match (request.uri().path(), state.unready) {
         ("/healthz", _) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
         ("/readyz", None) => text(StatusCode::OK, format!("ok\n{notes}"), "text/plain"),
         ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n{notes}"), "text/plain"),
-        ("/plan.json", _) => text(StatusCode::OK, board.plan.read().await.json(), "application/json"),
-        ("/metrics", _) => text(StatusCode::OK, board.metrics, "application/openmetrics-text; version=1.0.0"),
+        ("/plan.json", _) => text(StatusCode::OK, state.plan.read().await.json(), "application/json"),
+        ("/metrics", _) => text(StatusCode::OK, state.metrics, "application/openmetrics-text; version=1.0.0"),
         _ => text(StatusCode::NOT_FOUND, "/healthz /readyz /plan.json /metrics\n".to_owned(), "text/plain"),
     }
 }

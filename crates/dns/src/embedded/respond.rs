@@ -129,8 +129,8 @@ impl Responder {
         if is_transfer(request) {
             return self.transfer(zones, request, arrival, out, true, Some(transaction));
         }
-        let told = self.write(zones, request, arrival, out, usize::from(transaction.key().compose_len()));
-        sealed(told, out, transaction, arrival.now)
+        let summary = self.write(zones, request, arrival, out, usize::from(transaction.key().compose_len()));
+        sealed(summary, out, transaction, arrival.now)
     }
 
     /// A transfer, the single record that stands for "nothing new" or "come by TCP", or a refusal.
@@ -165,10 +165,10 @@ impl Responder {
             reply.push(Section::Answer, zone.soa_set(), HEADER);
         }
         reply.finish(code, self.extra(request, arrival));
-        let told = ReplySummary { code, proved: signer.is_some(), truncated: false };
+        let summary = ReplySummary { code, proved: signer.is_some(), truncated: false };
         match signer {
-            Some(signer) => sealed(told, out, signer, arrival.now),
-            None => Act::Reply(told),
+            Some(signer) => sealed(summary, out, signer, arrival.now),
+            None => Act::Reply(summary),
         }
     }
 
@@ -218,11 +218,11 @@ impl Responder {
 }
 
 /// Signs the written reply.
-fn sealed(told: ReplySummary, out: &mut Vec<u8>, signer: Transaction, now: u64) -> Act {
+fn sealed(summary: ReplySummary, out: &mut Vec<u8>, signer: Transaction, now: u64) -> Act {
     match signing::sign(out, signer, now) {
         Some(signed) => {
             *out = signed;
-            Act::Reply(told)
+            Act::Reply(summary)
         }
         None => Act::Silence,
     }

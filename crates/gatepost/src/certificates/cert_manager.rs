@@ -13,7 +13,7 @@ use super::is_own;
 
 /// A Certificate object, and what its issuer says of the request that is worked on.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct CertificateObject {
     /// The object.
     pub object: Value,
     /// What keeps its request from being done.
@@ -25,11 +25,11 @@ pub fn states(
     secrets: &[Key],
     desired: &Desired,
     snapshot: &Snapshot,
-    found: &[Found],
+    found: &[CertificateObject],
     now: i64,
 ) -> Vec<IssuanceState> {
     let wanted = desired.certificates.iter().filter(|certificate| secrets.contains(&certificate.secret));
-    let of_secret = |certificate: &Certificate| -> Vec<&Found> {
+    let of_secret = |certificate: &Certificate| -> Vec<&CertificateObject> {
         found.iter().filter(|found| secret_of(&found.object).as_ref() == Some(&certificate.secret)).collect()
     };
     let with_objects = wanted.map(|certificate| (certificate, of_secret(certificate)));
@@ -54,7 +54,7 @@ pub fn obstacle(judgement: Judgement) -> Option<(Reason, String)> {
     }
 }
 
-fn state(certificate: &Certificate, snapshot: &Snapshot, found: &[&Found], now: i64) -> IssuanceState {
+fn state(certificate: &Certificate, snapshot: &Snapshot, found: &[&CertificateObject], now: i64) -> IssuanceState {
     let (held, unusable) = held(&certificate.secret, snapshot);
     let obstacle = stands(certificate, snapshot, found, held.as_ref(), now);
     IssuanceState {
@@ -74,7 +74,7 @@ fn state(certificate: &Certificate, snapshot: &Snapshot, found: &[&Found], now: 
 fn stands(
     certificate: &Certificate,
     snapshot: &Snapshot,
-    found: &[&Found],
+    found: &[&CertificateObject],
     held: Option<&Leaf>,
     now: i64,
 ) -> Option<(Reason, String)> {

@@ -84,7 +84,7 @@ pub(super) struct BenchData {
     changes: usize,
     /// How objects are written
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    output: Format,
+    output: BenchDataFormat,
     /// A directory: one file for the platform and one for each team, and `changes.jsonl`
     #[arg(long, value_name = "DIRECTORY")]
     out: Option<PathBuf>,
@@ -102,7 +102,7 @@ enum AddressesFlag {
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
-enum Format {
+enum BenchDataFormat {
     /// One object a line
     #[default]
     Json,
@@ -152,8 +152,8 @@ impl BenchData {
 
     fn style(&self) -> Style {
         match self.output {
-            Format::Json => Style::JsonLines,
-            Format::Yaml => Style::Yaml,
+            BenchDataFormat::Json => Style::JsonLines,
+            BenchDataFormat::Yaml => Style::Yaml,
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) struct Check {
     namespace: Option<String>,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    output: Format,
+    output: CheckFormat,
     /// Warnings lead to exit status 1, too
     #[arg(long, env = "GATEPOST_STRICT")]
     strict: bool,
@@ -42,7 +42,7 @@ pub(super) struct Check {
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
-enum Format {
+enum CheckFormat {
     /// For people: snippets as rustc shows them
     #[default]
     Text,
@@ -67,7 +67,7 @@ struct CheckView {
 impl Check {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
         if self.pre {
-            return pre::run(&self.input.cluster, &self.features, matches!(self.output, Format::Json), out);
+            return pre::run(&self.input.cluster, &self.features, matches!(self.output, CheckFormat::Json), out);
         }
         let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
         let topology = objects.topology(&Default::default());
@@ -76,10 +76,10 @@ impl Check {
             diagnostics.retain(|d| d.object.as_ref().is_none_or(|object| **object.namespace() == **namespace));
         }
         match self.output {
-            Format::Text => write_text(out, &objects, &diagnostics)?,
-            Format::Json => write_json(out, &view(&objects, &diagnostics))?,
-            Format::Sarif => write_json(out, &sarif::log(&diagnostics))?,
-            Format::Github => {
+            CheckFormat::Text => write_text(out, &objects, &diagnostics)?,
+            CheckFormat::Json => write_json(out, &view(&objects, &diagnostics))?,
+            CheckFormat::Sarif => write_json(out, &sarif::log(&diagnostics))?,
+            CheckFormat::Github => {
                 diagnostics.iter().try_for_each(|d| writeln!(out, "{}", github::annotation(d)))?;
             }
         }

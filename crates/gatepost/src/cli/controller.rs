@@ -119,7 +119,7 @@ impl Controller {
             .await
             .map_err(|error| Failure::usage(format!("--http-addr {}: {error}", self.http_addr)))?;
         let http = listener.local_addr()?;
-        let board = web::Shared::default();
+        let board = web::SharedHttpState::default();
         tokio::spawn(web::serve(listener, board.clone()));
         let dns = session.local.as_ref().map(|local| format!("dns={} ", local.server.address())).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");

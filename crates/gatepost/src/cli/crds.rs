@@ -16,11 +16,11 @@ use crate::view::write_json;
 pub(super) struct Crds {
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    output: Format,
+    output: CrdsFormat,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
-enum Format {
+enum CrdsFormat {
     /// One document for each kind
     #[default]
     Yaml,
@@ -31,8 +31,8 @@ enum Format {
 impl Crds {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
         match self.output {
-            Format::Yaml => out.write_all(crds::yaml().map_err(Failure::usage)?.as_bytes())?,
-            Format::Json => {
+            CrdsFormat::Yaml => out.write_all(crds::yaml().map_err(Failure::usage)?.as_bytes())?,
+            CrdsFormat::Json => {
                 write_json(out, &json!({"apiVersion": "v1", "kind": "List", "items": crds::definitions()}))?
             }
         }

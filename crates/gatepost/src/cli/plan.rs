@@ -44,7 +44,7 @@ pub(super) struct Plan {
     expect_no_changes: bool,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    output: Format,
+    output: PlanFormat,
     #[command(flatten)]
     provider: ProviderFlags,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(super) struct Plan {
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
-enum Format {
+enum PlanFormat {
     /// For people: one line per record and certificate
     #[default]
     Text,
@@ -162,12 +162,12 @@ impl Plan {
     fn write(&self, out: &mut dyn Write, objects: &Objects, shown: &Shown) -> Result<(), Failure> {
         let Shown { desired, change, plan: decided, orders, .. } = shown;
         match self.output {
-            Format::Json => {
+            PlanFormat::Json => {
                 let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
                 let view = PlanView::of(desired, change.as_ref(), diagnostics).with(decided.as_ref(), None);
                 write_json(out, &view.with_orders(orders.as_ref()))?;
             }
-            Format::Text => {
+            PlanFormat::Text => {
                 plan::write(out, desired, change.as_ref(), decided.as_ref(), objects, Colour::detect())?;
                 if let Some(orders) = orders.as_ref().filter(|orders| orders.orders > 0) {
                     writeln!(out, "certificates: {}", inert(&orders.to_string()))?;
@@ -176,8 +176,8 @@ impl Plan {
                     writeln!(out, "write it with `gatepost apply --plan {}` and the same flags", decided.digest)?;
                 }
             }
-            Format::Markdown => markdown::write(out, desired, change.as_ref(), decided.as_ref())?,
-            Format::Zonefile => zonefile::write(out, desired)?,
+            PlanFormat::Markdown => markdown::write(out, desired, change.as_ref(), decided.as_ref())?,
+            PlanFormat::Zonefile => zonefile::write(out, desired)?,
         }
         Ok(())
     }

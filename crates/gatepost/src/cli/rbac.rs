@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::flags::issuer::IssuerFlag;
 use super::flags::provider::named_kind;
 use super::{Ending, Failure, flags};
-use crate::rights::{Feature, Place, Right};
+use crate::rights::{Feature, Right, RoleScope};
 use crate::view::write_json;
 
 /// Print the roles that a controller with these features needs
@@ -29,7 +29,7 @@ pub(super) struct Rbac {
     features: Features,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    output: Format,
+    output: RbacFormat,
 }
 
 /// Which features of a controller are on.
@@ -54,7 +54,7 @@ pub(super) struct Features {
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
-enum Format {
+enum RbacFormat {
     /// One document for each object
     #[default]
     Yaml,
@@ -68,9 +68,9 @@ enum Format {
 impl Rbac {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
         match self.output {
-            Format::Yaml => out.write_all(render::yaml(&self.objects()).map_err(Failure::usage)?.as_bytes())?,
-            Format::Json => write_json(out, &json!({"apiVersion": "v1", "kind": "List", "items": self.objects()}))?,
-            Format::Helm => out.write_all(helm().as_bytes())?,
+            RbacFormat::Yaml => out.write_all(render::yaml(&self.objects()).map_err(Failure::usage)?.as_bytes())?,
+            RbacFormat::Json => write_json(out, &json!({"apiVersion": "v1", "kind": "List", "items": self.objects()}))?,
+            RbacFormat::Helm => out.write_all(helm().as_bytes())?,
         }
         Ok(Ending::Done)
     }
@@ -79,12 +79,12 @@ impl Rbac {
         let account = json!({"apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": {"name": self.name, "namespace": self.features.controller_namespace}});
         let mut objects = vec![account];
-        objects.extend(self.role(&self.name, "", self.features.rules(Place::Everywhere)));
-        objects.extend(self.role(&self.name, &self.features.controller_namespace, self.features.rules(Place::Own)));
+        objects.extend(self.role(&self.name, "", self.features.rules(RoleScope::Everywhere)));
+        objects.extend(self.role(&self.name, &self.features.controller_namespace, self.features.rules(RoleScope::Own)));
         // In the controller's own namespace it stands beside the role of before.
         let name = format!("{}-certificates", self.name);
         for namespace in &self.features.certificate_namespace {
-            objects.extend(self.role(&name, namespace, self.features.rules(Place::Certificates)));
+            objects.extend(self.role(&name, namespace, self.features.rules(RoleScope::Certificates)));
         }
         objects
     }
@@ -112,8 +112,8 @@ impl Features {
     /// Every right that is needed, with the namespace it is needed in; nothing where it is needed everywhere.
     pub(super) fn rights(&self) -> Vec<(Right, Option<&str>)> {
         let own = Some(self.controller_namespace.as_str());
-        let named = self.certificate_namespace.iter().map(|name| (Place::Certificates, Some(name.as_str())));
-        let places = [(Place::Everywhere, None), (Place::Own, own)].into_iter().chain(named);
+        let named = self.certificate_namespace.iter().map(|name| (RoleScope::Certificates, Some(name.as_str())));
+        let places = [(RoleScope::Everywhere, None), (RoleScope::Own, own)].into_iter().chain(named);
         places
             .flat_map(|(place, namespace)| self.rights_in(place).into_iter().map(move |right| (right, namespace)))
             .collect()
@@ -130,20 +130,20 @@ impl Features {
     }
 
     /// The rights that hold in a place.
-    fn rights_in(&self, place: Place) -> Vec<Right> {
+    fn rights_in(&self, place: RoleScope) -> Vec<Right> {
         let features = Feature::all().into_iter().filter(|feature| self.is_on(*feature));
         features.flat_map(Feature::rights).filter(|right| self.place(right) == place).collect()
     }
 
     /// The rules that hold in a place, one for each right.
-    fn rules(&self, place: Place) -> Vec<Value> {
+    fn rules(&self, place: RoleScope) -> Vec<Value> {
         self.rights_in(place).iter().map(rule).collect()
     }
 
     /// Where a right holds here: certificates go everywhere where no namespaces are named.
-    fn place(&self, right: &Right) -> Place {
+    fn place(&self, right: &Right) -> RoleScope {
         match right.place {
-            Place::Certificates if self.certificate_namespace.is_empty() => Place::Everywhere,
+            RoleScope::Certificates if self.certificate_namespace.is_empty() => RoleScope::Everywhere,
             place => place,
         }
     }
@@ -156,7 +156,8 @@ fn rule(right: &Right) -> Value {
 /// The rules as templates of the chart: `gatepost.rules.everywhere`, `.certificates` and `.own`.
 fn helm() -> String {
     let mut text = String::from("{{/* Written by `gatepost rbac -o helm`; `make bless` writes it anew. */}}\n");
-    let places = [(Place::Everywhere, "everywhere"), (Place::Certificates, "certificates"), (Place::Own, "own")];
+    let places =
+        [(RoleScope::Everywhere, "everywhere"), (RoleScope::Certificates, "certificates"), (RoleScope::Own, "own")];
     for (place, name) in places {
         text.push_str(&format!("{{{{- define \"gatepost.rules.{name}\" -}}}}\n"));
         for feature in Feature::all() {

@@ -96,7 +96,7 @@ impl Serve {
             .await
             .map_err(|error| Failure::usage(format!("--http-addr {}: {error}", self.http_addr)))?;
         let http = listener.local_addr()?;
-        let board = web::Shared::default();
+        let board = web::SharedHttpState::default();
         tokio::spawn(web::serve(listener, board.clone()));
         let (changes, mut changed) = mpsc::unbounded_channel();
         let _watcher = watch::start(&self.input.files, changes)?;
@@ -139,7 +139,7 @@ impl Serve {
         out: &mut dyn Write,
         session: &mut Session,
         engine: &mut Engine,
-        board: &web::Shared,
+        board: &web::SharedHttpState,
         screen: &mut screen::Screen,
         is_new: bool,
     ) -> Result<Option<Option<Duration>>, Failure> {
@@ -229,7 +229,7 @@ async fn due(session: &Session, comparing: Option<Duration>) {
 }
 
 /// Tells over HTTP what a pass came to.
-async fn post(board: &web::Shared, pass: Pass) {
+async fn post(board: &web::SharedHttpState, pass: Pass) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
     let metrics = metrics(&pass);

@@ -16,7 +16,7 @@ use gatepost_dns::providers::embedded::Embedded;
 
 use super::Failure;
 use super::flags::Publishing;
-use super::flags::issuer::Places;
+use super::flags::issuer::ChallengeSources;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlags};
@@ -170,13 +170,13 @@ impl Session {
     }
 
     /// Who is to answer challenges.
-    pub(super) fn places(&self, flags: Flags<'_>) -> Places {
+    pub(super) fn places(&self, flags: Flags<'_>) -> ChallengeSources {
         let servers = match &self.local {
             Some(local) => vec![local.server.address().to_string()],
             None => flags.provider.servers(),
         };
         let resolvers = flags.publishing.resolvers().to_vec();
-        Places { servers, zones: flags.provider.zones(), is_alone: self.local.is_some(), resolvers }
+        ChallengeSources { servers, zones: flags.provider.zones(), is_alone: self.local.is_some(), resolvers }
     }
 
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at

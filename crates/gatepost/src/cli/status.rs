@@ -18,7 +18,7 @@ use crate::view::write_json;
 /// Works out conditions, reasons, attachedRoutes, supportedKinds and attachedListenerSets from the objects alone, as the
 /// conformance tests of Gateway API v1.7 demand. Status that others wrote is kept.
 #[derive(Args, Debug)]
-pub(super) struct Status {
+pub(super) struct StatusCommand {
     #[command(flatten)]
     input: Input,
     /// Only objects of this namespace are shown
@@ -29,7 +29,7 @@ pub(super) struct Status {
     output: Format,
 }
 
-impl Status {
+impl StatusCommand {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
         let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
         super::warn_unreadable(&objects);

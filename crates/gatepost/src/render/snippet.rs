@@ -31,14 +31,14 @@ pub fn render(diagnostic: &Diagnostic, sources: &dyn Sources, colour: Colour) ->
     let row = diagnostic.reason.row();
     let title = inert(&headline(diagnostic));
     let mut snippets = Vec::new();
-    let shown = |place: &Option<SourcePosition>| place.as_ref().and_then(|place| Line::of(place, sources));
+    let shown = |place: &Option<SourcePosition>| place.as_ref().and_then(|place| SnippetLine::of(place, sources));
     snippets.extend(shown(&diagnostic.place).map(|line| (line, None)));
     for related in &diagnostic.related {
         let note = inert(&format!("{} {}: {}", related.object, related.field, related.note));
         snippets.extend(shown(&related.place).map(|line| (line, Some(note))));
     }
     let mut group = Group::with_title(level.primary_title(title).id(row.name));
-    if let Some(place) = diagnostic.place.as_ref().filter(|place| Line::of(place, sources).is_none()) {
+    if let Some(place) = diagnostic.place.as_ref().filter(|place| SnippetLine::of(place, sources).is_none()) {
         let origin = Origin::path(&*place.source).line(place.line as usize).char_column(place.column as usize);
         group = group.element(origin);
     }
@@ -65,22 +65,22 @@ fn renderer(colour: Colour) -> Renderer {
 }
 
 /// One line of a source, made inert, with what is meant in it.
-struct Line {
+struct SnippetLine {
     path: String,
     number: usize,
     text: String,
     span: std::ops::Range<usize>,
 }
 
-impl Line {
-    fn of(place: &SourcePosition, sources: &dyn Sources) -> Option<Line> {
+impl SnippetLine {
+    fn of(place: &SourcePosition, sources: &dyn Sources) -> Option<SnippetLine> {
         let line = sources.line(&place.source, place.line).filter(|line| line.len() <= LONGEST_LINE)?;
         let column = place.column.saturating_sub(1) as usize;
         let at = line.char_indices().nth(column).map_or(line.len(), |(at, _)| at);
         let start = inert(&line[..at]).len();
         let text = inert(&line);
         let end = text.trim_end().len().max(start);
-        Some(Line { path: place.source.to_string(), number: place.line as usize, text, span: start..end })
+        Some(SnippetLine { path: place.source.to_string(), number: place.line as usize, text, span: start..end })
     }
 
     fn snippet<'a>(&'a self, note: Option<&'a str>) -> Snippet<'a, annotate_snippets::Annotation<'a>> {

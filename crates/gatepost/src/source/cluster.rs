@@ -12,7 +12,7 @@ use gatepost_core::snapshot::Visibility;
 use gatepost_kube::{ClusterChoice, ClusterRead, Connection, Error, Problem, read_once};
 use gatepost_objects::Loaded;
 
-use crate::certificates::cert_manager::Found;
+use crate::certificates::cert_manager::CertificateObject;
 use crate::controller::cert_manager;
 use crate::error::RunError;
 
@@ -26,7 +26,7 @@ pub fn read(place: &ClusterChoice, namespace: Option<&str>) -> Result<Loaded, Ru
 
 /// The Certificate objects of cert-manager in some namespaces, each with what is said of its request; nothing where
 /// cert-manager is not installed.
-pub fn certificates(place: &ClusterChoice, namespaces: &BTreeSet<Str>) -> Result<Option<Vec<Found>>, String> {
+pub fn certificates(place: &ClusterChoice, namespaces: &BTreeSet<Str>) -> Result<Option<Vec<CertificateObject>>, String> {
     let work = async {
         let connection = connect(place).await.map_err(|_| "no such cluster".to_owned())?;
         found(&connection, namespaces).await.map_err(|error| error.to_string())
@@ -35,7 +35,10 @@ pub fn certificates(place: &ClusterChoice, namespaces: &BTreeSet<Str>) -> Result
     runtime.map_err(|error| error.to_string())?.block_on(work)
 }
 
-async fn found(connection: &Connection, namespaces: &BTreeSet<Str>) -> gatepost_kube::Result<Option<Vec<Found>>> {
+async fn found(
+    connection: &Connection,
+    namespaces: &BTreeSet<Str>,
+) -> gatepost_kube::Result<Option<Vec<CertificateObject>>> {
     let mut found = Vec::new();
     for namespace in namespaces {
         let stored = match cert_manager::CERTIFICATES.list(connection, namespace).await {
@@ -44,7 +47,7 @@ async fn found(connection: &Connection, namespaces: &BTreeSet<Str>) -> gatepost_
         };
         for stored in stored {
             let said = cert_manager::said(connection, &stored).await;
-            found.push(Found { object: stored.value, said });
+            found.push(CertificateObject { object: stored.value, said });
         }
     }
     Ok(Some(found))

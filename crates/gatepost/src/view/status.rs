@@ -7,22 +7,22 @@ use serde::Serialize;
 /// The whole answer.
 #[derive(Serialize, Debug)]
 pub struct StatusView {
-    items: Vec<Item>,
+    items: Vec<ItemView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     diagnostics: Vec<super::diagnostic::DiagnosticView>,
 }
 
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-struct Item {
+struct ItemView {
     api_version: String,
     kind: &'static str,
-    metadata: Metadata,
-    status: Status,
+    metadata: MetadataView,
+    status: ObjectStatusView,
 }
 
 #[derive(Serialize, Debug)]
-struct Metadata {
+struct MetadataView {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: String,
     name: String,
@@ -30,21 +30,21 @@ struct Metadata {
 
 #[derive(Serialize, Debug, Default)]
 #[serde(rename_all = "camelCase")]
-struct Status {
+struct ObjectStatusView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    addresses: Vec<Address>,
+    addresses: Vec<AddressView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     attached_listener_sets: Option<usize>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    conditions: Vec<Condition>,
+    conditions: Vec<StatusConditionView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    listeners: Vec<Listener>,
+    listeners: Vec<ListenerStatusView>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    parents: Option<Vec<Parent>>,
+    parents: Option<Vec<ParentStatusView>>,
 }
 
 #[derive(Serialize, Debug)]
-struct Address {
+struct AddressView {
     #[serde(rename = "type")]
     kind: String,
     value: String,
@@ -52,7 +52,7 @@ struct Address {
 
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-struct Condition {
+struct StatusConditionView {
     #[serde(rename = "type")]
     kind: String,
     status: String,
@@ -66,30 +66,30 @@ struct Condition {
 
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-struct Listener {
+struct ListenerStatusView {
     name: String,
     attached_routes: usize,
-    supported_kinds: Vec<SupportedKind>,
-    conditions: Vec<Condition>,
+    supported_kinds: Vec<SupportedKindView>,
+    conditions: Vec<StatusConditionView>,
 }
 
 #[derive(Serialize, Debug)]
-struct SupportedKind {
+struct SupportedKindView {
     group: &'static str,
     kind: &'static str,
 }
 
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-struct Parent {
-    parent_ref: Reference,
+struct ParentStatusView {
+    parent_ref: ParentRefView,
     controller_name: String,
-    conditions: Vec<Condition>,
+    conditions: Vec<StatusConditionView>,
 }
 
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-struct Reference {
+struct ParentRefView {
     group: String,
     kind: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,10 +108,15 @@ impl StatusView {
     }
 }
 
-fn item(item: &report::Item) -> Item {
+fn item(item: &report::Item) -> ItemView {
     let object = &item.object;
-    let metadata = Metadata { namespace: object.namespace().to_string(), name: object.name().to_string() };
-    Item { api_version: api_version(object.kind), kind: object.kind.as_str(), metadata, status: status(&item.status) }
+    let metadata = MetadataView { namespace: object.namespace().to_string(), name: object.name().to_string() };
+    ItemView {
+        api_version: api_version(object.kind),
+        kind: object.kind.as_str(),
+        metadata,
+        status: status(&item.status),
+    }
 }
 
 fn api_version(kind: Kind) -> String {
@@ -119,30 +124,32 @@ fn api_version(kind: Kind) -> String {
     format!("{}/{version}", kind.group())
 }
 
-fn status(status: &report::ObjectStatus) -> Status {
+fn status(status: &report::ObjectStatus) -> ObjectStatusView {
     match status {
-        report::ObjectStatus::Class(own) => Status { conditions: conditions(own), ..Status::default() },
-        report::ObjectStatus::Gateway { conditions: own, addresses, listeners: each, attached_sets } => Status {
+        report::ObjectStatus::Class(own) => ObjectStatusView { conditions: conditions(own), ..ObjectStatusView::default() },
+        report::ObjectStatus::Gateway { conditions: own, addresses, listeners: each, attached_sets } => ObjectStatusView {
             addresses: addresses
                 .iter()
-                .map(|a| Address { kind: a.kind.to_string(), value: a.value.to_string() })
+                .map(|a| AddressView { kind: a.kind.to_string(), value: a.value.to_string() })
                 .collect(),
             attached_listener_sets: Some(*attached_sets),
             conditions: conditions(own),
             listeners: each.iter().map(listener).collect(),
             parents: None,
         },
-        report::ObjectStatus::Set { conditions: own, listeners: each } => {
-            Status { conditions: conditions(own), listeners: each.iter().map(listener).collect(), ..Status::default() }
-        }
+        report::ObjectStatus::Set { conditions: own, listeners: each } => ObjectStatusView {
+            conditions: conditions(own),
+            listeners: each.iter().map(listener).collect(),
+            ..ObjectStatusView::default()
+        },
         report::ObjectStatus::Route(parents) => {
-            Status { parents: Some(parents.iter().map(parent).collect()), ..Status::default() }
+            ObjectStatusView { parents: Some(parents.iter().map(parent).collect()), ..ObjectStatusView::default() }
         }
     }
 }
 
-fn conditions(conditions: &model::Conditions) -> Vec<Condition> {
-    let view = |(c, time): (&model::Condition, Option<model::Time>)| Condition {
+fn conditions(conditions: &model::Conditions) -> Vec<StatusConditionView> {
+    let view = |(c, time): (&model::Condition, Option<model::Time>)| StatusConditionView {
         kind: c.kind.to_string(),
         status: c.status.to_string(),
         reason: c.reason.to_string(),
@@ -153,9 +160,9 @@ fn conditions(conditions: &model::Conditions) -> Vec<Condition> {
     conditions.timed().map(view).collect()
 }
 
-fn listener(report: &report::ListenerReport) -> Listener {
-    let kind = |k: &model::RouteKind| SupportedKind { group: model::GATEWAY_GROUP, kind: k.kind().as_str() };
-    Listener {
+fn listener(report: &report::ListenerReport) -> ListenerStatusView {
+    let kind = |k: &model::RouteKind| SupportedKindView { group: model::GATEWAY_GROUP, kind: k.kind().as_str() };
+    ListenerStatusView {
         name: report.name.to_string(),
         attached_routes: report.attached_routes,
         supported_kinds: report.supported_kinds.iter().map(kind).collect(),
@@ -163,17 +170,17 @@ fn listener(report: &report::ListenerReport) -> Listener {
     }
 }
 
-fn parent(status: &report::ParentReport) -> Parent {
-    Parent {
+fn parent(status: &report::ParentReport) -> ParentStatusView {
+    ParentStatusView {
         parent_ref: reference(&status.parent),
         controller_name: status.controller.to_string(),
         conditions: conditions(&status.conditions),
     }
 }
 
-fn reference(parent: &ParentRef) -> Reference {
+fn reference(parent: &ParentRef) -> ParentRefView {
     let target = &parent.target;
-    Reference {
+    ParentRefView {
         group: target.group.to_string(),
         kind: target.kind.to_string(),
         namespace: target.namespace.as_ref().map(ToString::to_string),

@@ -52,19 +52,21 @@ pub(super) fn spawn(
     })
 }
 
-/// All connections.
+/// All connections, and what they answer from.
 struct TcpConnections {
     shared: Arc<Shared>,
     counters: Arc<Counters>,
     open: Mutex<OpenConnections>,
 }
 
+/// The connections that are open, by an id that is never used again.
 #[derive(Default)]
 struct OpenConnections {
     next: u64,
     connections: BTreeMap<u64, ConnectionState>,
 }
 
+/// What decides which connection is closed to let another in: the one that is not busy and was active longest ago.
 struct ConnectionState {
     active: Instant,
     busy: bool,
@@ -111,7 +113,7 @@ impl TcpConnections {
     }
 }
 
-/// A connection's entry, which goes when the connection goes.
+/// Removes a connection from the open ones when it is dropped.
 struct ConnectionGuard {
     all: Arc<TcpConnections>,
     id: u64,
@@ -189,8 +191,8 @@ impl TcpConnection {
                 all.counters.ignored.one();
                 return Ok(false);
             }
-            Act::Reply(told) => {
-                all.counters.reply(told.code, told.truncated);
+            Act::Reply(summary) => {
+                all.counters.reply(summary.code, summary.truncated);
                 self.send(&reply).await?;
             }
             Act::Transfer(transfer) => self.transfer(*transfer).await?,

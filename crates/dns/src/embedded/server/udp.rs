@@ -70,20 +70,20 @@ impl Worker {
     fn respond(&self, zones: &ZoneSet, packet: &[u8], arrival: Arrival, reply: &mut Vec<u8>) -> bool {
         self.counters.udp_queries.alone(1);
         self.counters.udp_bytes_in.alone(packet.len() as u64);
-        let Act::Reply(told) = self.shared.responder.respond(zones, packet, arrival, reply) else {
+        let Act::Reply(summary) = self.shared.responder.respond(zones, packet, arrival, reply) else {
             self.counters.ignored.one();
             return false;
         };
-        let passes = self.passes(packet, arrival, told, reply);
+        let passes = self.passes(packet, arrival, summary, reply);
         if passes {
-            self.counters.reply(told.code, told.truncated);
+            self.counters.reply(summary.code, summary.truncated);
         }
         passes
     }
 
     /// Whether the rate limit lets the reply go; it may have been cut.
-    fn passes(&self, packet: &[u8], arrival: Arrival, told: ReplySummary, reply: &mut Vec<u8>) -> bool {
-        let Some(limiter) = self.shared.limiter.as_ref().filter(|_| !told.proved) else { return true };
+    fn passes(&self, packet: &[u8], arrival: Arrival, summary: ReplySummary, reply: &mut Vec<u8>) -> bool {
+        let Some(limiter) = self.shared.limiter.as_ref().filter(|_| !summary.proved) else { return true };
         match limiter.check(arrival.source, packet.len(), reply.len(), arrival.now) {
             Pass::Send => true,
             Pass::Truncate => {

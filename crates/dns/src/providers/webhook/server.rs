@@ -128,7 +128,7 @@ impl WebhookService {
         let mut connection = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service));
         let ended = tokio::select! {
             ended = connection.as_mut() => ended,
-            () = told(&mut stopped) => {
+            () = until_stopped(&mut stopped) => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
@@ -213,7 +213,7 @@ impl fmt::Debug for WebhookService {
 }
 
 /// Ends when it is time to stop.
-async fn told(stopped: &mut watch::Receiver<bool>) {
+async fn until_stopped(stopped: &mut watch::Receiver<bool>) {
     // The sender outlives every connection that is waited for; without it there is nobody left to stop for.
     let _ = stopped.wait_for(|stopped| *stopped).await.is_ok();
 }

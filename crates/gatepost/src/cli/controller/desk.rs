@@ -17,7 +17,7 @@ use gatepost_tls::issuer::Issuer;
 
 use crate::certificates::{self, Certificates, now};
 use crate::cli::Failure;
-use crate::cli::flags::issuer::{IssuerFlag, IssuerFlags, Places, unusable};
+use crate::cli::flags::issuer::{ChallengeSources, IssuerFlag, IssuerFlags, unusable};
 use crate::cli::flags::issuing::Bystander;
 use crate::cli::session::Session;
 use crate::controller::permit::Permit;
@@ -27,7 +27,7 @@ use crate::run::{Beside, Pass};
 /// Where certificates are made and kept.
 pub(super) struct Desk {
     flags: IssuerFlags,
-    places: Places,
+    places: ChallengeSources,
     cabinet: Cabinet,
     /// The words of the term that certificates were opened in, and where they are remembered.
     open: Option<(String, Arc<SecretNotebook>)>,
@@ -57,7 +57,11 @@ const LOOK: i64 = 3;
 
 impl Desk {
     /// The desk for an issuer that makes key pairs; nothing where there is none. What cannot work is told at once.
-    pub(super) fn new(flags: &IssuerFlags, places: Places, cabinet: Cabinet) -> Result<Option<Desk>, Failure> {
+    pub(super) fn new(
+        flags: &IssuerFlags,
+        places: ChallengeSources,
+        cabinet: Cabinet,
+    ) -> Result<Option<Desk>, Failure> {
         flags.check()?;
         match flags.kind() {
             Some(IssuerFlag::Embedded | IssuerFlag::Acme) => {}
@@ -106,7 +110,7 @@ impl Desk {
         let store = self.cabinet.store(&*issuer);
         let rules = IssuanceRules { calls: CALLS, ..self.flags.rules(issuer.limits()) };
         let certifier = Certifier::open(issuer, Arc::new(store), notebook, rules).await.map_err(unusable)?;
-        Ok(Certificates::new(certifier, self.flags.asked(self.places.clone()).await?))
+        Ok(Certificates::new(certifier, self.flags.challenge_servers(self.places.clone()).await?))
     }
 
     /// Looks which challenges the leader wants answered: our own DNS server answers for it as well.

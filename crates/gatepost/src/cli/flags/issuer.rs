@@ -22,7 +22,7 @@ use gatepost_tls::store::StateStore;
 use super::provider::duration;
 use super::secret::secret;
 use super::{resolver_address, system_resolvers};
-use crate::certificates::{Asked, now};
+use crate::certificates::{ChallengeServers, now};
 use crate::cli::Failure;
 use crate::verify::servers::Servers;
 
@@ -78,7 +78,7 @@ pub(in crate::cli) enum IssuerFlag {
 
 /// Where things are that a session knows.
 #[derive(Clone, Debug)]
-pub(in crate::cli) struct Places {
+pub(in crate::cli) struct ChallengeSources {
     /// Servers of the provider, with their ports.
     pub(in crate::cli) servers: Vec<String>,
     /// Zones that the provider publishes to, where they are named.
@@ -140,16 +140,19 @@ impl IssuerFlags {
     }
 
     /// Whom to ask whether challenges are answered.
-    pub(in crate::cli) async fn asked(&self, places: Places) -> Result<Asked, Failure> {
+    pub(in crate::cli) async fn challenge_servers(
+        &self,
+        places: ChallengeSources,
+    ) -> Result<ChallengeServers, Failure> {
         let (named, is_all) = match &self.challenge_server[..] {
             [] => (places.servers, places.is_alone),
             some => (some.iter().map(ToString::to_string).collect(), true),
         };
         let servers = Servers::named(&named).await;
         let servers = servers.map_err(|error| Failure::usage(format!("a server to ask cannot be found: {error}")))?;
-        let asked = Asked::named(servers, PATIENCE);
+        let servers = ChallengeServers::named(servers, PATIENCE);
         if is_all {
-            return Ok(asked);
+            return Ok(servers);
         }
         let resolvers = match places.resolvers.is_empty() {
             // Whoever has none still has the servers that were named.
@@ -157,7 +160,7 @@ impl IssuerFlags {
             false => places.resolvers,
         };
         let config = resolve::ResolverConfig { servers: resolvers, rounds: 1, ..resolve::ResolverConfig::default() };
-        Ok(asked.and_found(config, places.zones))
+        Ok(servers.and_found(config, places.zones))
     }
 
     /// Refuses flags that do not go together.

@@ -15,9 +15,9 @@ use gatepost_tls::issuer::{Issuer, Progress};
 use gatepost_tls::order::Order;
 use gatepost_tls::store::{FileStateStore, FileStore, StateStore};
 
-use super::issuer::{IssuerFlag, IssuerFlags, PATIENCE, Places, unusable};
+use super::issuer::{ChallengeSources, IssuerFlag, IssuerFlags, PATIENCE, unusable};
 use super::provider::duration;
-use crate::certificates::{Asked, Certificates};
+use crate::certificates::{Certificates, ChallengeServers};
 use crate::cli::Failure;
 use crate::verify::servers::Servers;
 
@@ -37,7 +37,7 @@ pub(in crate::cli) struct IssuingFlags {
 
 impl IssuingFlags {
     /// Opens the issuer and reads what is remembered; nothing where nobody issues.
-    pub(in crate::cli) async fn open(&self, places: Places) -> Result<Option<Certificates>, Failure> {
+    pub(in crate::cli) async fn open(&self, places: ChallengeSources) -> Result<Option<Certificates>, Failure> {
         self.check()?;
         let (Some(kind), Some(directory)) = (self.issuer.kind(), &self.cert_dir) else { return Ok(None) };
         if kind == IssuerFlag::CertManager {
@@ -54,7 +54,7 @@ impl IssuingFlags {
         let rules = self.issuer.rules(issuer.limits());
         let store = Arc::new(FileStore::new(directory));
         let certifier = Certifier::open(issuer, store, notebook, rules).await.map_err(unusable)?;
-        Ok(Some(Certificates::new(certifier, self.issuer.asked(places).await?).locked(lock)))
+        Ok(Some(Certificates::new(certifier, self.issuer.challenge_servers(places).await?).locked(lock)))
     }
 
     /// Opens what is kept to look at it, where a directory of certificates is named; nothing is made or asked.
@@ -91,7 +91,7 @@ pub(in crate::cli) async fn look(directory: &Path, limits: RateLimits) -> Result
     let store = Arc::new(FileStore::new(directory));
     let rules = IssuanceRules { limits: limits.clone(), ..IssuanceRules::default() };
     let certifier = Certifier::open(Arc::new(Bystander(limits)), store, notebook(directory), rules).await;
-    let nobody = Asked::named(Servers::Named(Vec::new()), PATIENCE);
+    let nobody = ChallengeServers::named(Servers::Named(Vec::new()), PATIENCE);
     Ok(Certificates::new(certifier.map_err(unusable)?, nobody))
 }
 

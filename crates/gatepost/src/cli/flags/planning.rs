@@ -204,14 +204,14 @@ mod tests {
     use super::*;
 
     #[derive(Parser, Debug)]
-    struct Line {
+    struct PlanningCli {
         #[command(flatten)]
         planning: PlanningFlags,
     }
 
     fn flags(words: &[&str]) -> PlanningFlags {
-        let matches = <Line as clap::CommandFactory>::command().no_binary_name(true).get_matches_from(words);
-        Line::from_arg_matches(&matches).unwrap().planning
+        let matches = <PlanningCli as clap::CommandFactory>::command().no_binary_name(true).get_matches_from(words);
+        PlanningCli::from_arg_matches(&matches).unwrap().planning
     }
 
     fn settings(words: &[&str]) -> Result<PlanSettings, String> {

@@ -205,14 +205,14 @@ mod tests {
     use super::*;
 
     #[derive(Parser, Debug)]
-    struct Line {
+    struct ProviderCli {
         #[command(flatten)]
         provider: ProviderFlags,
     }
 
     fn flags(words: &[&str]) -> ProviderFlags {
-        let matches = <Line as clap::CommandFactory>::command().no_binary_name(true).get_matches_from(words);
-        Line::from_arg_matches(&matches).unwrap().provider
+        let matches = <ProviderCli as clap::CommandFactory>::command().no_binary_name(true).get_matches_from(words);
+        ProviderCli::from_arg_matches(&matches).unwrap().provider
     }
 
     fn refused(words: &[&str]) -> String {

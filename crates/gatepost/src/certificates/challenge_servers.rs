@@ -17,7 +17,7 @@ use crate::verify::servers::{Server, Servers};
 
 /// Who is asked whether challenges are answered.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ChallengeServers {
     /// Servers that are asked about every name.
     named: Vec<Server>,
     /// Resolvers that know further servers of a zone; none are looked for without.
@@ -31,19 +31,19 @@ pub struct Asked {
 /// For so long it is remembered which servers a zone has.
 const FRESH: Duration = Duration::from_secs(600);
 
-impl Asked {
+impl ChallengeServers {
     /// These servers, and nobody else.
     pub fn named(servers: Servers, patience: Duration) -> Self {
         let named = match servers {
             Servers::Named(named) => named,
             Servers::OfZones(_) => Vec::new(),
         };
-        Asked { named, resolvers: None, zones: Vec::new(), found: Mutex::default(), patience }
+        ChallengeServers { named, resolvers: None, zones: Vec::new(), found: Mutex::default(), patience }
     }
 
     /// The same, and the servers that resolvers find for these zones; where no zones are given, for whatever zone a name is in.
     pub fn and_found(self, resolvers: resolve::ResolverConfig, zones: Vec<Str>) -> Self {
-        Asked { resolvers: Some(resolvers), zones, ..self }
+        ChallengeServers { resolvers: Some(resolvers), zones, ..self }
     }
 
     /// The servers to ask about a name.
@@ -92,7 +92,7 @@ impl Asked {
     }
 }
 
-impl Answers for Asked {
+impl Answers for ChallengeServers {
     fn answers<'a>(&'a self, owner: &'a str, values: &'a [Str]) -> Call<'a, Result<(), String>> {
         Box::pin(async move {
             for server in self.servers(owner).await? {
