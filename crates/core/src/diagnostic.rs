@@ -1,6 +1,6 @@
-//! What is told to people: a reason, an object, a field, and what to do next.
+//! Diagnostics for users: a reason, an object, a field, and what to do next.
 //!
-//! A diagnostic is data. Rendering (text, JSON, SARIF, conditions) is somebody else's business.
+//! A diagnostic is data. It is rendered elsewhere (text, JSON, SARIF, conditions).
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! The whole chain for one hostname, and its first broken link.
+//! The chain of objects from class to route for one hostname, and its first broken link.
 //!
-//! A walk over what [`crate::attachment`] has decided, with the words of [`crate::lint`]: class → Gateway → ListenerSet → listener →
-//! route → hostname. Nothing is computed a second time, so that what is said and what is done cannot differ.
+//! Reads what [`crate::attachment`] has decided, with the messages of [`crate::lint`]: class → Gateway → ListenerSet → listener →
+//! route → hostname. Nothing is computed a second time, so that explanation and decision cannot differ.
 
 use std::collections::BTreeSet;
 

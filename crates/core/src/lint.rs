@@ -1,8 +1,8 @@
-//! What is wrong with a world, told to the people who can mend it.
+//! Diagnostics about a snapshot and its topology, for the owners of the objects.
 //!
-//! Every function turns a decision that [`crate::attachment`] has made into a [`Diagnostic`]: which object, which field, because of
-//! what, what to do. `check` shows them, status messages quote them, `explain` walks through them. Nothing is decided
-//! here. Messages name only what the owner of the object may know; the other party of a conflict is in `related`.
+//! Every function turns a decision of [`crate::attachment`] into a [`Diagnostic`]: object, field, cause, and help. `check` shows
+//! them, status messages quote them, `explain` uses them. Nothing is decided here. A message contains only what the owner of
+//! the object may know; the other object of a conflict is in `related`.
 
 use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};

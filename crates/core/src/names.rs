@@ -1,8 +1,8 @@
-//! Hostnames as the Gateway API means them: what is valid, what two of them have in common, what they match.
+//! Hostnames of the Gateway API: validity, intersection, matching.
 //!
 //! A [`Hostname`] is precise (`www.example.com`), a wildcard (`*.example.com`, one *or more* labels) or [`Hostname::any`],
-//! the `*` of a field that is not set. Parsing happens once, at the border; behind it a hostname cannot be wrong.
-//! Nothing here knows which object a name came from, and nothing here asks the DNS.
+//! the `*` of a field that is not set. It is parsed once, at the border, and always valid afterwards. This module knows no
+//! objects and makes no DNS queries.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;

@@ -1,9 +1,9 @@
-//! From desired and observed to steps: what to write, in which order, under which preconditions, and what is held back.
+//! From desired and observed state to steps: what to write, in which order, with which preconditions, and what is held.
 //!
-//! One pass over values: [`wanted`] sorts desired records into zones, [`ownership`] tells whose each record is, [`diff`] compares
-//! name by name, [`safety`] holds what must not be deleted, [`steps`] puts record and marker together, [`order`] makes
-//! before it breaks. What is not provably ours never appears in a step; what could not be seen never causes one. Nothing
-//! here reads a clock or talks to a provider.
+//! [`wanted`] assigns desired records to zones, [`ownership`] determines the owner of each record, [`diff`] compares name by
+//! name, [`safety`] holds deletes that must not happen, [`steps`] combines records with their markers, [`order`] creates
+//! before it deletes. A record that is not provably ours is never in a step, and an object that could not be read never
+//! causes one. The planner reads no clock and calls no provider.
 
 use std::collections::{BTreeMap, BTreeSet};
 

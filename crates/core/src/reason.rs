@@ -1,6 +1,6 @@
-//! The catalog: every reason Gatepost ever gives, one row each.
+//! The catalog of reasons, one row each.
 //!
-//! A row's kebab-case name is its identity and never changes. Status, diagnostic and explanation are renderings of the same
+//! The kebab-case name of a row is its identity and never changes. Status, diagnostic and explanation are renderings of the same
 //! row, and `docs/diagnostics/<name>.md` is its document. Nothing is decided here.
 
 use std::fmt;

@@ -1,8 +1,8 @@
-//! The status every object should have.
+//! The status that every object should have.
 //!
-//! Conditions and counts follow from [`crate::attachment`]; their messages are those of [`crate::lint`]. What others wrote is kept
-//! field by field: entries of other controllers, conditions of types we do not own. `Programmed` is a data plane's to say and
-//! is left out. Nothing is written here.
+//! Conditions and counts follow from [`crate::attachment`]; messages come from [`crate::lint`]. What others wrote is kept field by
+//! field: entries of other controllers, conditions of types that are not ours. `Programmed` belongs to the data plane and is
+//! left out. Nothing is written to a cluster here.
 
 use std::collections::BTreeSet;
 

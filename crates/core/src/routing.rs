@@ -1,12 +1,12 @@
-//! Who serves a request, and why not the others.
+//! Which listener, rule and backends serve a request, and why the others do not.
 //!
 //! ```text
 //! port and protocol ─▶ one listener, by SNI or Host ─▶ one rule, by precedence ─▶ filters ─▶ backends
 //! ```
 //!
-//! A [`Router`] is compiled once per Gateway and asked many times; a lookup walks the labels of the asked name and then only
-//! the rules of hostnames that match it. A rule is chosen before its backends are looked at. Nothing here judges
-//! attachment, which is the topology's; and nothing is sent anywhere.
+//! A [`Router`] is compiled once per Gateway and then queried. A lookup hashes each suffix of the host and then tests only
+//! the rules of hostnames that match it. A rule is chosen before its backends are checked. Attachment is decided in
+//! [`crate::attachment`], never here, and no request is sent.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What a hostname gets: the records that answer for it, the certificates that are to cover it, and what is withheld.
+//! The records and certificates of one hostname, and what is withheld from it.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! From a route up to the class, link by link.
+//! The links of a chain, from a route up to the class.
 
 use super::*;
 

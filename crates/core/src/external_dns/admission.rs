@@ -1,6 +1,6 @@
-//! Whether a listener takes a route: protocol, port, namespace and kind, as external-dns asks.
+//! Whether a listener accepts a route by protocol, port, namespace and kind, as external-dns decides it.
 //!
-//! Hostnames are not looked at here. A namespace that is not among the objects is never admitted by selector.
+//! Hostnames are not compared here. A namespace that is not among the objects is never admitted by a selector.
 
 use crate::model::{Admission, GATEWAY_GROUP, Listener, Namespace, Protocol, RouteKind, Str};
 use crate::selector::{Selector, Test};

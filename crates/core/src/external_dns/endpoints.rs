@@ -1,4 +1,4 @@
-//! From hostnames with targets to records: split by type, united within a source, and rid of duplicates across sources.
+//! From hostnames with targets to records: split by type, merged within a source, deduplicated across sources.
 
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
-//! Gateways and ListenerSets as external-dns sees them: filtered, and with what they add to a record.
+//! Gateways and ListenerSets as external-dns sees them: filtered, with the targets that they add to a record.
 //!
-//! An object that a filter leaves out is as good as absent; only the explanation tells the two apart.
+//! An object that a filter excludes is treated as absent; only the explanation distinguishes the two.
 
 use std::collections::HashMap;
 use std::sync::Arc;

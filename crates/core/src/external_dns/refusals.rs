@@ -1,6 +1,6 @@
-//! Why a hostname gets nothing: the claim that came furthest, and what stopped it there.
+//! Why a hostname gets no record: the parent claim that passed the most checks, and the check that it failed.
 //!
-//! Only asked for hostnames that got nothing, so that it may take its time. It walks the same gates as the resolution.
+//! Runs only for hostnames without a record, so it may be slow. It repeats the checks of [`super::resolve`] in their order.
 
 use super::admission::{self, Objection};
 use super::hosts;

@@ -1,4 +1,4 @@
-//! One route: which hostnames it gets at which targets, through the parents that its status names.
+//! The hostnames and targets of one route, by the parents that its status names.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

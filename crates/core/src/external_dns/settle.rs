@@ -1,7 +1,7 @@
-//! Which record a name gets where several compete for it, as external-dns' planner decides for a name that is new.
+//! Which of several records for one name and type is published, as the planner of external-dns decides for a new name.
 //!
-//! The sources may ask for one name and type more than once: different kinds of routes, different TTLs, several CNAMEs. What
-//! is published is one of them. The losers are kept, so that somebody can be told.
+//! Sources may ask for one name and type more than once: different kinds of routes, different TTLs, several CNAMEs. One of
+//! them is published; the others are returned so that they can be reported.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Selectors that ask about namespaces which are not among the files. A cluster always has the namespace of an object.
+//! Selectors that need the labels of a namespace that is not among the files. In a cluster the namespace always exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 

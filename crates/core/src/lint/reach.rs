@@ -1,4 +1,4 @@
-//! Attached and yet out of reach: names that a more specific listener owns, and connections that an older route takes.
+//! Attached routes that get no requests: a more specific listener or an older route takes all of them.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Routes: why they do not attach.
+//! Routes that do not attach, and why.
 
 use super::*;
 use crate::selector::{Selector, Test};

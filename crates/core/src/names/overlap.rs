@@ -1,7 +1,7 @@
-//! Finds the hostnames that another one overlaps with, without looking at all of them.
+//! Index of the hostnames that overlap with a given one, without a scan of all of them.
 //!
-//! Hostnames are texts here, in lower case: the empty one stands for every name, `*.` in front for one or more labels. The
-//! answer is the same as comparing with each in turn; a test holds it to that.
+//! Hostnames are lower-case text: the empty text matches every name, a leading `*.` matches one or more labels. A test
+//! compares the results with a comparison of each pair.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,4 +1,4 @@
-//! The rules a hostname field is read by: RFC 1123 with a wildcard label in front, no IP addresses, 63 and 253 octets.
+//! The syntax of a hostname field: RFC 1123 with an optional wildcard label, no IP addresses, 63 and 253 octets.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! What a zone answers by RFC 4592: the records of a name, or those of the wildcard at its closest encloser.
 //!
-//! A name exists when it has record sets or something below it has; only a name that does not exist is answered by a
-//! wildcard. Markers and everybody else's records count. Delegations are not looked at: below them nothing is ours.
+//! A name exists when it or a name below it has record sets; only a name that does not exist is answered by a wildcard.
+//! Markers and records of other owners count. Delegations are ignored: no name below them is ours.
 
 use std::collections::BTreeMap;
 

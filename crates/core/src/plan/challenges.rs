@@ -1,8 +1,8 @@
-//! TXT values that come and go: those of certificate orders, and markers whose record is gone.
+//! Short-lived TXT values: challenges of certificate orders, and markers whose record is gone.
 //!
-//! A TXT record set may hold values of several authors, so only ours are added and taken away; the marker remembers which
-//! those are, and every other value is written back as it was read. No hostname hangs on any of this, so neither
-//! the policy nor a brake holds it.
+//! A TXT record set may contain values of several owners. Only ours are added and removed, the marker lists which ones are
+//! ours, and all others are written back as they were read. No hostname depends on them, so neither the policy nor a safety
+//! rule holds these edits.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,7 @@
-//! Names that a wildcard is to answer for, and does not: something exists at or below them, so they get records of their
-//! own (D13).
+//! Names that a wildcard should answer but does not, because something exists at or below them (D13).
 //!
-//! What exists is everybody's: hand-made records, the records that are wanted, their markers, and challenges. Each
-//! name that is given records of its own may take others away from a wildcard, so this goes on until none is missed.
+//! They get records of their own. Records of all owners count as existing: hand-made ones, wanted ones, markers, challenges.
+//! A name with records of its own may hide other names from a wildcard, so the search repeats until it finds no more.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,7 @@
-//! Name by name: what is wanted against what is there, as edits of record sets.
+//! Compares wanted and existing record sets name by name and produces edits.
 //!
-//! All record sets of a name are edited together, so that a CNAME can take the place of addresses in one move and a
-//! name never has half of its records. Whatever is not ours stands as it is: it enters no edit, and what it makes
-//! impossible is held.
+//! All record sets of a name are edited together, so that a CNAME can replace addresses in one step and a name never has
+//! half of its records. A record set that is not ours is never edited; what it makes impossible is held.
 
 use std::collections::{BTreeMap, BTreeSet};
 

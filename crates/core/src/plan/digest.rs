@@ -1,7 +1,7 @@
-//! A short text that stands for a plan: what it was made from, and what it does.
+//! A short text that identifies a plan by its inputs and its steps.
 //!
-//! Two plans with the same digest write the same under the same preconditions. What others do elsewhere in a zone does not
-//! change it, so that a reviewed plan stays good; serials are therefore left out.
+//! Two plans with the same digest write the same under the same preconditions. Unrelated changes in a zone do not change it,
+//! so that a reviewed plan stays valid; serials are therefore left out.
 
 use ring::digest::{Context, SHA256};
 

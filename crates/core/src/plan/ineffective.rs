@@ -1,8 +1,8 @@
-//! Writing in vain: a change that was written and reads as if it had not been. A provider keeps a TTL of its own, or somebody
-//! else puts the record back; either way the same change again would go on for ever.
+//! Changes without effect: written before, and still read back as if they had not been.
 //!
-//! Only changes of what stays are judged, so that a name is never left without records for the sake of quiet. How often a
-//! change was written is remembered elsewhere; here is only what makes two changes the same.
+//! Either the provider replaces a TTL with its own, or another writer restores the record; repeating the change would never
+//! end. Only updates count, so that a name is never left without records. How often a change was written is stored by the
+//! caller; this module only defines when two changes are the same.
 
 use super::{Content, Held, PlanStep, SetChange, Verb, digest};
 use crate::publication::RecordType;

@@ -1,7 +1,7 @@
-//! What an ownership value says: `heritage=external-dns,external-dns/owner=…,external-dns/resource=…`.
+//! The content of an ownership value: `heritage=external-dns,external-dns/owner=…,external-dns/resource=…`.
 //!
-//! The format is that of external-dns, label for label, so that both read what the other wrote. Labels that are unknown
-//! here are kept. A text that does not name this heritage is somebody else's and yields nothing.
+//! The format is that of external-dns, label for label, so that each program reads what the other wrote. Unknown labels are
+//! kept. A text without this heritage yields nothing.
 
 use crate::model::Str;
 

@@ -1,7 +1,7 @@
-//! What exists: zones as a provider read them, whole or not at all.
+//! The zones as a provider read them, completely or not at all.
 //!
-//! A zone is either read to its end or unreadable; there is nothing in between, because half a zone looks like a zone that
-//! lost half its records. Names are canonical here, values are kept as they were read.
+//! A zone is either read to its end or unreadable: a partial read looks like a zone that lost records. Names are canonical,
+//! values are kept as they were read.
 
 use std::collections::BTreeMap;
 use std::fmt;

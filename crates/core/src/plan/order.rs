@@ -1,8 +1,8 @@
-//! Make before break: the order of steps in which no name stops resolving on the way.
+//! The order of steps in which no name stops resolving: create before delete.
 //!
-//! First what comes, wildcards and shallow names before deep ones, because a deep name takes names above it away from a
-//! wildcard; then what changes; last what goes, wildcards at the very end. Where no order helps — two names that take each
-//! other away from a wildcard — the steps are put into one group, to be written in one transaction.
+//! Creates come first, wildcards and shallow names before deep ones, because a deep name hides the names above it from a
+//! wildcard; then updates; deletes last, wildcards at the very end. Where no order helps (two names that hide each other from
+//! a wildcard), the steps form one group, to be written in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,7 @@
-//! Whose a record is: the markers of a zone, and what they prove.
+//! The owner of a record: the markers of a zone, and what they prove.
 //!
-//! A record is ours when a marker that belongs to it names our owner id. Everything that cannot be proven — another owner,
-//! no marker, several that disagree, a marker that was copied from another name — is not ours, and what is not ours
-//! is never touched.
+//! A record is ours when a marker that belongs to it has our owner id. Everything that cannot be proven (another owner, no
+//! marker, markers that disagree, a marker copied from another name) is not ours and is never changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

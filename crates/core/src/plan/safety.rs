@@ -1,8 +1,8 @@
-//! The brakes: what must not be deleted, or not yet, or not without somebody's word.
+//! Safety rules: deletes that are held, either always or until they are confirmed.
 //!
-//! A delete needs a computed "no" over everything that could be seen. What is not known is kept and cannot be released; what
-//! is known but looks like a mistake — a third of a zone, an empty source, an apex, a wildcard that names hang on, a
-//! record that this instance never wrote — is kept until it is confirmed. Nothing here adds an edit.
+//! A delete needs a computed "no" over everything that was visible. What is unknown is kept and cannot be released; what is
+//! known but looks like a mistake (a third of a zone, an empty source, an apex, a wildcard that names depend on, a record
+//! that this instance never wrote) is kept until it is confirmed. No rule adds an edit.
 
 use std::collections::{BTreeMap, BTreeSet};
 

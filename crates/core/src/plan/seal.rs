@@ -1,7 +1,7 @@
-//! Ownership values that only holders of a key can read: gzip, then AES-256-GCM, then base64, as external-dns has it.
+//! Encrypted ownership values: gzip, then AES-256-GCM, then base64, as in external-dns.
 //!
-//! The nonce is derived from the key, the place and the text, so that the same value is sealed to the same bytes without
-//! a source of randomness, and two texts never share a nonce. What was sealed under another key cannot be read and counts as nobody's.
+//! The nonce is derived from the key, the record name and the text, so that equal values have equal bytes without a source of
+//! randomness, and two texts never share a nonce. A value under another key cannot be read and proves no owner.
 
 use std::fmt;
 use std::io::{Read, Write};

@@ -1,4 +1,4 @@
-//! What the planner is told beside desired and observed: policy, registry, what the provider can, and what was confirmed.
+//! Settings of the planner: policy, registry, capabilities of the provider, and confirmations.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,8 +1,8 @@
 //! Which instance wrote an ownership value, and for which record.
 //!
-//! An owner id is a word that two clusters can share by mistake. Each value written here therefore carries the
-//! fingerprint of its instance and a code over owner, name and type: another fingerprint under our owner id is a twin,
-//! and a value that was copied to another name does not prove anything there. The secret never leaves this module.
+//! Two clusters can share an owner id by mistake. Each value therefore contains the fingerprint of its instance and a code over
+//! owner, name and type: another fingerprint under our owner id is an owner conflict, and a value that was copied to another
+//! name proves nothing there. The secret never leaves this module.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
-//! From the edits of a name to one step: its record sets, their markers, and what must be true when they are written.
+//! From the edits of a name to one step: its record sets, their markers, and the preconditions.
 //!
-//! Record and marker are always in the same step. A marker is taken away by the value that was read; other values at its
-//! place are written back as they were.
+//! A record and its marker are always in the same step. A marker is removed by the value that was read; other values of its
+//! record set are written back as they were.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,7 +1,7 @@
-//! TXT values as zones write them: quoted character-strings, joined where one does not hold the text.
+//! TXT values in the syntax of zone files: quoted character-strings, several where one is too short for the text.
 //!
-//! The quoted form keeps every byte, so that a value that is somebody else's is written back as it was read. Nothing here
-//! knows what a text means.
+//! The quoted form keeps every byte, so that values of other owners are written back as they were read. The meaning of a
+//! value is not known here.
 
 /// The most bytes that one character-string holds.
 const LONGEST: usize = 255;

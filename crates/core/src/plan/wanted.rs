@@ -1,7 +1,7 @@
-//! What is wanted, sorted into zones: one record set per name, type and identifier, in canonical form.
+//! Wanted record sets by zone: one per name, type and set identifier, in canonical form.
 //!
-//! Where several objects want the same set the choice is that of external-dns: the object that the present record was
-//! made for, else the least. What cannot be published is held here with its reason, and keeps its name from being deleted.
+//! Where several objects want the same set, the choice is that of external-dns: the object that the existing record was made
+//! for, else the first in its order of preference. What cannot be published is held with its reason and not deleted.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

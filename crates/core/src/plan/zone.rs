@@ -1,4 +1,4 @@
-//! One zone as the planner looks at it: record sets by name, and the markers among them.
+//! Index of one zone: record sets by name, and the markers among them.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
-//! What is told about a policy: its conditions, and what became of every hostname it governs.
+//! The status of a policy: its conditions, and the state of every hostname it governs.
 //!
-//! Hostnames that ought to be published or certified count as served; who knows a provider's or an issuer's answer turns
-//! some of them into pending ones and asks [`enforced`] again. Nothing is decided here.
+//! Hostnames that should be published or certified count as served. A caller that knows the answer of a provider or issuer
+//! marks some of them as pending and calls [`enforced`] again. Nothing is decided here.
 
 use super::*;
 use crate::attachment::ListenerKey;

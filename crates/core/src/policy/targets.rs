@@ -1,4 +1,4 @@
-//! What a policy is about: the listeners behind its target, and how close it is to each.
+//! The listeners that a policy targets, and its distance from each.
 
 use super::*;
 use crate::attachment::{ClassState, GatewayState, ListenerState, Owner};

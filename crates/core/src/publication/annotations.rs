@@ -1,7 +1,7 @@
 //! The annotations of external-dns, read once per object.
 //!
-//! They are looked for under one or more prefixes; the first prefix that has a value wins. A bad value is reported on its
-//! object and means "not set"; it never keeps the rest of the object from being read. Nothing here decides what is published.
+//! They are read under one or more prefixes; the first prefix with a value wins. An invalid value is reported on its object
+//! and counts as unset; the rest of the object is still read. What is published is not decided here.
 
 use super::RecordType;
 use super::targets::{Strategy, comma_list, record_type, target_list};

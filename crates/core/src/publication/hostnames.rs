@@ -1,6 +1,6 @@
-//! Which hostnames a route asks for: its own, those of the `hostname` annotation, those of the template, or the listener's.
+//! The hostnames that a route asks for: its own, those of the `hostname` annotation or of the template, or the listener's.
 //!
-//! The names are texts: whether one is valid, and what it has in common with a listener, is decided by who uses them.
+//! Names are text. Whether a name is valid and which part of it a listener serves is decided by the caller.
 
 use super::NameSource;
 use super::annotations::{HostnameSource, RouteAnnotations, annotation_field};

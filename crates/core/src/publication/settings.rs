@@ -1,6 +1,6 @@
-//! What the command line and the settings file decide about publishing, as values.
+//! Settings of publication, from the command line and the settings file.
 //!
-//! Everything here is parsed already: a bad selector or template never gets this far. Names are those of the flags.
+//! All values are parsed: an invalid selector or template is refused earlier. Fields have the names of the flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 

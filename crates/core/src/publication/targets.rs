@@ -1,7 +1,7 @@
 //! What a name resolves to: annotation targets, strategies, and the addresses of a Gateway.
 //!
-//! A route says by `target-strategy` whose targets count; addresses are what is left when no annotation has any. Which record
-//! type a target makes is decided by its text alone. Nothing here resolves names.
+//! `target-strategy` of a route chooses between its own targets and those of the Gateway; addresses are used when no annotation
+//! has targets. The record type follows from the text of the target. Names are not resolved here.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};

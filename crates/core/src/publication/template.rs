@@ -1,7 +1,7 @@
-//! `--fqdn-template`: hostnames that a route does not write but that follow from it.
+//! `--fqdn-template`: hostnames computed from a route.
 //!
-//! The language is Go's text/template with the functions of external-dns. A template first sees a route as Go's types name it
-//! (`.Spec.Hostnames`); where that fails, it sees the route as JSON names it (`.Spec.hostnames`). A template that does not
+//! The language is Go's text/template with the functions of external-dns. A template is first rendered over a route with the
+//! field names of Go (`.Spec.Hostnames`); where that fails, with those of JSON (`.Spec.hostnames`). A template that does not
 //! parse is refused with the settings; one that fails on a route fails for that route alone. Rendering is bounded.
 
 use std::collections::BTreeSet;

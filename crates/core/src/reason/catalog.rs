@@ -1,4 +1,4 @@
-//! The rows. Sorted by number; a test holds them to it.
+//! The rows of the catalog, sorted by number; a test checks the order.
 
 use super::{Reason, ReasonRow, Severity};
 use Severity::{Error, Info, Warning};

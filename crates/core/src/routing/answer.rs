@@ -1,4 +1,4 @@
-//! What becomes of a request.
+//! The answer of the router to one request.
 
 use crate::attachment::ListenerKey;
 use crate::model::{Key, ObjectRef};

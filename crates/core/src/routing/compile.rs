@@ -1,7 +1,7 @@
-//! From a judged topology to tables that are quick to ask.
+//! Compiles a topology into the lookup tables of a [`Router`].
 //!
-//! Rules are filed under every hostname that their route wrote and that has something in common with the listener's, and
-//! sorted by precedence there. A route is prepared once, however many listeners it is attached to.
+//! Rules are indexed by every hostname of their route that intersects the listener's hostname, and sorted by precedence. A
+//! route is prepared once, however many listeners it is attached to.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! Which listener takes a request: one only, the most specific for the name, even where none of its rules fits.
+//! Which listener serves a request: only the one with the most specific hostname, even if none of its rules matches.
 
 use super::answer::{RoutingAnswer, RoutingOutcome};
 use super::compile::RuleMatch;

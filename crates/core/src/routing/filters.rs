@@ -1,7 +1,7 @@
-//! What the filters of a rule and of its backends make of a request and its response.
+//! How the filters of a rule and of its backends change a request and its response.
 //!
-//! Filters are applied in the order in which they are written. One that cannot be carried out is never skipped: the
-//! request is answered with an error instead.
+//! Filters run in the order in which they are written. An unsupported filter is never skipped: the request is answered with
+//! an error instead.
 
 use crate::model::*;
 

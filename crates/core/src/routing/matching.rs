@@ -1,7 +1,7 @@
-//! Whether a request is one that a rule speaks of, and if not, what keeps it away.
+//! Whether a request matches a rule, and if not, which condition fails.
 //!
-//! Matches are prepared once per route. A regular expression must match the whole value; one that cannot be read or
-//! would grow beyond a limit never matches, as an unknown word never does.
+//! Matches are prepared once per route. A regular expression must match the whole value; an expression that does not compile
+//! or exceeds a size limit never matches, and neither does an unknown match type.
 
 use std::fmt;
 

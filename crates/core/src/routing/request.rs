@@ -1,4 +1,4 @@
-//! A request as a client sends it, and as the rules look at it.
+//! A request to a Gateway, as sent by the client and as compared by rules.
 
 use std::borrow::Cow;
 

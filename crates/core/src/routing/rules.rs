@@ -1,8 +1,8 @@
-//! Which rule of the chosen listener serves a request, and what became of the others.
+//! Which rule of the chosen listener serves a request, and why the others do not.
 //!
-//! Rules are asked in order of precedence: the hostname as the route wrote it, longest precise first, then longest; then
-//! the route kind's own criteria; then age, name, and place. A regular expression in a path ranks by its length among
-//! prefixes, since the specification leaves its rank open; where one takes part, that is said.
+//! Order of precedence: the hostname as written in the route, longest precise first, then longest; then the criteria of the
+//! route kind; then age, name, and position. A regular expression in a path ranks by its length among prefixes, because the
+//! specification leaves its rank open; the answer mentions it.
 
 use super::answer::{RoutingAnswer, RoutingOutcome};
 use super::compile::RuleMatch;

@@ -1,7 +1,6 @@
-//! Whether the marker of a record can be written where it belongs, and whether it must be.
+//! Whether the marker of a record can be written, and whether it must be.
 //!
-//! A record without its marker would be nobody's the moment it is written, so a marker that cannot stand keeps its
-//! record from being made.
+//! A record without its marker would have no owner, so a record is not created when its marker cannot be written.
 
 use super::DiffContext;
 use crate::plan::canonical;

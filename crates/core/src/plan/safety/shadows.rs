@@ -1,8 +1,7 @@
-//! Names of which it is not known whether they ought to be gone, and that a wildcard of ours answers for: nothing is made that
-//! would take them away from it and leave them without an answer.
+//! Names with an unknown verdict that a wildcard of ours answers: no step may hide them from it without an answer.
 //!
-//! They are given records of their own where that is possible. Where it is not — their marker has no place — what would hide
-//! them waits until it is known what becomes of them.
+//! They get records of their own where that is possible. Where their marker cannot be written, the step that would hide them
+//! is held until their verdict is known.
 
 use super::{DiffContext, DiffFindings, Purpose, StepDraft};
 use crate::model::Str;

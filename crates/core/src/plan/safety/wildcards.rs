@@ -1,7 +1,6 @@
-//! Names that are answered by something that goes: they keep it until what answers instead is there (D10).
+//! Names that are answered by records to be deleted: these records stay until their replacement is written (D10).
 //!
-//! Mostly a wildcard and the names below it, and also the other way round: a name whose records go because a new wildcard
-//! answers for it.
+//! Mostly a wildcard and the names below it; also a name whose records are deleted because a new wildcard answers it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

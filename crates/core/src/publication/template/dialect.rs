@@ -1,7 +1,7 @@
-//! Rewrites what the engine reads otherwise than Go does: escapes in texts, raw texts, characters, and `else with`.
+//! Rewrites what the template engine reads differently from Go: escapes in strings, raw strings, characters, `else with`.
 //!
-//! Only what stands inside `{{` and `}}` is touched. Texts come out with the few escapes that the engine reads well, characters
-//! as the numbers they stand for. Whatever is not understood is left as it is, for the engine to complain about.
+//! Only text between `{{` and `}}` is changed. Strings keep the few escapes that the engine reads correctly, characters become
+//! numbers. Anything else is left unchanged, so that the engine reports it.
 
 /// A template in the engine's dialect.
 pub(super) fn rewrite(template: &str) -> Result<String, String> {

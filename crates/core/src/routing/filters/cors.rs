@@ -1,7 +1,7 @@
-//! Cross-origin requests: the preflight that the Gateway answers itself, and the headers of the request that follows.
+//! CORS: the preflight that the Gateway answers itself, and the headers of the following request.
 //!
-//! The asker's origin is always given back as it came, never `*`, which the specification allows in every case. An origin
-//! that is not allowed gets no header at all; it is the browser that refuses.
+//! The origin of the request is always returned as it came, never `*`, which the specification allows in every case. An origin
+//! that is not allowed gets no header; the browser then refuses the response.
 
 use crate::model::{Cors, Str};
 use crate::routing::answer::ResponseChange;
