@@ -54,7 +54,7 @@ pub fn publish(snapshot: &Snapshot, settings: &PublicationSettings) -> Desired {
     desired
 }
 
-/// The routes of one kind that the filters let in, oldest first.
+/// The routes of one kind that the filters select, oldest first.
 fn selected<'a>(
     snapshot: &'a Snapshot,
     kind: RouteKind,

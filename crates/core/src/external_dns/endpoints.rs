@@ -17,14 +17,14 @@ pub(super) struct Endpoint<'a> {
     pub(super) asked: &'a RouteAnnotations,
 }
 
-/// Unites records. Of those that become one, the first decides everything but the targets.
+/// Merges records. Of those that become one, the first determines everything but the targets.
 #[derive(Default)]
 pub(super) struct Merger {
     records: Vec<Record>,
     places: HashMap<Identity, usize>,
 }
 
-/// What records have in common that become one.
+/// The merge key of records.
 #[derive(PartialEq, Eq, Hash)]
 struct Identity {
     name: Str,
@@ -47,7 +47,7 @@ impl Merger {
         }
     }
 
-    /// Takes over records that are not to be united.
+    /// Adds records without merging them.
     pub(super) fn absorb(&mut self, records: Vec<Record>) {
         self.records.extend(records);
     }

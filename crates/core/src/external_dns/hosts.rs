@@ -26,12 +26,12 @@ pub(super) fn common<'a>(a: &'a str, b: &'a str) -> Option<&'a str> {
     }
 }
 
-/// What stands behind `*.` in a wildcard.
+/// The part of a wildcard after `*.`.
 pub(super) fn wildcard_base(host: &str) -> Option<&str> {
     host.strip_prefix("*.")
 }
 
-/// Whether a wildcard stands for all that another hostname stands for.
+/// Whether a wildcard matches every name that another hostname matches.
 fn covers(wildcard: &str, host: &str) -> bool {
     wildcard_base(wildcard).is_some_and(|base| crate::names::is_below(host, base))
 }

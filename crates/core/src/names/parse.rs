@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::is_ip;
 
-/// Why a text is no hostname. The display form is a clause that can follow the text in quotes.
+/// Why a text is not a hostname. The display form is a clause that can follow the text in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostnameError {
     /// Nothing there.

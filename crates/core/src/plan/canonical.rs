@@ -35,7 +35,7 @@ pub(super) fn values<'a>(kind: &RecordKind, values: impl IntoIterator<Item = &'a
     values.into_iter().map(|text| value(kind, text)).collect()
 }
 
-/// Whether a text can stand as a value of a type.
+/// Whether a text is a valid value of a type.
 pub(super) fn is_valid(kind: RecordType, text: &str) -> bool {
     match kind {
         RecordType::A => text.parse::<Ipv4Addr>().is_ok(),

@@ -100,7 +100,7 @@ impl<'a> Cover<'a> {
         sets
     }
 
-    /// Whether a record set is no marker of ours, and not ours at a name that is to be covered.
+    /// Whether a record set is neither a marker of ours nor ours at a covered name.
     fn is_left(&self, set: &RecordSet, zone: &ZoneIndex<'_>, settings: &PlanSettings) -> bool {
         let is_marker = settings.txt().is_some_and(|registry| {
             let ours = zone.markers.at(&set.name).filter(|marker| {
@@ -114,8 +114,9 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Names of which it is not known whether they ought to be gone and that a wildcard of ours answers for, as it answers.
-/// They are given records of their own only where nothing would answer for them any more.
+/// Names with an unknown verdict that a wildcard of ours answers, with the records of that wildcard.
+///
+/// They get records of their own only if nothing else would answer them.
 fn unknown<'a>(
     zone: &ZoneIndex<'_>,
     intent: &Intent<'_>,

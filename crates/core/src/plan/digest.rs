@@ -43,7 +43,7 @@ pub(super) fn of_change(step: &PlanStep) -> String {
     hex(&hash.0.finish().as_ref()[..SHOWN])
 }
 
-/// Stands for what is held until somebody confirms it, and for nothing else of the plan.
+/// Identifies the changes that wait for confirmation, independent of the rest of the plan.
 pub(super) fn of_unconfirmed<'h>(held: impl Iterator<Item = &'h Held>) -> Option<String> {
     let mut hash = Hash(Context::new(&SHA256));
     hash.text("unconfirmed");

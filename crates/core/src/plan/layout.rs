@@ -7,7 +7,7 @@ use std::fmt;
 
 use crate::model::Str;
 
-/// Stands for the type in a prefix or suffix.
+/// The placeholder of the type in a prefix or suffix.
 const TEMPLATE: &str = "%{record_type}";
 
 /// The types that a marker's name may begin with.

@@ -23,7 +23,7 @@ const LONGEST: usize = 8192;
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealKey([u8; KEY]);
 
-/// A text is no key.
+/// The text is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoKey;
 
@@ -49,7 +49,7 @@ impl SealKey {
         raw.try_into().map(SealKey).map_err(|_| NoKey)
     }
 
-    /// Seals a text that stands at a place.
+    /// Encrypts the text of the marker at a name.
     pub fn seal(&self, place: &str, text: &str) -> Option<String> {
         self.seal_with(self.nonce(place, text), text)
     }

@@ -25,7 +25,7 @@ pub(super) fn distance<P: Policy>(policy: &P, listener: &ListenerState) -> Dista
     }
 }
 
-/// The target as two policies are compared by; nothing where it is no kind that policies know.
+/// The target, for comparing policies; `None` if its kind is not supported.
 pub(super) fn identity<P: Policy>(policy: &P) -> Option<(ObjectRef, Option<Str>)> {
     let kind = kind(policy)?;
     Some((ObjectRef { kind, key: key(policy) }, policy.target().section.clone()))

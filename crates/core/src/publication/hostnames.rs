@@ -13,7 +13,7 @@ use crate::reason;
 /// A hostname that a route asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedHostname {
-    /// As written; empty for "whatever the listener says".
+    /// As written; empty for the hostname of the listener.
     pub text: Str,
     /// Where it is written.
     pub origin: HostnameOrigin,
@@ -52,13 +52,13 @@ impl WantedHostname {
         }
     }
 
-    /// As shown to people.
+    /// The text form in output for people.
     pub fn shown(&self) -> Str {
         if self.text.is_empty() { "*".into() } else { self.text.clone() }
     }
 }
 
-/// The hostnames that external-dns reads from a route, in its order. An empty one stands for the listener's.
+/// The hostnames that external-dns reads from a route, in its order. An empty one means the listener's.
 pub fn of_route(
     route: &Route,
     asked: &RouteAnnotations,

@@ -53,7 +53,7 @@ pub struct PublicationSettings {
     pub combine_fqdn_annotation: bool,
     /// `--domain-filter` and `--exclude-domains`.
     pub domains: DomainFilter,
-    /// `--gateway-address`: addresses that win over what a Gateway says of itself.
+    /// `--gateway-address`: addresses that override those of a Gateway.
     pub gateway_addresses: BTreeMap<Key, Vec<Str>>,
     /// `--status`.
     pub status: StatusMode,
@@ -87,7 +87,7 @@ impl Default for PublicationSettings {
     }
 }
 
-/// Whose rules decide what is published.
+/// The rules that decide what is published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// The hostname document.

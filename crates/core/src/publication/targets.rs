@@ -10,7 +10,7 @@ use super::RecordType;
 use super::settings::PublicationSettings;
 use crate::model::{Address, Gateway, Str};
 
-/// Whose targets count, as a route says.
+/// The target strategy of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
     /// The route's, else the Gateway's.
@@ -25,7 +25,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// The words a route may use.
+    /// The values of `target-strategy`.
     pub const WORDS: &str = "route-preferred, route-only, gateway-only or merge";
 
     /// Reads the annotation.
@@ -81,7 +81,7 @@ pub fn without_dot(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// Which fields of a Gateway say where it answers.
+/// The fields of a Gateway that contain its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressFields {
     /// `status.addresses` alone.

@@ -17,13 +17,13 @@ mod context;
 mod dialect;
 mod functions;
 
-/// The text that stands in the output for something that is not there.
+/// The output text for a missing value.
 const NO_VALUE: &str = "<no value>";
 
 /// What one rendering may write, in bytes.
 const MAX_OUTPUT: usize = 1 << 20;
 
-/// What is shown of the engine's own words, in characters.
+/// The maximum length of a message of the engine, in characters.
 const MAX_MESSAGE: usize = 160;
 
 /// Templates that parse, joined by commas.
@@ -35,7 +35,7 @@ pub struct Template {
     by_kind: Arc<[gtmpl_ng::Template]>,
 }
 
-/// The large parts of a route that a template speaks of; the others need not be shown to it.
+/// The large parts of a route that a template uses; the others are not rendered.
 #[derive(Clone, Copy)]
 struct TemplateParts {
     rules: bool,
@@ -156,7 +156,7 @@ fn at(place: &ErrorContext, message: &str) -> String {
     format!("line {}, column {}: {}", place.line, place.col, plain(message))
 }
 
-/// The engine's words on one line, without the values that it shows in full.
+/// The message of the engine on one line, without values.
 fn plain(message: &str) -> String {
     let message = message.split(" in map[").next().unwrap_or_default();
     let words: String = message.split_whitespace().collect::<Vec<_>>().join(" ");

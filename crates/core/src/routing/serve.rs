@@ -81,7 +81,7 @@ impl<'a> RoutingDecision<'a> {
         }
     }
 
-    /// Leads the request through the filters of each backend.
+    /// Applies the filters of each backend to the request.
     fn forward(
         mut self,
         listener: &ServingListener,

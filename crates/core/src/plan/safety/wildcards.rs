@@ -12,7 +12,7 @@ use crate::plan::zone::ZoneIndex;
 use crate::plan::{PlanStep, steps};
 use crate::reason;
 
-/// Holds what names still need, and notes what must be written before the rest goes.
+/// Holds records that names still need, and notes which steps must precede a delete.
 pub(super) fn guard(
     drafts: &mut [StepDraft<'_>],
     context: &DiffContext<'_>,
@@ -36,12 +36,12 @@ pub(super) fn guard(
     }
 }
 
-/// What is to be said about a draft whose record sets go.
+/// The effect of a draft that only deletes.
 #[derive(Default)]
 struct RemovalEffect {
-    /// A name that would have nothing.
+    /// A name that would no longer resolve.
     loses: Option<Str>,
-    /// Names that answer instead and are made by this plan.
+    /// Names that this plan creates and that answer instead.
     after: BTreeSet<Str>,
 }
 

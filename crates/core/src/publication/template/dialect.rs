@@ -139,7 +139,7 @@ fn closed(text: &str, quote: char) -> Option<(&str, &str)> {
     None
 }
 
-/// A character as the number it stands for.
+/// A character as its number.
 fn character(inner: &str) -> Result<String, String> {
     let decoded = decoded(inner, '\'')?;
     let mut chars = decoded.chars();
@@ -162,7 +162,7 @@ fn quoted(text: &str) -> Result<String, String> {
     Ok(format!("`{escaped}`"))
 }
 
-/// What a text with Go's escapes stands for.
+/// Decodes a string with the escapes of Go.
 fn decoded(inner: &str, quote: char) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(inner.len());
     let mut rest = inner;
@@ -176,7 +176,7 @@ fn decoded(inner: &str, quote: char) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("`{inner}` is not UTF-8"))
 }
 
-/// Decodes one escape, without its backslash; says how long it is.
+/// Decodes one escape without its backslash; returns its length.
 fn escape_into(bytes: &mut Vec<u8>, escape: &str, quote: char) -> Option<usize> {
     let first = escape.chars().next()?;
     let simple = match first {

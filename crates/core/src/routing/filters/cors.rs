@@ -9,7 +9,7 @@ use crate::routing::request::ParsedRequest;
 
 use super::{Passage, headers};
 
-/// Whether the request is a browser's question before the request it wants to send.
+/// Whether the request is a CORS preflight.
 pub(in crate::routing) fn is_preflight(asked: &ParsedRequest<'_>) -> bool {
     let has = |name| asked.header(name).is_some_and(|value| !value.is_empty());
     asked.request.method == "OPTIONS" && has("origin") && has("access-control-request-method")
@@ -101,7 +101,7 @@ fn parts(origin: &str) -> Option<(String, String, String)> {
     Some((scheme, host.to_ascii_lowercase(), port.to_owned()))
 }
 
-/// Every `*` stands for at least one character of any kind, dots included.
+/// Every `*` matches at least one character, dots included.
 fn host_matches(pattern: &str, host: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = host.strip_prefix(parts.next().unwrap_or_default()) else { return false };
