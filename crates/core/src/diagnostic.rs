@@ -1,30 +1,30 @@
-//! What is told to people: a reason, an object, a field, and what to do next.
+//! Diagnostics for users: a reason, an object, a field, and what to do next.
 //!
-//! A diagnostic is data. Rendering (text, JSON, SARIF, conditions) is somebody else's business.
+//! A diagnostic is data. It is rendered elsewhere (text, JSON, SARIF, conditions).
 
 use std::fmt;
 
 use crate::model::{ObjectRef, Str};
 use crate::reason::{self, Reason, Severity};
 
-/// One thing to tell.
+/// A message about an object or a text, for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Which row of the catalog.
     pub reason: Reason,
     /// How bad; the catalog's severity unless a caller knows better.
     pub severity: Severity,
-    /// The object to look at; unset for text that is no object.
+    /// The object concerned; unset for text that is not an object.
     pub object: Option<ObjectRef>,
     /// The field to edit.
     pub field: FieldPath,
-    /// What is so, and because of what.
+    /// The problem and its cause.
     pub message: String,
-    /// What to do, where more can be said than the catalog's help.
+    /// What to do, if more specific than the help of the catalog.
     pub help: Option<String>,
-    /// One command that would mend it.
+    /// One command that fixes it.
     pub fix: Option<String>,
-    /// Where it stands, where that is known already.
+    /// The position in the source, if known.
     pub place: Option<SourcePosition>,
     /// Other places that belong to it.
     pub related: Vec<Related>,
@@ -39,7 +39,7 @@ pub struct Related {
     pub field: FieldPath,
     /// What about it.
     pub note: String,
-    /// Where it stands, where that is known already.
+    /// The position in the source, if known.
     pub place: Option<SourcePosition>,
 }
 
@@ -70,7 +70,7 @@ impl Diagnostic {
         }
     }
 
-    /// A diagnostic on a text that is no object.
+    /// A diagnostic about text that is not an object.
     pub fn of_text(reason: Reason, place: SourcePosition, message: impl Into<String>) -> Self {
         Diagnostic {
             reason,
@@ -85,13 +85,13 @@ impl Diagnostic {
         }
     }
 
-    /// Says what to do.
+    /// Sets what to do.
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// Names another object that matters.
+    /// Adds another object that matters.
     pub fn related(mut self, object: &ObjectRef, field: FieldPath, note: impl Into<String>) -> Self {
         self.related.push(Related { object: object.clone(), field, note: note.into(), place: None });
         self
@@ -103,7 +103,7 @@ impl Diagnostic {
     }
 }
 
-/// Reasons that follow from another diagnostic, which says what to mend.
+/// Reasons that follow from another diagnostic, which states the fix.
 const CONSEQUENCES: [Reason; 4] = [
     reason::GATEWAY_NOT_ACCEPTED,
     reason::LISTENER_SET_NO_LISTENERS,

@@ -1,7 +1,7 @@
-//! The whole chain for one hostname, and its first broken link.
+//! The chain of objects from class to route for one hostname, and its first broken link.
 //!
-//! A walk over what [`crate::attachment`] has decided, with the words of [`crate::lint`]: class → Gateway → ListenerSet → listener →
-//! route → hostname. Nothing is computed a second time, so that what is said and what is done cannot differ.
+//! Reads what [`crate::attachment`] has decided, with the messages of [`crate::lint`]: class → Gateway → ListenerSet → listener →
+//! route → hostname. Nothing is computed a second time, so that explanation and decision cannot differ.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ mod walk;
 
 pub use publication::{CertificateWalk, Publication, SecretContent};
 
-/// What is to be said about one hostname.
+/// The explanation of one hostname.
 #[derive(Clone, Debug)]
 pub struct Explanation {
-    /// The name that was asked for.
+    /// The hostname in question.
     pub hostname: Hostname,
     /// Every way from a Gateway to this name, working ones first, then those that came furthest.
     pub chains: Vec<Chain>,
@@ -81,17 +81,17 @@ impl Chain {
 
 impl Explanation {
     /// Walks every way to a name.
-    pub fn of(world: LintContext<'_>, hostname: &Hostname) -> Explanation {
-        let mut routes: Vec<_> = world.topology.routes.values().collect();
+    pub fn of(context: LintContext<'_>, hostname: &Hostname) -> Explanation {
+        let mut routes: Vec<_> = context.topology.routes.values().collect();
         routes.sort_by(|a, b| a.route.meta.seniority().cmp(&b.route.meta.seniority()));
-        let mut chains: Vec<_> = routes.iter().flat_map(|route| walk::chains(world, route, hostname)).collect();
+        let mut chains: Vec<_> = routes.iter().flat_map(|route| walk::chains(context, route, hostname)).collect();
         chains.sort_by_key(Chain::rank);
         let asked = !chains.is_empty();
         Explanation {
             hostname: hostname.clone(),
             chains,
-            open_listeners: if asked { Vec::new() } else { open_listeners(world, hostname) },
-            similar: if asked { Vec::new() } else { similar(world, hostname) },
+            open_listeners: if asked { Vec::new() } else { open_listeners(context, hostname) },
+            similar: if asked { Vec::new() } else { similar(context, hostname) },
         }
     }
 
@@ -101,16 +101,16 @@ impl Explanation {
     }
 }
 
-fn open_listeners(world: LintContext<'_>, hostname: &Hostname) -> Vec<ListenerKey> {
+fn open_listeners(context: LintContext<'_>, hostname: &Hostname) -> Vec<ListenerKey> {
     let open = |l: &&ListenerState| l.is_serving() && l.spec().protocol.has_hostname() && l.hostname.contains(hostname);
-    let mut listeners: Vec<_> = world.topology.listener_ids().map(|(_, listener)| listener).filter(open).collect();
+    let mut listeners: Vec<_> = context.topology.listener_ids().map(|(_, listener)| listener).filter(open).collect();
     listeners.sort_by_key(|l| std::cmp::Reverse(l.hostname.specificity()));
     listeners.into_iter().map(ListenerState::key).collect()
 }
 
 /// Names in use that a typing mistake could have meant.
-fn similar(world: LintContext<'_>, hostname: &Hostname) -> Vec<String> {
-    let routes = world.topology.routes.values();
+fn similar(context: LintContext<'_>, hostname: &Hostname) -> Vec<String> {
+    let routes = context.topology.routes.values();
     let names: BTreeSet<&str> = routes.flat_map(|r| &r.route.hostnames).map(|w| &**w.text()).collect();
     let below = |name: &&&str| {
         name.split_once('.').map(|(_, rest)| rest) == hostname.as_str().split_once('.').map(|(_, rest)| rest)

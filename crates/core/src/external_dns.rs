@@ -1,8 +1,8 @@
-//! What external-dns would publish for the same objects and flags, with a reason for every hostname that it drops in silence.
+//! What external-dns would publish for the same objects and flags, with a reason for every hostname that it drops.
 //!
-//! It starts at the Gateway, trusts the status that others wrote on routes and ListenerSets, and compares hostnames as texts
-//! ([`hosts`]). Where it depends on chance this does not: older routes come first, then `namespace/name`. Targets of routes
-//! and their strategies are ours alone. The judgement of the ownership tree is not used here, and must not be: the two
+//! The profile starts at the Gateway, trusts the status written on routes and ListenerSets, and compares hostnames as text
+//! ([`hosts`]). Where the result of external-dns depends on hash order, this one does not: older routes come first, then
+//! `namespace/name`. Targets and target strategies of routes exist only here. [`crate::attachment`] must not be used: both
 //! programs have to agree, also where external-dns is wrong.
 
 use std::sync::Arc;
@@ -54,7 +54,7 @@ pub fn publish(snapshot: &Snapshot, settings: &PublicationSettings) -> Desired {
     desired
 }
 
-/// The routes of one kind that the filters let in, oldest first.
+/// The routes of one kind that the filters select, oldest first.
 fn selected<'a>(
     snapshot: &'a Snapshot,
     kind: RouteKind,

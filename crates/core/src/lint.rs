@@ -1,8 +1,8 @@
-//! What is wrong with a world, told to the people who can mend it.
+//! Diagnostics about a snapshot and its topology, for the owners of the objects.
 //!
-//! Every function turns a decision that [`crate::attachment`] has made into a [`Diagnostic`]: which object, which field, because of
-//! what, what to do. `check` shows them, status messages quote them, `explain` walks through them. Nothing is decided
-//! here. Messages name only what the owner of the object may know; the other party of a conflict is in `related`.
+//! Every function turns a decision of [`crate::attachment`] into a [`Diagnostic`]: object, field, cause, and help. `check` shows
+//! them, status messages quote them, `explain` uses them. Nothing is decided here. A message contains only what the owner of
+//! the object may know; the other object of a conflict is in `related`.
 
 use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
@@ -17,7 +17,7 @@ mod namespaces;
 mod reach;
 mod routes;
 
-/// A snapshot and what was made of it.
+/// A snapshot and its topology.
 #[derive(Clone, Copy)]
 pub struct LintContext<'a> {
     /// The objects.
@@ -27,7 +27,7 @@ pub struct LintContext<'a> {
 }
 
 impl<'a> LintContext<'a> {
-    /// Everything there is to say, worst first.
+    /// All diagnostics, worst first.
     pub fn diagnostics(self) -> Vec<Diagnostic> {
         let mut all = Vec::new();
         for gateway in self.topology.gateways.values() {
@@ -50,7 +50,7 @@ impl<'a> LintContext<'a> {
         all
     }
 
-    /// What there is to say about a route.
+    /// The diagnostics of a route.
     pub fn route(self, route: &RouteState) -> Vec<Diagnostic> {
         let mut all: Vec<_> = routes::hygiene(route).into_iter().collect();
         let told = |d: &Diagnostic| d.reason != reason::NO_COMMON_HOSTNAME || routes::has_valid_hostname(route);
@@ -97,7 +97,7 @@ impl<'a> LintContext<'a> {
         backends::backends(self, route)
     }
 
-    /// Whether anybody expects a listener to work: its Gateway is in scope, or would be if it admitted the set.
+    /// Whether a listener is expected to work: its Gateway is in scope, or would be if it admitted the set.
     fn is_judged(self, listener: &ListenerState) -> bool {
         listener.gateway.is_some()
     }
@@ -122,7 +122,7 @@ impl<'a> LintContext<'a> {
     }
 }
 
-/// How a listener is called in a sentence.
+/// A listener in a message.
 pub fn listener_name(listener: &ListenerState) -> String {
     let owner = listener.owner.object();
     format!("listener `{}` of {} {}", listener.spec().name, owner.kind, owner.key)

@@ -1,8 +1,8 @@
-//! Hostnames as the Gateway API means them: what is valid, what two of them have in common, what they match.
+//! Hostnames of the Gateway API: validity, intersection, matching.
 //!
 //! A [`Hostname`] is precise (`www.example.com`), a wildcard (`*.example.com`, one *or more* labels) or [`Hostname::any`],
-//! the `*` of a field that is not set. Parsing happens once, at the border; behind it a hostname cannot be wrong.
-//! Nothing here knows which object a name came from, and nothing here asks the DNS.
+//! the `*` of a field that is not set. It is parsed once, at the border, and always valid afterwards. This module knows no
+//! objects and makes no DNS queries.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
@@ -38,7 +38,7 @@ pub struct Specificity {
 }
 
 impl Hostname {
-    /// Reads a hostname field. Upper case is folded; [`HostnameLint::of`] tells what a cluster would say about it.
+    /// Parses a hostname field. Upper case is folded; [`HostnameLint::of`] reports what a cluster would refuse.
     pub fn parse(text: &str) -> Result<Self, HostnameError> {
         parse::hostname(text).map(|text| Hostname(text.into()))
     }
@@ -74,7 +74,7 @@ impl Hostname {
         !self.0.starts_with('*')
     }
 
-    /// What stands behind `*.` in a wildcard.
+    /// The part of a wildcard after `*.`.
     pub fn wildcard_base(&self) -> Option<&str> {
         self.0.strip_prefix("*.")
     }
@@ -84,12 +84,12 @@ impl Hostname {
         self.is_precise().then(|| PreciseHostname(self.0.clone()))
     }
 
-    /// The hostname that both stand for, if any: the more specific of two that overlap.
+    /// The intersection of two hostnames, if any: the more specific one.
     pub fn intersect(&self, other: &Hostname) -> Option<Hostname> {
         self.common(other).cloned()
     }
 
-    /// The one of two hostnames that both stand for, if any.
+    /// The one of two hostnames that is their intersection, if any.
     pub fn common<'a>(&'a self, other: &'a Hostname) -> Option<&'a Hostname> {
         if self.contains(other) {
             Some(other)
@@ -100,12 +100,12 @@ impl Hostname {
         }
     }
 
-    /// Whether both stand for some common hostname.
+    /// Whether two hostnames intersect.
     pub fn overlaps(&self, other: &Hostname) -> bool {
         self.contains(other) || other.contains(self)
     }
 
-    /// Whether every name that `other` stands for is one that this stands for.
+    /// Whether this hostname matches every name that `other` matches.
     pub fn contains(&self, other: &Hostname) -> bool {
         if self.is_any() || self == other {
             return true;
@@ -127,7 +127,7 @@ impl Hostname {
         }
     }
 
-    /// Whether a certificate with this name is good for `name`: a wildcard stands for exactly one label (RFC 2818).
+    /// Whether a certificate with this name is valid for `name`: a wildcard matches exactly one label (RFC 2818).
     pub fn covers_in_certificate(&self, name: &str) -> bool {
         match self.wildcard_base() {
             _ if self.is_any() => false,

@@ -1,9 +1,9 @@
-//! From desired and observed to steps: what to write, in which order, under which preconditions, and what is held back.
+//! From desired and observed state to steps: what to write, in which order, with which preconditions, and what is held.
 //!
-//! One pass over values: [`wanted`] sorts desired records into zones, [`ownership`] tells whose each record is, [`diff`] compares
-//! name by name, [`safety`] holds what must not be deleted, [`steps`] puts record and marker together, [`order`] makes
-//! before it breaks. What is not provably ours never appears in a step; what could not be seen never causes one. Nothing
-//! here reads a clock or talks to a provider.
+//! [`wanted`] assigns desired records to zones, [`ownership`] determines the owner of each record, [`diff`] compares name by
+//! name, [`safety`] holds deletes that must not happen, [`steps`] combines records with their markers, [`order`] creates
+//! before it deletes. A record that is not provably ours is never in a step, and an object that could not be read never
+//! causes one. The planner reads no clock and calls no provider.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,19 +43,19 @@ pub use stamp::Instance;
 
 use cover::Cover;
 
-/// What to write, in order, and what is held back.
+/// The steps to write, in order, and what is held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
     /// Steps in the order in which they are to be written.
     pub steps: Vec<PlanStep>,
-    /// What is not done, and why, sorted.
+    /// What is held, and why, sorted.
     pub held: Vec<Held>,
-    /// Record sets that are wanted and ours. Who adds them up and gives them back as [`Intent::remembered`] can later delete
-    /// those that external-dns made.
+    /// Record sets that are wanted and ours. A caller that collects them for [`Intent::remembered`] can later delete those that
+    /// external-dns made.
     pub ours: BTreeSet<RecordKey>,
     /// The state of each zone that the plan was made for.
     pub epochs: BTreeMap<Str, Str>,
-    /// Stands for what the plan was made from and what it does; another plan has another one.
+    /// Identifies the inputs and the steps of the plan.
     pub digest: String,
 }
 
@@ -66,32 +66,32 @@ pub struct PlanStep {
     pub zone: Str,
     /// The name.
     pub name: Str,
-    /// What becomes of the name.
+    /// What happens to the name.
     pub verb: Verb,
     /// Its record sets; none where only a marker changes.
     pub changes: Vec<SetChange>,
     /// The markers that go with them.
     pub markers: Vec<SetChange>,
-    /// What must hold beside the old side of each change.
+    /// Preconditions beside the old side of each change.
     pub guards: Vec<Precondition>,
     /// Why.
     pub because: String,
     /// Routes that ask for it.
     pub routes: Vec<ObjectRef>,
-    /// Steps of one zone with the same number belong into one transaction: between them a name would not resolve.
+    /// Steps of one zone with the same number go into one transaction: between them a name would not resolve.
     pub group: usize,
     /// Positions of the steps that must have been written before.
     pub after: Vec<usize>,
 }
 
-/// What becomes of a name or record set.
+/// What happens to a name or record set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verb {
-    /// It comes into being.
+    /// It is created.
     Create,
     /// It changes.
     Update,
-    /// It goes.
+    /// It is deleted.
     Delete,
 }
 
@@ -102,11 +102,11 @@ pub struct SetChange {
     pub name: Str,
     /// Type.
     pub kind: RecordType,
-    /// Tells it from others of its name and type.
+    /// Distinguishes it from other record sets of its name and type.
     pub set_identifier: Option<Str>,
-    /// What is there, as it was read; nothing where it is made.
+    /// The existing content as it was read; `None` if it is created.
     pub old: Option<Content>,
-    /// What is to be there; nothing where it goes. Never empty.
+    /// The new content; `None` if it is deleted. Never empty.
     pub new: Option<Content>,
 }
 
@@ -130,7 +130,7 @@ pub enum Precondition {
         name: Str,
         /// Type.
         kind: RecordType,
-        /// Tells it from others of its name and type.
+        /// Distinguishes it from other record sets of its name and type.
         set_identifier: Option<Str>,
     },
     /// The record set holds exactly these values.
@@ -139,7 +139,7 @@ pub enum Precondition {
         name: Str,
         /// Type.
         kind: RecordType,
-        /// Tells it from others of its name and type.
+        /// Distinguishes it from other record sets of its name and type.
         set_identifier: Option<Str>,
         /// The values as they were read.
         values: Vec<Str>,
@@ -151,7 +151,7 @@ pub enum Precondition {
     },
 }
 
-/// Something that is not done, and why.
+/// A change that is not made, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Held {
     /// The zone, where one is known.
@@ -160,11 +160,11 @@ pub struct Held {
     pub name: Str,
     /// Type, where it is about one record set.
     pub kind: Option<RecordType>,
-    /// What would have become of it.
+    /// What would have happened to it.
     pub verb: Option<Verb>,
     /// Which row of the catalog.
     pub reason: Reason,
-    /// What is so, and what was kept.
+    /// The cause, and what was kept.
     pub message: String,
     /// What is there.
     pub old: Vec<Str>,
@@ -176,21 +176,21 @@ pub struct Held {
     pub cause: Option<Reason>,
 }
 
-/// A plan is not the one that was asked for.
+/// The plan differs from the expected one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stale {
-    /// The digest that was asked for.
+    /// The expected digest.
     pub expected: String,
     /// The digest of this plan.
     pub found: String,
 }
 
-/// Decides what to write.
+/// Computes the plan for an intent.
 pub fn decide(intent: &Intent<'_>, observed: &Observed, settings: &PlanSettings) -> Plan {
     decide_within(intent, observed, settings, None)
 }
 
-/// The same about a part, where it is known how much there is in all.
+/// The plan for a part of the names, with the totals of the whole if they are known.
 fn decide_within(
     intent: &Intent<'_>,
     observed: &Observed,
@@ -216,7 +216,7 @@ fn decide_within(
     plan
 }
 
-/// What a plan is made from.
+/// The inputs of a plan.
 #[derive(Clone, Copy)]
 struct PlanContext<'a> {
     intent: &'a Intent<'a>,
@@ -225,7 +225,7 @@ struct PlanContext<'a> {
     whole: Option<&'a follow::Whole>,
 }
 
-/// Compares every zone, and puts into the plan what may be done and what is held.
+/// Compares every zone and adds steps and held changes to the plan.
 fn fill(
     plan: &mut Plan,
     question: PlanContext<'_>,
@@ -254,7 +254,7 @@ fn fill(
     }
     let drafts = safety::judge(drafts, &context, &chosen, &mut findings);
     let mut built = Vec::with_capacity(drafts.len());
-    // There may be very many, so each draft is let go when its step is there.
+    // A plan may have very many drafts, so each is dropped when its step is built.
     for draft in drafts {
         match steps::build(&draft, settings) {
             Some(step) if settings.was_ineffective(&step) => findings.held.push(step.held_as_ineffective()),
@@ -280,36 +280,35 @@ fn epochs(zones: &[zone::ZoneIndex<'_>]) -> BTreeMap<Str, Str> {
 }
 
 impl Plan {
-    /// Whether a safety brake holds something that would otherwise be done.
+    /// Whether a safety rule holds a change.
     pub fn is_braked(&self) -> bool {
         self.held.iter().any(Held::is_brake)
     }
 
-    /// Whether this is the plan that was asked for; any text that begins its digest will do, from eight digits on.
+    /// Whether this is the expected plan. A prefix of the digest of at least eight digits is enough.
     pub fn check(&self, expected: &str) -> Result<(), Stale> {
         let stale = || Stale { expected: expected.to_owned(), found: self.digest.clone() };
         if begins(&self.digest, expected) { Ok(()) } else { Err(stale()) }
     }
 
-    /// Changes that are held until somebody confirms them.
+    /// Changes that are held until they are confirmed.
     pub fn unconfirmed(&self) -> impl Iterator<Item = &Held> {
         self.held.iter().filter(|held| held.is_confirmable())
     }
 
-    /// The word by which exactly these changes are confirmed; nothing where none is held. What else changes, changes nothing
-    /// about it.
+    /// The digest that confirms exactly the held changes; `None` if none is held. It does not depend on other changes.
     pub fn confirmation(&self) -> Option<String> {
         digest::of_unconfirmed(self.unconfirmed())
     }
 
-    /// Whether a word confirms what is held: that of these changes, or the digest of the whole plan; any text that begins one
-    /// will do, from eight digits on.
+    /// Whether a text confirms what is held: the digest of these changes or of the whole plan, or a prefix of one with at
+    /// least eight digits.
     pub fn is_confirmed_by(&self, word: &str) -> bool {
         self.confirmation().is_some_and(|held| begins(&held, word) || begins(&self.digest, word))
     }
 }
 
-/// Whether a word stands for a digest: its beginning, from eight digits on.
+/// Whether a text is a prefix of a digest, of at least eight digits.
 fn begins(digest: &str, word: &str) -> bool {
     word.len() >= 8 && digest.starts_with(&word.to_ascii_lowercase())
 }
@@ -329,7 +328,7 @@ impl PlanStep {
 }
 
 impl SetChange {
-    /// What becomes of the record set.
+    /// What happens to the record set.
     pub fn verb(&self) -> Verb {
         match (&self.old, &self.new) {
             (None, _) => Verb::Create,
@@ -372,7 +371,7 @@ impl Held {
         }
     }
 
-    /// Whether a safety brake holds it, so that a command that was to act has refused.
+    /// Whether a safety rule holds it, so that a command that should apply the plan fails.
     pub fn is_brake(&self) -> bool {
         self.reason == reason::OWNER_CONFLICT || self.is_confirmable()
     }
@@ -391,7 +390,7 @@ impl Held {
 }
 
 impl Verb {
-    /// As shown to people and machines.
+    /// The text form in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Verb::Create => "create",

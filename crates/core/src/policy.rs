@@ -21,7 +21,7 @@ mod validity;
 pub use exclusions::Exclusion;
 pub use status::{HostnameReport, HostnameState, PolicyReport};
 
-/// Every policy of a snapshot, judged.
+/// The state of every policy of a snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
     /// How names are published.
@@ -38,7 +38,7 @@ pub struct PoliciesOfKind<P> {
     governing: BTreeMap<ListenerId, Key>,
 }
 
-/// A policy, judged.
+/// The state of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyState<P> {
     /// The object.
@@ -54,7 +54,7 @@ pub struct PolicyState<P> {
 pub struct Refusal {
     /// `policy-target-missing`, `policy-invalid`, `policy-conflicted`, or `kind-not-visible`.
     pub reason: Reason,
-    /// The same in words.
+    /// The same as text.
     pub message: String,
     /// The field to edit.
     pub field: FieldPath,
@@ -70,7 +70,7 @@ pub trait Policy {
     fn meta(&self) -> &Meta;
     /// What it is about.
     fn target(&self) -> &PolicyTarget;
-    /// Its own word on wildcards.
+    /// Its setting for wildcards.
     fn allow_wildcards(&self) -> Option<bool>;
     /// What is wrong with its values: field and a clause.
     fn problem(&self) -> Option<(FieldPath, String)>;
@@ -87,7 +87,7 @@ pub trait Policy {
 }
 
 impl Policies {
-    /// Judges the policies of a snapshot.
+    /// Computes the state of the policies of a snapshot.
     pub fn build(snapshot: &Snapshot, topology: &Topology) -> Policies {
         Policies {
             dns: PoliciesOfKind::build(snapshot, topology, snapshot.dns_policies.values()),
@@ -184,7 +184,7 @@ impl<P: Policy> PoliciesOfKind<P> {
         all
     }
 
-    /// Says that a policy decides nothing, because every listener has a closer one.
+    /// Reports a policy that governs nothing, because every listener has a closer one.
     fn overridden(&self, key: &Key, state: &PolicyState<P>) -> Option<Diagnostic> {
         if state.refused.is_some() || state.listeners.is_empty() || !self.governed_by(key).is_empty() {
             return None;

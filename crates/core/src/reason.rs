@@ -1,6 +1,6 @@
-//! The catalog: every reason Gatepost ever gives, one row each.
+//! The catalog of reasons, one row each.
 //!
-//! A row's kebab-case name is its identity and never changes. Status, diagnostic and explanation are renderings of the same
+//! The kebab-case name of a row is its identity and never changes. Status, diagnostic and explanation are renderings of the same
 //! row, and `docs/diagnostics/<name>.md` is its document. Nothing is decided here.
 
 use std::fmt;
@@ -12,7 +12,7 @@ pub use catalog::*;
 /// How bad it is. Ordered worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Something asked for does not work, or a cluster would refuse it.
+    /// Something does not work, or a cluster would refuse it.
     Error,
     /// It works, and probably not as meant.
     Warning,
@@ -21,7 +21,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// As shown to people and machines.
+    /// The text form in output.
     pub fn as_str(self) -> &'static str {
         match self {
             Severity::Error => "error",

@@ -1,8 +1,8 @@
-//! The status every object should have.
+//! The status that every object should have.
 //!
-//! Conditions and counts follow from [`crate::attachment`]; their messages are those of [`crate::lint`]. What others wrote is kept
-//! field by field: entries of other controllers, conditions of types we do not own. `Programmed` is a data plane's to say and
-//! is left out. Nothing is written here.
+//! Conditions and counts follow from [`crate::attachment`]; messages come from [`crate::lint`]. What others wrote is kept field by
+//! field: entries of other controllers, conditions of types that are not ours. `Programmed` belongs to the data plane and is
+//! left out. Nothing is written to a cluster here.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ use crate::reason;
 
 mod conditions;
 
-/// The statuses of a world.
+/// The statuses of all objects in scope.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// One entry per object that is ours to judge, in order.
+    /// One entry per object in scope, in order.
     pub items: Vec<Item>,
-    /// What could not be said, such as a list that others have filled.
+    /// What could not be reported, such as a list that others have filled.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -75,9 +75,9 @@ pub struct ListenerReport {
 /// `status.parents[]`.
 #[derive(Clone, Debug)]
 pub struct ParentReport {
-    /// Which parent it speaks of.
+    /// The parent.
     pub parent: ParentRef,
-    /// Who writes it.
+    /// The controller that writes it.
     pub controller: Str,
     /// Conditions.
     pub conditions: Conditions,
@@ -89,20 +89,20 @@ const MAX_CONDITIONS: usize = 8;
 const MAX_PARENTS: usize = 32;
 
 impl Report {
-    /// The statuses of a world.
-    pub fn build(world: LintContext<'_>) -> Report {
+    /// The statuses of all objects in scope.
+    pub fn build(context: LintContext<'_>) -> Report {
         let mut report = Report::default();
-        report.classes(world);
-        report.gateways(world);
-        report.sets(world);
-        report.routes(world);
+        report.classes(context);
+        report.gateways(context);
+        report.sets(context);
+        report.routes(context);
         report
     }
 
-    fn classes(&mut self, world: LintContext<'_>) {
-        for (name, class) in &world.snapshot.classes {
+    fn classes(&mut self, context: LintContext<'_>) {
+        for (name, class) in &context.snapshot.classes {
             let used = |g: &&GatewayState| g.gateway.class == *name && !g.is_in_scope();
-            if world.topology.gateways.values().any(|g| used(&&**g)) {
+            if context.topology.gateways.values().any(|g| used(&&**g)) {
                 continue;
             }
             let object = ObjectRef::new(Kind::GatewayClass, "", name.clone());
@@ -112,39 +112,39 @@ impl Report {
         }
     }
 
-    fn gateways(&mut self, world: LintContext<'_>) {
-        for (key, state) in world.topology.gateways.iter().filter(|(_, state)| state.is_in_scope()) {
+    fn gateways(&mut self, context: LintContext<'_>) {
+        for (key, state) in context.topology.gateways.iter().filter(|(_, state)| state.is_in_scope()) {
             let gateway = &state.gateway;
             let object = ObjectRef { kind: Kind::Gateway, key: key.clone() };
-            let own = conditions::gateway(world, state);
+            let own = conditions::gateway(context, state);
             let conditions =
                 self.merged(&object, &FieldPath::of("status"), own, &gateway.status.conditions, &gateway.meta);
             let ids = &state.listeners[..gateway.listeners.len()];
-            let listeners = self.listeners(world, &object, ids, &gateway.status.listeners, &gateway.meta);
+            let listeners = self.listeners(context, &object, ids, &gateway.status.listeners, &gateway.meta);
             let addresses = gateway.status.addresses.clone();
             let status = ObjectStatus::Gateway { conditions, addresses, listeners, attached_sets: state.attached_sets };
             self.items.push(Item { object, status });
         }
     }
 
-    fn sets(&mut self, world: LintContext<'_>) {
-        for (object, state) in &world.topology.sets {
+    fn sets(&mut self, context: LintContext<'_>) {
+        for (object, state) in &context.topology.sets {
             let refused = state.refused == Some(reason::LISTENER_SET_NOT_ALLOWED);
             if state.gateway.is_none() && !refused {
                 continue;
             }
             let set = &state.set;
-            let own = conditions::set(world, state);
+            let own = conditions::set(context, state);
             let conditions = self.merged(object, &FieldPath::of("status"), own, &set.conditions, &set.meta);
             let ids = if refused { &[][..] } else { &state.listeners[..] };
-            let listeners = self.listeners(world, object, ids, &set.listener_status, &set.meta);
+            let listeners = self.listeners(context, object, ids, &set.listener_status, &set.meta);
             self.items.push(Item { object: object.clone(), status: ObjectStatus::Set { conditions, listeners } });
         }
     }
 
     fn listeners(
         &mut self,
-        world: LintContext<'_>,
+        context: LintContext<'_>,
         object: &ObjectRef,
         ids: &[ListenerId],
         written: &[ListenerStatus],
@@ -152,26 +152,26 @@ impl Report {
     ) -> Vec<ListenerReport> {
         let mut reports = Vec::new();
         for id in ids {
-            let state = world.topology.listener(*id);
+            let state = context.topology.listener(*id);
             let name = state.spec().name.clone();
             let before = written.iter().find(|w| w.name == name).map(|w| w.conditions.clone()).unwrap_or_default();
             let field = FieldPath::of("status.listeners").index(state.index);
-            let conditions = self.merged(object, &field, conditions::listener(world, *id), &before, meta);
+            let conditions = self.merged(object, &field, conditions::listener(context, *id), &before, meta);
             reports.push(ListenerReport {
                 name,
                 supported_kinds: state.supported_kinds.clone(),
-                attached_routes: world.topology.attached_routes(*id),
+                attached_routes: context.topology.attached_routes(*id),
                 conditions,
             });
         }
         reports
     }
 
-    fn routes(&mut self, world: LintContext<'_>) {
+    fn routes(&mut self, context: LintContext<'_>) {
         let controllers: BTreeSet<Str> =
-            world.topology.gateways.values().filter(|g| g.is_in_scope()).map(|g| g.controller()).collect();
-        for (object, state) in world.topology.routes.iter() {
-            let mut parents = self.own_parents(world, object, state);
+            context.topology.gateways.values().filter(|g| g.is_in_scope()).map(|g| g.controller()).collect();
+        for (object, state) in context.topology.routes.iter() {
+            let mut parents = self.own_parents(context, object, state);
             let written = state.route.status.iter().enumerate();
             let foreign = written.filter(|(_, p)| !controllers.contains(&p.controller));
             let foreign: Vec<_> = foreign.map(|(place, _)| as_written(&state.route.status, place)).collect();
@@ -188,15 +188,15 @@ impl Report {
         }
     }
 
-    fn own_parents(&mut self, world: LintContext<'_>, object: &ObjectRef, state: &RouteState) -> Vec<ParentReport> {
+    fn own_parents(&mut self, context: LintContext<'_>, object: &ObjectRef, state: &RouteState) -> Vec<ParentReport> {
         let mut parents = Vec::new();
         for (index, parent) in state.parents.iter().enumerate().filter(|(_, p)| p.is_judged()) {
             let reference = &state.route.parents[index];
-            let controller = controller(world, parent);
+            let controller = controller(context, parent);
             let same = |p: &ParentStatus| p.controller == controller && p.parent == *reference;
             let written = &state.route.status;
             let before = written.iter().position(same).map(|place| written.conditions(place)).unwrap_or_default();
-            let own = conditions::route(world, state, index);
+            let own = conditions::route(context, state, index);
             let field = FieldPath::of("status.parents").index(index);
             let conditions = self.merged(object, &field, own, &before, &state.route.meta);
             parents.push(ParentReport { parent: reference.clone(), controller, conditions });
@@ -230,21 +230,21 @@ impl Report {
     }
 }
 
-/// What somebody wrote about one parent.
+/// The entry that a controller wrote for one parent.
 fn as_written(status: &RouteStatus, place: usize) -> ParentReport {
     let ParentStatus { parent, controller, .. } = status[place].clone();
     ParentReport { parent, controller, conditions: status.conditions(place) }
 }
 
-/// Who writes the status of a parent.
-fn controller(world: LintContext<'_>, parent: &ParentState) -> Str {
-    let gateway = match &parent.target {
-        ParentTarget::Set(set, None) => world.topology.sets.get(set).and_then(|state| {
+/// The controller that writes the status of a parent.
+fn controller(context: LintContext<'_>, parent: &ParentState) -> Str {
+    let gateway = match \&parent.target {
+        ParentTarget::Set(set, None) => context.topology.sets.get(set).and_then(|state| {
             let set = &state.set;
             let key = Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone());
-            world.topology.gateways.get(&key)
+            context.topology.gateways.get(&key)
         }),
-        _ => parent.gateway().and_then(|key| world.topology.gateways.get(key)),
+        _ => parent.gateway().and_then(|key| context.topology.gateways.get(key)),
     };
     gateway.map_or_else(|| OWN_CONTROLLER.into(), |gateway| gateway.controller())
 }

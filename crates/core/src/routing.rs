@@ -1,12 +1,12 @@
-//! Who serves a request, and why not the others.
+//! Which listener, rule and backends serve a request, and why the others do not.
 //!
 //! ```text
 //! port and protocol ─▶ one listener, by SNI or Host ─▶ one rule, by precedence ─▶ filters ─▶ backends
 //! ```
 //!
-//! A [`Router`] is compiled once per Gateway and asked many times; a lookup walks the labels of the asked name and then only
-//! the rules of hostnames that match it. A rule is chosen before its backends are looked at. Nothing here judges
-//! attachment, which is the topology's; and nothing is sent anywhere.
+//! A [`Router`] is compiled once per Gateway and then queried. A lookup hashes each suffix of the host and then tests only
+//! the rules of hostnames that match it. A rule is chosen before its backends are checked. Attachment is decided in
+//! [`crate::attachment`], never here, and no request is sent.
 
 use std::collections::BTreeMap;
 
@@ -32,29 +32,29 @@ pub use answer::{ResponseChange, Rewritten, RoutingAnswer, RoutingOutcome, Share
 pub use host_index::HostIndex;
 pub use request::{GatewayRequest, Scheme};
 
-/// The feature of a GatewayClass that ranks routes by the hostname they wrote (D18).
+/// The feature of a GatewayClass that ranks routes by their hostnames as written (D18).
 pub const WRITTEN_PRECEDENCE: &str = "GatewayRouteHostnameIntersectionPrecedence";
 
-/// The routing of one Gateway, ready to be asked.
+/// The compiled routing of one Gateway.
 #[derive(Clone, Debug)]
 pub struct Router {
     gateway: Key,
-    /// Why the Gateway takes no requests at all.
+    /// Why the Gateway serves no requests at all.
     refused: Option<Reason>,
     /// Whether its class claims [`WRITTEN_PRECEDENCE`].
     claims_written: bool,
-    /// Serving listeners by port, what they speak, and hostname.
+    /// Serving listeners by port, scheme and hostname.
     listeners_by_hostname: BTreeMap<(u16, Scheme), HostIndex<usize>>,
     listeners: Vec<ServingListener>,
-    /// Listeners that take no requests, by port.
+    /// Listeners that serve no requests, by port.
     idle: BTreeMap<u16, Vec<IdleListener>>,
     routes: Vec<compile::Attached>,
-    /// Routes that some listener refuses, by hostname as written.
+    /// Routes that a listener refuses, by hostname as written.
     refused_by_hostname: HostIndex<Vec<usize>>,
     refusals: Vec<compile::Refused>,
 }
 
-/// A listener that takes requests.
+/// A listener that serves requests.
 #[derive(Clone, Debug)]
 struct ServingListener {
     id: ListenerId,
@@ -71,7 +71,7 @@ struct ServingListener {
     raw: Vec<compile::RuleMatch>,
 }
 
-/// A listener that takes no requests.
+/// A listener that serves no requests.
 #[derive(Clone, Debug)]
 struct IdleListener {
     key: ListenerKey,
@@ -80,12 +80,12 @@ struct IdleListener {
 }
 
 impl Router {
-    /// Prepares the routing of a Gateway; nothing where there is no such Gateway.
+    /// Compiles the routing of a Gateway; `None` if the Gateway does not exist.
     pub fn compile(snapshot: &Snapshot, topology: &Topology, gateway: &Key) -> Option<Router> {
         compile::router(snapshot, topology, gateway)
     }
 
-    /// Says who serves a request.
+    /// Routes a request.
     pub fn route(&self, request: &GatewayRequest) -> RoutingAnswer {
         let asked = request::ParsedRequest::new(request);
         decision::run(self, &asked)

@@ -1,6 +1,6 @@
 //! Label selectors: the object form of listeners and the text form of command lines.
 //!
-//! A selector only looks at labels. Whose labels they are, and what a missing object means, is the caller's business.
+//! A selector only compares labels. Which object they belong to, and what a missing object means, is decided by the caller.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What a hostname gets: the records that answer for it, the certificates that are to cover it, and what is withheld.
+//! The records and certificates of one hostname, and what is withheld from it.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ pub struct CertificateWalk {
 pub enum SecretContent {
     /// It is not there.
     Missing,
-    /// It cannot be used; says why.
+    /// It cannot be used, and why.
     Unusable(Str),
     /// A certificate: whether it covers the name, and when it ends.
     Certificate {
@@ -47,13 +47,13 @@ pub enum SecretContent {
 
 impl Publication {
     /// What a hostname gets in a desired state.
-    pub fn of(world: LintContext<'_>, desired: &Desired, explanation: &Explanation) -> Publication {
+    pub fn of(context: LintContext<'_>, desired: &Desired, explanation: &Explanation) -> Publication {
         let hostname = &explanation.hostname;
         let asks = |w: &&Withheld| Hostname::parse(&w.hostname).is_ok_and(|name| name.contains(hostname));
         Publication {
             records: desired.answer(hostname.as_str()).into_iter().cloned().collect(),
             withheld: desired.withheld.iter().filter(asks).cloned().collect(),
-            certificates: certificates(world, desired, explanation),
+            certificates: certificates(context, desired, explanation),
         }
     }
 
@@ -63,7 +63,7 @@ impl Publication {
     }
 }
 
-fn certificates(world: LintContext<'_>, desired: &Desired, explanation: &Explanation) -> Vec<CertificateWalk> {
+fn certificates(context: LintContext<'_>, desired: &Desired, explanation: &Explanation) -> Vec<CertificateWalk> {
     let serving: BTreeSet<&str> = explanation
         .chains
         .iter()
@@ -72,13 +72,13 @@ fn certificates(world: LintContext<'_>, desired: &Desired, explanation: &Explana
         .filter(|link| link.role == Role::Listener)
         .map(|link| &*link.name)
         .collect();
-    let listeners = world.topology.listener_ids().map(|(_, listener)| listener).filter(|l| l.spec().terminates_tls());
+    let listeners = context.topology.listener_ids().map(|(_, listener)| listener).filter(|l| l.spec().terminates_tls());
     let listeners = listeners.filter(|l| serving.contains(&*l.key().to_string()));
-    listeners.flat_map(|listener| walks(world, desired, listener, &explanation.hostname)).collect()
+    listeners.flat_map(|listener| walks(context, desired, listener, &explanation.hostname)).collect()
 }
 
 fn walks(
-    world: LintContext<'_>,
+    context: LintContext<'_>,
     desired: &Desired,
     listener: &ListenerState,
     hostname: &Hostname,
@@ -89,14 +89,14 @@ fn walks(
     let walk = |secret: Key| {
         let certificate = desired.certificates.iter().find(|c| c.secret == secret);
         let wanted = certificate.is_some_and(|c| covers(&c.dns_names, hostname));
-        let held = held(world, &secret, hostname);
+        let held = held(context, &secret, hostname);
         CertificateWalk { listener: listener.key(), secret, wanted, held }
     };
     secrets.map(walk).collect()
 }
 
-fn held(world: LintContext<'_>, secret: &Key, hostname: &Hostname) -> SecretContent {
-    match world.snapshot.secrets.get(secret).map(|secret| &secret.certificate) {
+fn held(context: LintContext<'_>, secret: &Key, hostname: &Hostname) -> SecretContent {
+    match context.snapshot.secrets.get(secret).map(|secret| &secret.certificate) {
         None => SecretContent::Missing,
         Some(Material::Missing) => SecretContent::Unusable("it has no `tls.crt`".into()),
         Some(Material::Malformed(why)) => SecretContent::Unusable(why.clone()),

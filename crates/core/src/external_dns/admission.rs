@@ -1,6 +1,6 @@
-//! Whether a listener takes a route: protocol, port, namespace and kind, as external-dns asks.
+//! Whether a listener accepts a route by protocol, port, namespace and kind, as external-dns decides it.
 //!
-//! Hostnames are not looked at here. A namespace that is not among the objects is never admitted by selector.
+//! Hostnames are not compared here. A namespace that is not among the objects is never admitted by a selector.
 
 use crate::model::{Admission, GATEWAY_GROUP, Listener, Namespace, Protocol, RouteKind, Str};
 use crate::selector::{Selector, Test};
@@ -20,7 +20,7 @@ pub(super) struct CandidateRoute<'a> {
 /// What a listener objects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Objection {
-    /// The protocol carries no routes of this kind.
+    /// The protocol does not support routes of this kind.
     Protocol,
     /// The parentRef asks for another port.
     Port,
@@ -30,7 +30,7 @@ pub(super) enum Objection {
     Kind,
 }
 
-/// What a listener of an object in `owner` objects to, if anything.
+/// The first check of a listener in namespace `owner` that a route fails.
 pub(super) fn objection(
     listener: &Listener,
     owner: &Str,
@@ -50,7 +50,7 @@ pub(super) fn objection(
     }
 }
 
-/// Whether objects in `namespace` are let in by an object in `owner`.
+/// Whether an object in `owner` admits objects in `namespace`.
 pub(super) fn admits(admission: &Admission, owner: &Str, namespace: &Str, snapshot: &Snapshot) -> bool {
     takes_namespace(admission, owner, namespace, snapshot.namespaces.get(namespace).map(|namespace| &**namespace))
 }
@@ -66,7 +66,7 @@ fn takes_namespace(admission: &Admission, owner: &Str, namespace: &Str, labels: 
     }
 }
 
-/// Whether Kubernetes would take the selector: a list of values is not empty.
+/// Whether Kubernetes would accept the selector: no list of values is empty.
 fn is_sound(selector: &Selector) -> bool {
     !selector
         .requirements

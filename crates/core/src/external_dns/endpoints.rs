@@ -1,4 +1,4 @@
-//! From hostnames with targets to records: split by type, united within a source, and rid of duplicates across sources.
+//! From hostnames with targets to records: split by type, merged within a source, deduplicated across sources.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -19,14 +19,14 @@ pub(super) struct Endpoint<'a> {
     pub(super) asked: &'a RouteAnnotations,
 }
 
-/// Unites records. Of those that become one, the first decides everything but the targets.
+/// Merges records. Of those that become one, the first determines everything but the targets.
 #[derive(Default)]
 pub(super) struct Merger {
     records: Vec<Record>,
     places: HashMap<Identity, usize>,
 }
 
-/// What records have in common that become one.
+/// The merge key of records.
 #[derive(PartialEq, Eq, Hash)]
 struct Identity {
     name: Str,
@@ -49,7 +49,7 @@ impl Merger {
         }
     }
 
-    /// Takes over records that are not to be united.
+    /// Adds records without merging them.
     pub(super) fn absorb(&mut self, records: Vec<Record>) {
         self.records.extend(records);
     }

@@ -1,7 +1,7 @@
-//! Hostnames as external-dns compares them: texts, not [`crate::names::Hostname`]s.
+//! Hostnames as external-dns compares them: as text, not as [`crate::names::Hostname`].
 //!
-//! The empty text stands for every name. A dot at the end is a character like any other here, labels may hold what RFC 1123
-//! allows, and `*.` in front means one or more labels.
+//! The empty text matches every name. A trailing dot is an ordinary character, labels follow RFC 1123, and a leading `*.`
+//! matches one or more labels.
 
 use std::borrow::Cow;
 use std::net::Ipv4Addr;
@@ -26,12 +26,12 @@ pub(super) fn common<'a>(a: &'a str, b: &'a str) -> Option<&'a str> {
     }
 }
 
-/// What stands behind `*.` in a wildcard.
+/// The part of a wildcard after `*.`.
 pub(super) fn wildcard_base(host: &str) -> Option<&str> {
     host.strip_prefix("*.")
 }
 
-/// Whether a wildcard stands for all that another hostname stands for.
+/// Whether a wildcard matches every name that another hostname matches.
 fn covers(wildcard: &str, host: &str) -> bool {
     wildcard_base(wildcard).is_some_and(|base| crate::names::is_below(host, base))
 }

@@ -1,6 +1,6 @@
-//! Gateways and ListenerSets as external-dns sees them: filtered, and with what they add to a record.
+//! Gateways and ListenerSets as external-dns sees them: filtered, with the targets that they add to a record.
 //!
-//! An object that a filter leaves out is as good as absent; only the explanation tells the two apart.
+//! An object that a filter excludes is treated as absent; only the explanation distinguishes the two.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -50,13 +50,13 @@ pub(super) struct RouteParent<'a> {
 pub(super) struct ParentListener<'a> {
     /// Its spec.
     pub(super) spec: &'a Listener,
-    /// Its hostname in canonical form, empty if unset; nothing where the field holds no hostname.
+    /// Its hostname in canonical form, empty if unset; `None` if the field is not a valid hostname.
     pub(super) host: Option<Str>,
     /// Why no route can use it, if none can.
     pub(super) detached: Option<Detached>,
 }
 
-/// Why a ListenerSet or one of its listeners takes no routes.
+/// Why a ListenerSet or one of its listeners accepts no routes.
 #[derive(Clone, Debug)]
 pub(super) struct Detached {
     pub(super) reason: Reason,
@@ -116,7 +116,7 @@ impl<'a> Parents<'a> {
         self.sets.insert(&set.meta.key, parent);
     }
 
-    /// A ListenerSet with what its Gateway lends it.
+    /// A ListenerSet with the targets and addresses of its Gateway.
     fn joined(
         &self,
         set: &'a ListenerSet,
@@ -175,7 +175,7 @@ impl<'a> ParentListener<'a> {
     }
 }
 
-/// The Gateway that a ListenerSet names; kind and group of the reference are not looked at.
+/// The Gateway that a ListenerSet names; kind and group of the reference are ignored.
 fn gateway_of(set: &ListenerSet) -> Key {
     let namespace = set.parent.namespace.as_ref().filter(|namespace| !namespace.is_empty());
     Key { namespace: namespace.unwrap_or(&set.meta.key.namespace).clone(), name: set.parent.name.clone() }

@@ -1,6 +1,6 @@
-//! Why a hostname gets nothing: the claim that came furthest, and what stopped it there.
+//! Why a hostname gets no record: the parent claim that passed the most checks, and the check that it failed.
 //!
-//! Only asked for hostnames that got nothing, so that it may take its time. It walks the same gates as the resolution.
+//! Runs only for hostnames without a record, so it may be slow. It repeats the checks of [`super::resolve`] in their order.
 
 use super::admission::{self, Objection};
 use super::hosts;
@@ -15,7 +15,7 @@ use crate::publication::hostnames::WantedHostname;
 use crate::publication::settings::StatusMode;
 use crate::reason::{self, Reason};
 
-/// Everything of a route that gets nothing.
+/// The hostnames of a route that get no record.
 pub(super) fn withheld(
     resolver: &Resolver,
     route: &Route,
@@ -31,16 +31,16 @@ pub(super) fn withheld(
     worth_telling.map(|name| UnservedHostname { resolver, route, wanted: Some(name) }.withheld()).collect()
 }
 
-/// One hostname of a route that gets nothing.
+/// One hostname of a route that gets no record.
 struct UnservedHostname<'c> {
     resolver: &'c Resolver<'c>,
     route: &'c Route,
     wanted: Option<&'c WantedHostname>,
 }
 
-/// What stands in the way, and how far it is.
+/// A failed check, and how far the claim got.
 struct Obstacle {
-    /// Whether it is at a listener that has the name; what such a listener says goes before what others say.
+    /// Whether the listener has this hostname; such listeners take precedence over others.
     has_name: bool,
     stage: RefusalStage,
     reason: Reason,
@@ -50,7 +50,7 @@ struct Obstacle {
     listener: Option<ListenerKey>,
 }
 
-/// The gates in the order in which they are passed.
+/// The checks, in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum RefusalStage {
     Status,
@@ -118,7 +118,7 @@ impl UnservedHostname<'_> {
         Some(obstacle)
     }
 
-    /// A parentRef that no status speaks of.
+    /// A parentRef without an entry in the status.
     fn without_status(&self) -> Option<Obstacle> {
         if self.resolver.settings.status == StatusMode::Compute {
             return None;

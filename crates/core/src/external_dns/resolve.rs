@@ -1,4 +1,4 @@
-//! One route: which hostnames it gets at which targets, through the parents that its status names.
+//! The hostnames and targets of one route, by the parents that its status names.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::publication::hostnames::WantedHostname;
 use crate::publication::settings::{PublicationSettings, StatusMode};
 use crate::snapshot::Snapshot;
 
-/// What all routes of one kind are resolved with.
+/// Inputs shared by all routes of one kind.
 #[derive(Clone, Copy)]
 pub(super) struct Resolver<'a> {
     pub(super) snapshot: &'a Snapshot,
@@ -28,7 +28,7 @@ pub(super) struct Resolver<'a> {
 pub(super) struct Resolution {
     /// The hostnames it gets.
     pub(super) hosts: Vec<Host>,
-    /// For each hostname it asks for, whether that led to one.
+    /// For each hostname it asks for, whether it was resolved.
     pub(super) answered: Vec<bool>,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Host {
     pub(super) source: NameSource,
 }
 
-/// A parent that a route says it has.
+/// A parent named by the status or the spec of a route.
 #[derive(Clone, Copy)]
 pub(super) struct ParentClaim<'r> {
     /// Which.
@@ -68,9 +68,9 @@ pub(super) enum ClaimRefusal {
     Absent,
     /// Left out by `--gateway-name`.
     OtherName,
-    /// The parent has not taken the route.
+    /// The parent has not accepted the route.
     NotAccepted,
-    /// The parent takes no routes at all.
+    /// The parent accepts no routes at all.
     Detached,
     /// It has no listener of this name.
     NoSection,
@@ -81,7 +81,7 @@ pub(super) enum ClaimRefusal {
 pub(super) struct ClaimedListeners<'a> {
     /// The parent.
     pub(super) parent: &'a RouteParent<'a>,
-    /// One listener alone, if the claim names one.
+    /// The listener that the claim names, if it names one.
     pub(super) section: Option<usize>,
 }
 
@@ -196,7 +196,7 @@ impl<'r> ReferenceTarget<'r> {
         }
     }
 
-    /// Its kind, where that is one of the two that take routes.
+    /// Its kind, if that is Gateway or ListenerSet.
     pub(super) fn known_kind(&self) -> Option<Kind> {
         let kinds = [Kind::Gateway, Kind::ListenerSet];
         kinds.into_iter().find(|kind| self.group == GATEWAY_GROUP && kind.as_str() == self.kind)
@@ -218,7 +218,7 @@ fn filled<'r>(text: &'r str, default: &'r str) -> &'r str {
 }
 
 impl ClaimedListeners<'_> {
-    /// Every listener behind it whose hostname overlaps.
+    /// Every listener of the claim whose hostname overlaps.
     fn overlapping(&self, host: &str, mut visit: impl FnMut(usize, &ParentListener)) {
         let listeners = &self.parent.listeners;
         match self.section {

@@ -1,7 +1,7 @@
-//! Which record a name gets where several compete for it, as external-dns' planner decides for a name that is new.
+//! Which of several records for one name and type is published, as the planner of external-dns decides for a new name.
 //!
-//! The sources may ask for one name and type more than once: different kinds of routes, different TTLs, several CNAMEs. What
-//! is published is one of them. The losers are kept, so that somebody can be told.
+//! Sources may ask for one name and type more than once: different kinds of routes, different TTLs, several CNAMEs. One of
+//! them is published; the others are returned so that they can be reported.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use crate::model::Str;
 use crate::publication::{Record, RecordType};
 
-/// What is left when every name and type has one record.
+/// The published record of every name and type, and the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
     /// One record for each name, type and set identifier; no CNAME beside another type.
@@ -24,11 +24,11 @@ pub struct Settled {
 pub struct Lost {
     /// The record.
     pub record: Record,
-    /// The type of the record that stands in its place.
+    /// The type of the record that is published instead.
     pub to: RecordType,
 }
 
-/// Decides between records: addresses win over CNAMEs, then fewer targets win, then lower ones, then who comes first.
+/// Chooses between records: addresses before CNAMEs, then fewer targets, then lower targets, then the first.
 pub fn settle(records: Vec<Record>) -> Settled {
     let mut rows: BTreeMap<(Str, Option<Str>), Vec<Record>> = BTreeMap::new();
     for record in records {

@@ -2,9 +2,9 @@
 
 use super::*;
 
-pub(super) fn backends(world: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
-    let mut all: Vec<_> = route.backends.iter().filter_map(|problem| unusable(world, route, problem)).collect();
-    all.extend(missing_ports(world, route));
+pub(super) fn backends(context: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
+    let mut all: Vec<_> = route.backends.iter().filter_map(|problem| unusable(context, route, problem)).collect();
+    all.extend(missing_ports(context, route));
     all
 }
 
@@ -33,7 +33,7 @@ fn filter_target(filters: &[Filter], index: usize) -> Option<&BackendRef> {
     }
 }
 
-fn unusable(world: LintContext<'_>, route: &RouteState, problem: &BackendProblem) -> Option<Diagnostic> {
+fn unusable(context: LintContext<'_>, route: &RouteState, problem: &BackendProblem) -> Option<Diagnostic> {
     let object = route.route.object();
     let backend = backend(route.route.rules.get(problem.rule)?, problem.place)?;
     let target = &backend.target;
@@ -56,16 +56,16 @@ fn unusable(world: LintContext<'_>, route: &RouteState, problem: &BackendProblem
             Diagnostic::new(problem.reason, &object, field.key("kind"), message)
         }
         _ => {
-            let message = format!("backend {called} {}", world.absent());
-            let same = world.snapshot.services_in(namespace).map(|key| &*key.name).take(MOST_NAMES);
+            let message = format!("backend {called} {}", context.absent());
+            let same = context.snapshot.services_in(namespace).map(|key| &*key.name).take(MOST_NAMES);
             let diagnostic = Diagnostic::new(problem.reason, &object, field.key("name"), message);
             let diagnostic = super::gateways::suggested(diagnostic, closest(&target.name, same));
-            lowered(diagnostic, world.expects(Kind::Service, namespace))
+            lowered(diagnostic, context.expects(Kind::Service, namespace))
         }
     })
 }
 
-fn missing_ports(world: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
+fn missing_ports(context: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
     let object = route.route.object();
     let mut all = Vec::new();
     for (r, rule) in route.route.rules.iter().enumerate() {
@@ -73,7 +73,7 @@ fn missing_ports(world: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> 
             let place = BackendUse::Backend(b);
             let usable = !route.backends.iter().any(|p| (p.rule, p.place) == (r, place));
             let key = Key::new(backend.target.namespace_or(object.namespace()).clone(), backend.target.name.clone());
-            let service = world.snapshot.services.get(&key).filter(|_| usable);
+            let service = context.snapshot.services.get(&key).filter(|_| usable);
             if let (Some(service), Some(port)) = (service, backend.port)
                 && !service.ports.is_empty()
                 && service.ports.iter().all(|p| p.port != port)

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn gateway(world: LintContext<'_>, state: &GatewayState) -> Vec<Diagnostic> {
+pub(super) fn gateway(context: LintContext<'_>, state: &GatewayState) -> Vec<Diagnostic> {
     let object = ObjectRef { kind: Kind::Gateway, key: state.gateway.meta.key.clone() };
     let class = &state.gateway.class;
     let class_field = FieldPath::of("spec.gatewayClassName");
@@ -14,7 +14,7 @@ pub(super) fn gateway(world: LintContext<'_>, state: &GatewayState) -> Vec<Diagn
         }
         ClassState::Missing => {
             let message = format!("GatewayClass {class} does not exist, so nobody runs this Gateway");
-            let near = closest(class, world.snapshot.classes.keys().map(|name| &**name));
+            let near = closest(class, context.snapshot.classes.keys().map(|name| &**name));
             let diagnostic = Diagnostic::new(reason::GATEWAY_CLASS_MISSING, &object, class_field, message);
             all.push(suggested(diagnostic, near));
         }
@@ -38,11 +38,11 @@ fn gateway_refused(state: &GatewayState, object: &ObjectRef, refused: reason::Re
     Diagnostic::new(refused, object, FieldPath::of("spec.listeners"), message)
 }
 
-pub(super) fn set(world: LintContext<'_>, state: &SetState) -> Vec<Diagnostic> {
-    state.refused.map(|refused| set_refused(world, state, refused)).into_iter().collect()
+pub(super) fn set(context: LintContext<'_>, state: &SetState) -> Vec<Diagnostic> {
+    state.refused.map(|refused| set_refused(context, state, refused)).into_iter().collect()
 }
 
-fn set_refused(world: LintContext<'_>, state: &SetState, refused: reason::Reason) -> Diagnostic {
+fn set_refused(context: LintContext<'_>, state: &SetState, refused: reason::Reason) -> Diagnostic {
     let set = &state.set;
     let object = set.object();
     let own = &set.meta.key.namespace;
@@ -50,10 +50,10 @@ fn set_refused(world: LintContext<'_>, state: &SetState, refused: reason::Reason
     let field = FieldPath::of("spec.parentRef");
     match refused {
         reason::LISTENER_SET_PARENT_MISSING => {
-            let message = format!("{} {parent} {}", set.parent.kind, world.absent());
-            lowered(Diagnostic::new(refused, &object, field.key("name"), message), world.expects(Kind::Gateway, own))
+            let message = format!("{} {parent} {}", set.parent.kind, context.absent());
+            lowered(Diagnostic::new(refused, &object, field.key("name"), message), context.expects(Kind::Gateway, own))
         }
-        reason::LISTENER_SET_NOT_ALLOWED => not_allowed(world, &object, &parent),
+        reason::LISTENER_SET_NOT_ALLOWED => not_allowed(context, &object, &parent),
         reason::GATEWAY_NOT_ACCEPTED => {
             let message = format!("Gateway {parent} is not accepted, so this ListenerSet cannot be");
             Diagnostic::new(refused, &object, field, message)
@@ -71,14 +71,14 @@ fn set_refused(world: LintContext<'_>, state: &SetState, refused: reason::Reason
     }
 }
 
-fn not_allowed(world: LintContext<'_>, set: &ObjectRef, parent: &Key) -> Diagnostic {
+fn not_allowed(context: LintContext<'_>, set: &ObjectRef, parent: &Key) -> Diagnostic {
     let namespace = set.namespace();
-    let allowed = world.snapshot.gateways.get(parent).map(|g| &g.allowed_listeners);
+    let allowed = context.snapshot.gateways.get(parent).map(|g| &g.allowed_listeners);
     let (says, fix) = match allowed {
         Some(Admission::Same) => ("admits ListenerSets of its own namespace only".to_owned(), None),
         Some(Admission::Selector(Some(selector))) => (
             format!("admits ListenerSets of namespaces with {selector}, and {namespace} does not match"),
-            super::routes::label_fix(world, namespace, selector),
+            super::routes::label_fix(context, namespace, selector),
         ),
         Some(Admission::Selector(None)) => ("admits ListenerSets by selector and has none".to_owned(), None),
         Some(Admission::Other(word)) => (format!("has the unknown `from: {word}`"), None),

@@ -2,14 +2,14 @@
 
 use super::*;
 
-pub(super) fn listener(world: LintContext<'_>, id: ListenerId) -> Vec<Diagnostic> {
-    let state = world.topology.listener(id);
+pub(super) fn listener(context: LintContext<'_>, id: ListenerId) -> Vec<Diagnostic> {
+    let state = context.topology.listener(id);
     let mut all = Vec::new();
     all.extend(state.refused.and_then(|refused| refusal(state, refused)));
-    all.extend(state.conflict.map(|conflict| clash(world, state, conflict)));
+    all.extend(state.conflict.map(|conflict| clash(context, state, conflict)));
     all.extend(state.unfit_kinds.iter().enumerate().map(|(i, kind)| unfit(state, i, kind)));
-    all.extend(state.certificates.iter().map(|problem| certificate(world, state, problem)));
-    all.extend(overlap(world, state));
+    all.extend(state.certificates.iter().map(|problem| certificate(context, state, problem)));
+    all.extend(overlap(context, state));
     all.extend(open_to_all(state));
     all
 }
@@ -41,9 +41,9 @@ fn refusal(state: &ListenerState, refused: reason::Reason) -> Option<Diagnostic>
     }
 }
 
-fn clash(world: LintContext<'_>, state: &ListenerState, conflict: Conflict) -> Diagnostic {
+fn clash(context: LintContext<'_>, state: &ListenerState, conflict: Conflict) -> Diagnostic {
     let (object, spec) = (state.owner.object(), state.spec());
-    let other = world.topology.listener(conflict.with);
+    let other = context.topology.listener(conflict.with);
     let (port, protocol) = (spec.port, spec.protocol.as_str());
     let own = other.owner.object() == object;
     let who = match (own, &other.owner) {
@@ -82,10 +82,10 @@ fn unfit(state: &ListenerState, index: usize, (group, kind): &(Str, Str)) -> Dia
     Diagnostic::new(reason::LISTENER_KIND_UNFIT, &state.owner.object(), field, message)
 }
 
-fn certificate(world: LintContext<'_>, state: &ListenerState, problem: &CertificateProblem) -> Diagnostic {
+fn certificate(context: LintContext<'_>, state: &ListenerState, problem: &CertificateProblem) -> Diagnostic {
     let object = state.owner.object();
     match problem.place {
-        CertificateUse::Own(i) => own_certificate(world, state, problem, i),
+        CertificateUse::Own(i) => own_certificate(context, state, problem, i),
         CertificateUse::Client(entry, i) => {
             let base = match entry {
                 Some(entry) => FieldPath::of("spec.tls.frontend.perPort").index(entry).key("tls"),
@@ -101,7 +101,7 @@ fn certificate(world: LintContext<'_>, state: &ListenerState, problem: &Certific
 }
 
 fn own_certificate(
-    world: LintContext<'_>,
+    context: LintContext<'_>,
     state: &ListenerState,
     problem: &CertificateProblem,
     i: usize,
@@ -124,7 +124,7 @@ fn own_certificate(
         }
         reason::CERTIFICATE_MALFORMED => {
             let key = Key::new(namespace.clone(), target.name.clone());
-            let why = match world.snapshot.secrets.get(&key).map(|s| &s.certificate) {
+            let why = match context.snapshot.secrets.get(&key).map(|s| &s.certificate) {
                 Some(Material::Malformed(why)) => why.to_string(),
                 _ => "it has no `tls.crt`".to_owned(),
             };
@@ -141,8 +141,8 @@ fn own_certificate(
             Diagnostic::new(problem.reason, &object, field, message)
         }
         _ => {
-            let message = format!("listener `{name}` uses {called}, which {}", world.absent());
-            let expected = world.expects(Kind::Secret, namespace);
+            let message = format!("listener `{name}` uses {called}, which {}", context.absent());
+            let expected = context.expects(Kind::Secret, namespace);
             lowered(Diagnostic::new(problem.reason, &object, field, message), expected)
         }
     }
@@ -161,8 +161,8 @@ pub(super) fn grant_help(from: &ObjectRef, target: &Reference, namespace: &Str) 
     )
 }
 
-fn overlap(world: LintContext<'_>, state: &ListenerState) -> Option<Diagnostic> {
-    let other = world.topology.listener(state.overlaps?);
+fn overlap(context: LintContext<'_>, state: &ListenerState) -> Option<Diagnostic> {
+    let other = context.topology.listener(state.overlaps?);
     let message = format!(
         "listener `{}` (`{}`) overlaps another TLS listener on port {}",
         state.spec().name,

@@ -1,4 +1,4 @@
-//! Selectors that ask about namespaces which are not among the files. A cluster always has the namespace of an object.
+//! Selectors that need the labels of a namespace that is not among the files. In a cluster the namespace always exists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +9,26 @@ use crate::selector::Selector;
 type Asker = (ObjectRef, FieldPath);
 
 /// One note for every selector that asks for labels which are not known.
-pub(super) fn unknown(world: LintContext<'_>) -> Vec<Diagnostic> {
-    if world.snapshot.origin == Origin::Cluster {
+pub(super) fn unknown(context: LintContext<'_>) -> Vec<Diagnostic> {
+    if context.snapshot.origin == Origin::Cluster {
         return Vec::new();
     }
     let mut asked: BTreeMap<Asker, BTreeSet<&Str>> = BTreeMap::new();
-    for route in world.topology.routes.values().filter(|route| is_unknown(world, &route.route.meta)) {
+    for route in context.topology.routes.values().filter(|route| is_unknown(context, &route.route.meta)) {
         for id in (0..route.parents.len())
-            .flat_map(|parent| crate::attachment::routes::referred_listeners(world.topology, route, parent))
+            .flat_map(|parent| crate::attachment::routes::referred_listeners(context.topology, route, parent))
         {
-            let listener = world.topology.listener(id);
+            let listener = context.topology.listener(id);
             if asks_labels(&listener.spec().allowed_routes.namespaces) {
                 let field = listener_field(listener, "allowedRoutes.namespaces.selector");
                 asked.entry((listener.owner.object(), field)).or_default().insert(&route.route.meta.key.namespace);
             }
         }
     }
-    for set in world.snapshot.listener_sets.values().filter(|set| is_unknown(world, &set.meta)) {
+    for set in context.snapshot.listener_sets.values().filter(|set| is_unknown(context, &set.meta)) {
         let own = &set.meta.key.namespace;
         let key = Key::new(set.parent.namespace_or(own).clone(), set.parent.name.clone());
-        if world.snapshot.gateways.get(&key).is_some_and(|gateway| asks_labels(&gateway.allowed_listeners)) {
+        if context.snapshot.gateways.get(&key).is_some_and(|gateway| asks_labels(&gateway.allowed_listeners)) {
             let gateway = ObjectRef { kind: Kind::Gateway, key };
             let field = FieldPath::of("spec.allowedListeners.namespaces.selector");
             asked.entry((gateway, field)).or_default().insert(own);
@@ -37,11 +37,11 @@ pub(super) fn unknown(world: LintContext<'_>) -> Vec<Diagnostic> {
     asked.into_iter().map(|((object, field), namespaces)| told(&object, field, &namespaces)).collect()
 }
 
-fn is_unknown(world: LintContext<'_>, meta: &Meta) -> bool {
-    !world.snapshot.namespaces.contains_key(&meta.key.namespace)
+fn is_unknown(context: LintContext<'_>, meta: &Meta) -> bool {
+    !context.snapshot.namespaces.contains_key(&meta.key.namespace)
 }
 
-/// Whether an admission goes by labels that only the Namespace itself tells; its name is known anyway.
+/// Whether an admission depends on labels of the Namespace other than its name.
 fn asks_labels(admission: &Admission) -> bool {
     let asks = |selector: &Selector| selector.requirements.iter().any(|r| &*r.key != "kubernetes.io/metadata.name");
     matches!(admission, Admission::Selector(Some(selector)) if asks(selector))

@@ -1,4 +1,4 @@
-//! Attached and yet out of reach: names that a more specific listener owns, and connections that an older route takes.
+//! Attached routes that get no requests: a more specific listener or an older route takes all of them.
 
 use std::collections::BTreeMap;
 
@@ -6,47 +6,47 @@ use super::*;
 use crate::names::Hostname;
 use crate::routing::HostIndex;
 
-pub(super) fn unreachable(world: LintContext<'_>) -> Vec<Diagnostic> {
-    let owners = Owners::of(world);
+pub(super) fn unreachable(context: LintContext<'_>) -> Vec<Diagnostic> {
+    let owners = Owners::of(context);
     let mut all = Vec::new();
-    for route in world.topology.routes.values() {
-        all.extend(shadowed(world, &owners, route));
+    for route in context.topology.routes.values() {
+        all.extend(shadowed(context, &owners, route));
     }
-    all.extend(losers(world));
+    all.extend(losers(context));
     all
 }
 
 /// Serving listeners by what they own: for each Gateway, port and protocol the hostnames.
 struct Owners {
-    doors: Vec<HostIndex<Option<ListenerId>>>,
-    /// The door of each listener, where it serves and has a hostname.
-    door: BTreeMap<ListenerId, usize>,
+    indexes: Vec<HostIndex<Option<ListenerId>>>,
+    /// The position in `indexes` of each serving listener with a hostname.
+    positions: BTreeMap<ListenerId, usize>,
 }
 
 impl Owners {
-    fn of(world: LintContext<'_>) -> Owners {
+    fn of(context: LintContext<'_>) -> Owners {
         let mut numbers: BTreeMap<(&Key, u16, &Protocol), usize> = BTreeMap::new();
-        let mut owners = Owners { doors: Vec::new(), door: BTreeMap::new() };
-        for (id, listener) in world.topology.listener_ids() {
+        let mut owners = Owners { indexes: Vec::new(), positions: BTreeMap::new() };
+        for (id, listener) in context.topology.listener_ids() {
             let spec = listener.spec();
             let serving = listener.is_serving() && spec.protocol.has_hostname();
-            let door = listener.gateway.as_ref().filter(|_| serving).map(|gateway| {
+            let position = listener.gateway.as_ref().filter(|_| serving).map(|gateway| {
                 *numbers.entry((gateway, spec.port, &spec.protocol)).or_insert_with(|| {
-                    owners.doors.push(HostIndex::new());
-                    owners.doors.len() - 1
+                    owners.indexes.push(HostIndex::new());
+                    owners.indexes.len() - 1
                 })
             });
-            if let Some(index) = door.and_then(|door| owners.doors.get_mut(door)) {
+            if let Some(index) = position.and_then(|position| owners.indexes.get_mut(position)) {
                 index.insert(listener.hostname.clone(), Some(id));
             }
-            owners.door.extend(door.map(|door| (id, door)));
+            owners.positions.extend(position.map(|position| (id, position)));
         }
         owners
     }
 
     /// The most specific listener that takes every request for a name, perhaps this one itself.
     fn owner(&self, listener: ListenerId, name: &Hostname) -> Option<ListenerId> {
-        let index = self.doors.get(*self.door.get(&listener)?)?;
+        let index = self.indexes.get(*self.positions.get(&listener)?)?;
         let wider = || {
             let inner = name.wildcard_base().unwrap_or(name.as_str());
             index.lookup(inner).find(|(other, _)| !other.is_precise()).map(|(_, id)| id)
@@ -56,10 +56,10 @@ impl Owners {
 }
 
 /// Names that a route has on a listener while another listener takes all requests for them.
-fn shadowed(world: LintContext<'_>, owners: &Owners, route: &RouteState) -> Vec<Diagnostic> {
+fn shadowed(context: LintContext<'_>, owners: &Owners, route: &RouteState) -> Vec<Diagnostic> {
     let mut all = Vec::new();
     for attachment in route.attachments() {
-        let listener = world.topology.listener(attachment.listener);
+        let listener = context.topology.listener(attachment.listener);
         if !listener.is_serving() {
             continue;
         }
@@ -67,7 +67,7 @@ fn shadowed(world: LintContext<'_>, owners: &Owners, route: &RouteState) -> Vec<
             let owner = owners.owner(attachment.listener, &name.hostname);
             let Some(owner) = owner.filter(|owner| *owner != attachment.listener) else { continue };
             if !route.is_attached_to(owner) {
-                all.push(shadow(world, route, listener, owner, name));
+                all.push(shadow(context, route, listener, owner, name));
             }
         }
     }
@@ -75,13 +75,13 @@ fn shadowed(world: LintContext<'_>, owners: &Owners, route: &RouteState) -> Vec<
 }
 
 fn shadow(
-    world: LintContext<'_>,
+    context: LintContext<'_>,
     route: &RouteState,
     listener: &ListenerState,
     owner: ListenerId,
     name: &Intersection,
 ) -> Diagnostic {
-    let owner = world.topology.listener(owner);
+    let owner = context.topology.listener(owner);
     let field = FieldPath::of("spec.hostnames");
     let field = name.written.map_or(FieldPath::of("spec.parentRefs"), |i| field.index(i as usize));
     let message = format!(
@@ -95,9 +95,9 @@ fn shadow(
 }
 
 /// TCP and UDP routes that share a listener with an older one.
-fn losers(world: LintContext<'_>) -> Vec<Diagnostic> {
+fn losers(context: LintContext<'_>) -> Vec<Diagnostic> {
     let mut by_listener: BTreeMap<ListenerId, Vec<&RouteState>> = BTreeMap::new();
-    for (route, id, _) in world.topology.attachments() {
+    for (route, id, _) in context.topology.attachments() {
         if matches!(route.route.kind, RouteKind::Tcp | RouteKind::Udp) {
             by_listener.entry(id).or_default().push(route);
         }
@@ -107,7 +107,7 @@ fn losers(world: LintContext<'_>) -> Vec<Diagnostic> {
         routes.sort_by(|a, b| a.route.meta.seniority().cmp(&b.route.meta.seniority()));
         routes.dedup_by(|a, b| a.route.object() == b.route.object());
         for loser in routes.iter().skip(1) {
-            let name = listener_name(world.topology.listener(id));
+            let name = listener_name(context.topology.listener(id));
             let message = format!("{name} gives all connections to an older route");
             let field = FieldPath::of("spec.parentRefs");
             let winner = routes[0].route.object();

@@ -1,24 +1,24 @@
-//! Routes: why they do not attach.
+//! Routes that do not attach, and why.
 
 use super::*;
 use crate::selector::{Selector, Test};
 
-/// Why a route is not accepted by one of its parents; the candidate that came furthest speaks.
-pub(super) fn parent(world: LintContext<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
+/// Why a parent does not accept a route, by the candidate listener that passed the most checks.
+pub(super) fn parent(context: LintContext<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
     let state = &route.parents[index];
     match state.target {
-        ParentTarget::Missing => return Some(missing(world, route, index)),
+        ParentTarget::Missing => return Some(missing(context, route, index)),
         ParentTarget::OtherKind => return Some(other_kind(route, index)),
         ParentTarget::OutOfScope => return None,
         ParentTarget::Gateway(_) | ParentTarget::Set(..) => {}
     }
     let refused = state.refused?;
     if refused == reason::SECTION_NOT_FOUND {
-        return Some(section(world, route, index));
+        return Some(section(context, route, index));
     }
-    let candidates = world.candidates(route, index);
+    let candidates = context.candidates(route, index);
     let furthest = candidates.iter().find(|c| c.verdict.as_ref().err() == Some(&refused))?;
-    let mut diagnostic = refusal(world, route, index, furthest.listener, refused);
+    let mut diagnostic = refusal(context, route, index, furthest.listener, refused);
     let others = candidates.len() - 1;
     if others > 0 {
         diagnostic
@@ -30,17 +30,17 @@ pub(super) fn parent(world: LintContext<'_>, route: &RouteState, index: usize) -
 
 /// Why a route does not attach to a listener.
 pub(super) fn refusal(
-    world: LintContext<'_>,
+    context: LintContext<'_>,
     route: &RouteState,
     index: usize,
     id: ListenerId,
     refused: reason::Reason,
 ) -> Diagnostic {
-    let listener = world.topology.listener(id);
+    let listener = context.topology.listener(id);
     let object = route.route.object();
     let field = FieldPath::of("spec.parentRefs").index(index);
     match refused {
-        reason::NAMESPACE_NOT_ALLOWED => namespace(world, route, listener, field),
+        reason::NAMESPACE_NOT_ALLOWED => namespace(context, route, listener, field),
         reason::NO_COMMON_HOSTNAME => hostnames(route, listener),
         reason::ROUTE_KIND_NOT_ALLOWED => kind(route, listener, field),
         reason::LISTENER_SET_NOT_ATTACHED => {
@@ -63,42 +63,43 @@ pub(super) fn refusal(
     }
 }
 
-fn missing(world: LintContext<'_>, route: &RouteState, index: usize) -> Diagnostic {
+fn missing(context: LintContext<'_>, route: &RouteState, index: usize) -> Diagnostic {
     let target = &route.route.parents[index].target;
     let namespace = target.namespace_or(&route.route.meta.key.namespace);
     let key = Key::new(namespace.clone(), target.name.clone());
     let kind = Kind::of(&target.group, &target.kind).unwrap_or(Kind::Gateway);
-    let message = format!("{kind} {key} {}", world.absent());
-    let elsewhere = parents(world, kind).find(|k| k.name == key.name);
+    let message = format!("{kind} {key} {}", context.absent());
+    let elsewhere = parents(context, kind).find(|k| k.name == key.name);
     let field = FieldPath::of("spec.parentRefs").index(index);
-    let (field, help) = match (other_kind_of_parent(world, kind, &key), elsewhere) {
+    let (field, help) = match (other_kind_of_parent(context, kind, &key), elsewhere) {
         (Some(other), _) => (field.key("kind"), Some(format!("there is {other} {key}; set `kind: {other}`"))),
         (None, Some(other)) => {
             (field.key("namespace"), Some(format!("there is {kind} {other}; set `namespace: {}`", other.namespace)))
         }
         (None, None) => {
-            let same = parents(world, kind).filter(|k| k.namespace == key.namespace).map(|k| &*k.name).take(MOST_NAMES);
+            let same =
+                parents(context, kind).filter(|k| k.namespace == key.namespace).map(|k| &*k.name).take(MOST_NAMES);
             (field.key("name"), closest(&key.name, same).map(|near| format!("did you mean `{near}`?")))
         }
     };
     let mut diagnostic = Diagnostic::new(reason::PARENT_MISSING, &route.route.object(), field, message);
     diagnostic.help = help;
-    lowered(diagnostic, world.expects(Kind::Gateway, namespace))
+    lowered(diagnostic, context.expects(Kind::Gateway, namespace))
 }
 
 /// Every Gateway or ListenerSet of one kind.
-fn parents<'a>(world: LintContext<'a>, kind: Kind) -> Box<dyn Iterator<Item = &'a Key> + 'a> {
+fn parents<'a>(context: LintContext<'a>, kind: Kind) -> Box<dyn Iterator<Item = &'a Key> + 'a> {
     match kind {
-        Kind::Gateway => Box::new(world.snapshot.gateways.keys()),
-        _ => Box::new(world.snapshot.listener_sets.keys().filter(move |o| o.kind == kind).map(|o| &o.key)),
+        Kind::Gateway => Box::new(context.snapshot.gateways.keys()),
+        _ => Box::new(context.snapshot.listener_sets.keys().filter(move |o| o.kind == kind).map(|o| &o.key)),
     }
 }
 
-/// The kind of parent that has this very name, where the one that was asked for has not.
-fn other_kind_of_parent(world: LintContext<'_>, asked: Kind, key: &Key) -> Option<Kind> {
-    let set = |kind| world.snapshot.listener_sets.contains_key(&ObjectRef { kind, key: key.clone() });
+/// The other kind of parent that has an object of this name.
+fn other_kind_of_parent(context: LintContext<'_>, asked: Kind, key: &Key) -> Option<Kind> {
+    let set = |kind| context.snapshot.listener_sets.contains_key(&ObjectRef { kind, key: key.clone() });
     let there =
-        |kind: &Kind| if *kind == Kind::Gateway { world.snapshot.gateways.contains_key(key) } else { set(*kind) };
+        |kind: &Kind| if *kind == Kind::Gateway { context.snapshot.gateways.contains_key(key) } else { set(*kind) };
     [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet].into_iter().filter(|kind| *kind != asked).find(there)
 }
 
@@ -110,10 +111,10 @@ fn other_kind(route: &RouteState, index: usize) -> Diagnostic {
     Diagnostic::new(reason::PARENT_KIND_UNKNOWN, &route.route.object(), field, message)
 }
 
-fn section(world: LintContext<'_>, route: &RouteState, index: usize) -> Diagnostic {
+fn section(context: LintContext<'_>, route: &RouteState, index: usize) -> Diagnostic {
     let parent = &route.route.parents[index];
-    let (owner, ids) = owner_listeners(world, &route.parents[index]);
-    let specs: Vec<_> = ids.iter().map(|id| world.topology.listener(*id).spec()).collect();
+    let (owner, ids) = owner_listeners(context, &route.parents[index]);
+    let specs: Vec<_> = ids.iter().map(|id| context.topology.listener(*id).spec()).collect();
     let names = || specs.iter().map(|l| &*l.name);
     let named = parent.section.as_ref().map(|s| specs.iter().find(|l| l.name == *s));
     let field = FieldPath::of("spec.parentRefs").index(index);
@@ -138,22 +139,22 @@ fn section(world: LintContext<'_>, route: &RouteState, index: usize) -> Diagnost
     super::gateways::suggested(diagnostic, near)
 }
 
-fn owner_listeners<'a>(world: LintContext<'a>, parent: &ParentState) -> (String, &'a [ListenerId]) {
-    match &parent.target {
+fn owner_listeners<'a>(context: LintContext<'a>, parent: &ParentState) -> (String, &'a [ListenerId]) {
+    match \&parent.target {
         ParentTarget::Gateway(key) => {
-            let state = world.topology.gateways.get(key);
+            let state = context.topology.gateways.get(key);
             let own = state.map_or(&[][..], |s| &s.listeners[..s.gateway.listeners.len()]);
             (format!("Gateway {key}"), own)
         }
         ParentTarget::Set(set, _) => {
-            let state = world.topology.sets.get(set);
+            let state = context.topology.sets.get(set);
             (format!("{} {}", set.kind, set.key), state.map_or(&[][..], |s| &s.listeners))
         }
         _ => (String::new(), &[]),
     }
 }
 
-fn namespace(world: LintContext<'_>, route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagnostic {
+fn namespace(context: LintContext<'_>, route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagnostic {
     let namespace = &route.route.meta.key.namespace;
     let own = &listener.owner.meta().key.namespace;
     let admission = &listener.spec().allowed_routes.namespaces;
@@ -162,9 +163,9 @@ fn namespace(world: LintContext<'_>, route: &RouteState, listener: &ListenerStat
         Admission::Selector(Some(selector)) => (
             format!(
                 "admits namespaces with {selector}, and namespace {namespace} {}",
-                lacks(world, namespace, selector)
+                lacks(context, namespace, selector)
             ),
-            label_fix(world, namespace, selector),
+            label_fix(context, namespace, selector),
         ),
         Admission::Selector(None) => ("admits namespaces by selector and has none".to_owned(), None),
         Admission::Other(word) => (format!("has the unknown `from: {word}`"), None),
@@ -188,23 +189,23 @@ fn namespace(world: LintContext<'_>, route: &RouteState, listener: &ListenerStat
 }
 
 /// What a namespace's labels lack.
-fn lacks(world: LintContext<'_>, namespace: &Str, selector: &Selector) -> String {
-    if !world.snapshot.namespaces.contains_key(namespace) {
-        return format!("{}, so its labels are not known", world.absent());
+fn lacks(context: LintContext<'_>, namespace: &Str, selector: &Selector) -> String {
+    if !context.snapshot.namespaces.contains_key(namespace) {
+        return format!("{}, so its labels are not known", context.absent());
     }
     let found: Vec<_> = selector
         .requirements
         .iter()
-        .filter_map(|r| world.snapshot.namespace_label(namespace, &r.key).map(|value| format!("{}={value}", r.key)))
+        .filter_map(|r| context.snapshot.namespace_label(namespace, &r.key).map(|value| format!("{}={value}", r.key)))
         .collect();
     if found.is_empty() { "has no such label".to_owned() } else { format!("has {}", found.join(",")) }
 }
 
 /// The one command that makes a namespace match, where there is one.
-pub(super) fn label_fix(world: LintContext<'_>, namespace: &Str, selector: &Selector) -> Option<String> {
+pub(super) fn label_fix(context: LintContext<'_>, namespace: &Str, selector: &Selector) -> Option<String> {
     let mut labels = Vec::new();
     for requirement in &selector.requirements {
-        let current = world.snapshot.namespace_label(namespace, &requirement.key);
+        let current = context.snapshot.namespace_label(namespace, &requirement.key);
         let single = Selector { requirements: vec![requirement.clone()] };
         if single.matches_with(|_| current) {
             continue;
@@ -220,7 +221,7 @@ pub(super) fn label_fix(world: LintContext<'_>, namespace: &Str, selector: &Sele
     }
     let overwrite = labels.iter().any(|l| {
         let key = l.split('=').next().unwrap_or_default();
-        l.contains('=') && world.snapshot.namespace_label(namespace, key).is_some()
+        l.contains('=') && context.snapshot.namespace_label(namespace, key).is_some()
     });
     let overwrite = if overwrite { " --overwrite" } else { "" };
     (!labels.is_empty()).then(|| format!("kubectl label namespace {namespace} {}{overwrite}", labels.join(" ")))
@@ -299,7 +300,7 @@ pub(super) fn hygiene(route: &RouteState) -> Option<Diagnostic> {
     alone.then(|| Diagnostic::new(reason::ROUTE_WITHOUT_PARENT, &route.route.object(), field, message))
 }
 
-/// parentRefs that name one parent in different words; the schema sees only those in the same words.
+/// parentRefs that name one parent in different spellings; the schema refuses only equal ones.
 pub(super) fn repeated_parents(route: &RouteState) -> Vec<Diagnostic> {
     let own = &route.route.meta.key.namespace;
     let in_full = |parent: &ParentRef| {
@@ -320,20 +321,20 @@ pub(super) fn repeated_parents(route: &RouteState) -> Vec<Diagnostic> {
 }
 
 /// Hostnames of an attached route that no listener it attaches to covers.
-pub(super) fn ignored_hostnames(world: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
+pub(super) fn ignored_hostnames(context: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
     let attached: Vec<_> = route.attachments().collect();
     if attached.is_empty() || !route.route.kind.has_hostnames() {
         return Vec::new();
     }
     let covers = |name: &crate::names::Hostname| {
-        attached.iter().any(|c| world.topology.listener(c.listener).hostname.intersect(name).is_some())
+        attached.iter().any(|c| context.topology.listener(c.listener).hostname.intersect(name).is_some())
     };
     let object = route.route.object();
     let ignored = route.route.hostnames.iter().enumerate().filter(|(_, w)| w.name().is_ok_and(|name| !covers(name)));
     ignored
         .map(|(i, written)| {
             let hosts: std::collections::BTreeSet<_> =
-                attached.iter().map(|c| world.topology.listener(c.listener).hostname.to_string()).collect();
+                attached.iter().map(|c| context.topology.listener(c.listener).hostname.to_string()).collect();
             let message = format!(
                 "`{}` is ignored: the listeners it attaches to serve {}",
                 written.text(),

@@ -1,4 +1,4 @@
-//! What is odd about a hostname that is nevertheless understood.
+//! Valid hostnames that deserve a warning.
 
 /// An oddity of a valid hostname field.
 #[derive(Clone, Debug, PartialEq, Eq)]

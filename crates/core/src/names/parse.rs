@@ -1,10 +1,10 @@
-//! The rules a hostname field is read by: RFC 1123 with a wildcard label in front, no IP addresses, 63 and 253 octets.
+//! The syntax of a hostname field: RFC 1123 with an optional wildcard label, no IP addresses, 63 and 253 octets.
 
 use std::fmt;
 
 use super::is_ip;
 
-/// Why a text is no hostname. The display form is a clause that can follow the text in quotes.
+/// Why a text is not a hostname. The display form is a clause that can follow the text in quotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostnameError {
     /// Nothing there.

@@ -1,7 +1,7 @@
 //! What a zone answers by RFC 4592: the records of a name, or those of the wildcard at its closest encloser.
 //!
-//! A name exists when it has record sets or something below it has; only a name that does not exist is answered by a
-//! wildcard. Markers and everybody else's records count. Delegations are not looked at: below them nothing is ours.
+//! A name exists when it or a name below it has record sets; only a name that does not exist is answered by a wildcard.
+//! Markers and records of other owners count. Delegations are ignored: no name below them is ours.
 
 use std::collections::BTreeMap;
 
@@ -21,17 +21,17 @@ struct Here {
     others: i32,
 }
 
-/// Names and how many record sets they have; or, on top of another tree, how many more or fewer.
+/// The number of record sets per name, or the difference to another such count.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecordCounts<'a> {
     here: BTreeMap<&'a str, Here>,
     /// Record sets at or below a name.
     existing: BTreeMap<&'a str, i32>,
-    /// Wildcards by what stands behind `*.`.
+    /// Wildcards by the part after `*.`.
     wildcards: BTreeMap<&'a str, &'a str>,
 }
 
-/// What a zone answers: a tree, and what was added and removed since.
+/// What a zone answers: its record counts, and the changes since.
 #[derive(Clone, Debug)]
 pub(super) struct Answers<'b, 'a> {
     base: &'b RecordCounts<'a>,
@@ -75,7 +75,7 @@ impl<'a> RecordCounts<'a> {
         tree
     }
 
-    /// Every name in it, and everything above.
+    /// Every name in it, and every name above.
     pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
         self.existing.keys().copied()
     }
@@ -96,7 +96,7 @@ impl<'a> RecordCounts<'a> {
 }
 
 impl<'b, 'a> Answers<'b, 'a> {
-    /// The answers of a zone as it is.
+    /// The answers of a zone without changes.
     pub(super) fn of(base: &'b RecordCounts<'a>) -> Self {
         Answers { base, since: RecordCounts::default() }
     }
@@ -111,7 +111,7 @@ impl<'b, 'a> Answers<'b, 'a> {
         self.since.count(name, kind, -1);
     }
 
-    /// Carries out what a step does to a record set.
+    /// Applies the change of a record set.
     pub(super) fn carry_out(&mut self, change: &'a SetChange) {
         match (&change.old, &change.new) {
             (None, Some(_)) => self.add(&change.name, &RecordKind::from(change.kind)),
@@ -140,7 +140,7 @@ impl<'b, 'a> Answers<'b, 'a> {
         self.owner(name).map_or(0, |owner| self.here(owner).mask())
     }
 
-    /// Which address queries are answered for a name that stands nowhere, directly below this one.
+    /// Which address queries are answered for a name that does not exist, directly below this one.
     pub(super) fn mask_below(&self, name: &str) -> Mask {
         self.wildcard_above(name).map_or(0, |owner| self.here(owner).mask())
     }

@@ -1,6 +1,6 @@
-//! One form for names and values, so that a provider that writes them differently is not taken for one that changed them.
+//! The canonical form of names and values, so that different spellings of a provider are not taken for changes.
 //!
-//! These forms are for comparing. What is written back or named in a precondition is what was read.
+//! Canonical forms serve comparison only. Steps and preconditions contain what was read.
 
 use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -35,7 +35,7 @@ pub(super) fn values<'a>(kind: &RecordKind, values: impl IntoIterator<Item = &'a
     values.into_iter().map(|text| value(kind, text)).collect()
 }
 
-/// Whether a text can stand as a value of a type.
+/// Whether a text is a valid value of a type.
 pub(super) fn is_valid(kind: RecordType, text: &str) -> bool {
     match kind {
         RecordType::A => text.parse::<Ipv4Addr>().is_ok(),

@@ -1,8 +1,8 @@
-//! TXT values that come and go: those of certificate orders, and markers whose record is gone.
+//! Short-lived TXT values: challenges of certificate orders, and markers whose record is gone.
 //!
-//! A TXT record set may hold values of several authors, so only ours are added and taken away; the marker remembers which
-//! those are, and every other value is written back as it was read. No hostname hangs on any of this, so neither
-//! the policy nor a brake holds it.
+//! A TXT record set may contain values of several owners. Only ours are added and removed, the marker lists which ones are
+//! ours, and all others are written back as they were read. No hostname depends on them, so neither the policy nor a safety
+//! rule holds these edits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ use crate::reason;
 /// The values of challenges by zone and name.
 pub(super) type Challenges<'a> = BTreeMap<&'a str, BTreeMap<Str, WantedSet<'a>>>;
 
-/// Whether a TXT record set is a marker, or holds values of challenges, so that it is nobody's record.
+/// Whether a TXT record set is a marker or contains challenges, and so is not a record of a hostname.
 pub(super) fn is_special(zone: &ZoneIndex<'_>, set: &RecordSet, settings: &PlanSettings) -> bool {
     let Some(registry) = settings.txt() else { return true };
     let is_marker = zone.markers.at(&set.name).any(|marker| marker.set.key() == set.key());
@@ -48,7 +48,7 @@ pub(super) fn drafts<'a>(
     drafts.collect()
 }
 
-/// The names whose TXT values are ours by what the zone says.
+/// The names whose TXT values are ours according to the markers of the zone.
 fn known_names(zone: &ZoneIndex<'_>, settings: &PlanSettings) -> Vec<Str> {
     match &settings.registry {
         Registry::Txt(registry) => {
@@ -181,12 +181,12 @@ fn obstacle(zone: &ZoneIndex<'_>, name: &Str, wanted: &WantedSet<'_>) -> Option<
     Some(Held { kind: Some(RecordType::Txt), verb, new, ..Held::new(Some(zone.name), name, reason, message) })
 }
 
-/// What a marker remembers of a value.
+/// The fingerprint of a value in a marker.
 fn fingerprint(value: &str) -> String {
     hex(&digest::digest(&digest::SHA256, value.as_bytes()).as_ref()[..6])
 }
 
-/// Markers that this instance wrote and whose record is gone, such as a crash leaves behind.
+/// Markers of this instance whose record is gone, for example after a crash.
 pub(super) fn orphans<'a>(
     zone: &'a ZoneIndex<'a>,
     context: &DiffContext<'_>,

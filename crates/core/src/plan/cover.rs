@@ -1,8 +1,7 @@
-//! Names that a wildcard is to answer for, and does not: something exists at or below them, so they get records of their
-//! own (D13).
+//! Names that a wildcard should answer but does not, because something exists at or below them (D13).
 //!
-//! What exists is everybody's: hand-made records, the records that are wanted, their markers, and challenges. Each
-//! name that is given records of its own may take others away from a wildcard, so this goes on until none is missed.
+//! They get records of their own. Records of all owners count as existing: hand-made ones, wanted ones, markers, challenges.
+//! A name with records of its own may hide other names from a wildcard, so the search repeats until it finds no more.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,7 +100,7 @@ impl<'a> Cover<'a> {
         sets
     }
 
-    /// Whether a record set is no marker of ours, and not ours at a name that is to be covered.
+    /// Whether a record set is neither a marker of ours nor ours at a covered name.
     fn is_left(&self, set: &RecordSet, zone: &ZoneIndex<'_>, settings: &PlanSettings) -> bool {
         let is_marker = settings.txt().is_some_and(|registry| {
             let ours = zone.markers.at(&set.name).filter(|marker| {
@@ -115,8 +114,9 @@ impl<'a> Cover<'a> {
     }
 }
 
-/// Names of which it is not known whether they ought to be gone and that a wildcard of ours answers for, as it answers.
-/// They are given records of their own only where nothing would answer for them any more.
+/// Names with an unknown verdict that a wildcard of ours answers, with the records of that wildcard.
+///
+/// They get records of their own only if nothing else would answer them.
 fn unknown<'a>(
     zone: &ZoneIndex<'_>,
     intent: &Intent<'_>,

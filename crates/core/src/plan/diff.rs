@@ -1,8 +1,7 @@
-//! Name by name: what is wanted against what is there, as edits of record sets.
+//! Compares wanted and existing record sets name by name and produces edits.
 //!
-//! All record sets of a name are edited together, so that a CNAME can take the place of addresses in one move and a
-//! name never has half of its records. Whatever is not ours stands as it is: it enters no edit, and what it makes
-//! impossible is held.
+//! All record sets of a name are edited together, so that a CNAME can replace addresses in one step and a name never has
+//! half of its records. A record set that is not ours is never edited; what it makes impossible is held.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,23 +18,23 @@ use crate::reason::{self, Reason};
 
 mod markers;
 
-/// What every comparison looks at.
+/// The inputs of every comparison.
 #[derive(Clone, Copy)]
 pub(super) struct DiffContext<'a> {
-    /// What is to be brought about.
+    /// The wanted state.
     pub(super) intent: &'a Intent<'a>,
     /// What exists.
     pub(super) observed: &'a Observed,
     /// PlanSettings.
     pub(super) settings: &'a PlanSettings,
-    /// What must not shrink.
+    /// Names that must not lose values.
     pub(super) protection: &'a Protection<'a>,
 }
 
-/// What the comparisons find beside edits.
+/// The results of comparisons other than edits.
 #[derive(Default)]
 pub(super) struct DiffFindings {
-    /// What is not done.
+    /// Changes that are held.
     pub(super) held: Vec<Held>,
     /// Record sets that are wanted and ours.
     pub(super) ours: BTreeSet<RecordKey>,
@@ -76,20 +75,20 @@ pub(super) struct StepDraft<'a> {
     pub(super) upserts: Vec<Edit<'a>>,
     /// What goes.
     pub(super) removals: Vec<Edit<'a>>,
-    /// What the edits are for.
+    /// The purpose of the edits.
     pub(super) purpose: Purpose,
     /// Names that must have been written before.
     pub(super) after: BTreeSet<Str>,
 }
 
-/// What edits are for.
+/// The purpose of edits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// Records of hostnames.
     Records,
-    /// The same, and what goes makes room for what comes.
+    /// The same, where removed record sets are replaced by new ones.
     Replacement,
-    /// Challenges, and markers without a record: no hostname hangs on them.
+    /// Challenges, and markers without a record: no hostname depends on them.
     Upkeep,
 }
 
@@ -98,7 +97,7 @@ pub(super) enum Purpose {
 pub(super) struct Edit<'a> {
     /// Type.
     pub(super) kind: RecordType,
-    /// Tells it from others of its name and type.
+    /// Distinguishes it from other record sets of its name and type.
     pub(super) set_identifier: Option<Str>,
     /// What is there.
     pub(super) found: Option<&'a RecordSet>,
@@ -114,7 +113,7 @@ pub(super) struct Edit<'a> {
     pub(super) because: String,
 }
 
-/// A record set that is there, and whose it is.
+/// An existing record set with its owner.
 struct ExistingSet<'a> {
     set: &'a RecordSet,
     kind: RecordType,
@@ -233,7 +232,7 @@ impl<'a, 't> NameDiff<'a, 't> {
         (!draft.upserts.is_empty() || !draft.removals.is_empty()).then_some(draft)
     }
 
-    /// Whether what goes makes room for what comes: a CNAME stands alone.
+    /// Whether removed record sets are replaced by new ones: a CNAME cannot exist beside other types.
     fn is_replacement(&self, removals: &[Edit<'_>]) -> bool {
         let makes = |kind: RecordType| self.upserts.iter().any(|edit| edit.kind == kind && edit.found.is_none());
         let cname_goes = removals.iter().any(|edit| edit.kind == RecordType::Cname);
@@ -307,7 +306,7 @@ impl<'a, 't> NameDiff<'a, 't> {
         self.upserts.push(edit(wanted, None, Ours::default(), wanted.content.clone(), because));
     }
 
-    /// Takes over a record set that nobody claims, because it was asked for.
+    /// Adopts an unmanaged record set, as the settings allow.
     fn adopt(&mut self, wanted: &'a WantedSet<'a>, set: &'a RecordSet, findings: &mut DiffFindings) {
         if let Some((reason, message)) = markers::obstacle(self.context, self.zone, self.all, wanted) {
             return self.hold(wanted, Verb::Update, reason, message, findings);
@@ -316,7 +315,7 @@ impl<'a, 't> NameDiff<'a, 't> {
         self.upserts.push(edit(wanted, Some(set), Ours::default(), new, "it is to be adopted".to_owned()));
     }
 
-    /// A record set of ours that is wanted otherwise, or whose marker is not what it should be.
+    /// Updates a record set of ours whose content or marker differs from what is wanted.
     fn update(&mut self, wanted: &'a WantedSet<'a>, set: &'a RecordSet, ours: Ours<'a>) {
         let settings = self.context.settings;
         let new = merged(wanted, set, settings);
@@ -327,7 +326,7 @@ impl<'a, 't> NameDiff<'a, 't> {
         }
     }
 
-    /// What keeps a record set from being made.
+    /// Why a record set cannot be created.
     fn obstacle(&self, wanted: &WantedSet<'_>, removals: &[Edit<'_>]) -> Option<(Reason, String)> {
         let blocks = |found: &&ExistingSet<'_>| {
             found.set.set_identifier == wanted.set_identifier && !matches!(found.ownership, Ownership::Ours(_))
@@ -349,7 +348,7 @@ impl<'a, 't> NameDiff<'a, 't> {
         markers::obstacle(self.context, self.zone, self.all, wanted)
     }
 
-    /// What keeps a CNAME from standing alone at its name.
+    /// Why a CNAME would not be the only record set of its name.
     fn cname_obstacle<'s>(&self, standing: impl Iterator<Item = &'s RecordSet>) -> Option<(Reason, String)> {
         if self.context.settings.capabilities.has_aliases {
             return None;
@@ -414,7 +413,7 @@ impl<'a, 't> NameDiff<'a, 't> {
         edit.held(self.zone, &self.name, reason::KEPT_BY_POLICY, message)
     }
 
-    /// Lets nothing shrink of which it is not known whether it should: addresses are added, none is taken away.
+    /// Keeps all values of names with an unknown verdict: addresses are added, none is removed.
     fn keep_protected(&self, draft: &mut StepDraft<'a>, findings: &mut DiffFindings) {
         let Some(cause) = self.context.protection.of(&self.name) else { return };
         let is_replacement = draft.purpose == Purpose::Replacement;
@@ -439,7 +438,7 @@ impl<'a, 't> NameDiff<'a, 't> {
 }
 
 impl<'a> Edit<'a> {
-    /// What becomes of the record set.
+    /// What happens to the record set.
     pub(super) fn verb(&self) -> Verb {
         match (self.found, &self.new) {
             (None, Some(_)) => Verb::Create,
@@ -500,7 +499,7 @@ fn is_cleared(set: &RecordSet, removals: &[Edit<'_>]) -> bool {
     removals.iter().any(goes) || (!values.is_empty() && values.len() == set.values.len())
 }
 
-/// What a record set of ours is to hold: as wanted, and as it is where nothing is asked for or nothing differs.
+/// The new content of a record set of ours: as wanted, else as it is.
 fn merged(wanted: &WantedSet<'_>, set: &RecordSet, settings: &PlanSettings) -> Content {
     let is_same = canonical::values(&set.kind, &set.values) == wanted.content.values.iter().cloned().collect();
     let properties = if settings.capabilities.has_properties { &wanted.content.properties } else { &set.properties };
@@ -511,7 +510,7 @@ fn merged(wanted: &WantedSet<'_>, set: &RecordSet, settings: &PlanSettings) -> C
     }
 }
 
-/// What differs between a record set and what it is to hold, in words.
+/// The difference between a record set and its new content, as text.
 fn differences(set: &RecordSet, new: &Content, settings: &PlanSettings) -> Vec<String> {
     let mut told = Vec::new();
     if set.values != new.values {
@@ -527,7 +526,7 @@ fn differences(set: &RecordSet, new: &Content, settings: &PlanSettings) -> Vec<S
     told
 }
 
-/// Why a record set that is not ours is left alone.
+/// Why a record set that is not ours is not changed.
 fn foreign_reason(name: &str, kind: RecordType, ownership: &Ownership<'_>) -> (Reason, String) {
     match ownership {
         Ownership::Other(owner) => (

@@ -1,7 +1,7 @@
-//! A short text that stands for a plan: what it was made from, and what it does.
+//! A short text that identifies a plan by its inputs and its steps.
 //!
-//! Two plans with the same digest write the same under the same preconditions. What others do elsewhere in a zone does not
-//! change it, so that a reviewed plan stays good; serials are therefore left out.
+//! Two plans with the same digest write the same under the same preconditions. Unrelated changes in a zone do not change it,
+//! so that a reviewed plan stays valid; serials are therefore left out.
 
 use ring::digest::{Context, SHA256};
 
@@ -43,7 +43,7 @@ pub(super) fn of_change(step: &PlanStep) -> String {
     hex(&hash.0.finish().as_ref()[..SHOWN])
 }
 
-/// Stands for what is held until somebody confirms it, and for nothing else of the plan.
+/// Identifies the changes that wait for confirmation, independent of the rest of the plan.
 pub(super) fn of_unconfirmed<'h>(held: impl Iterator<Item = &'h Held>) -> Option<String> {
     let mut hash = Hash(Context::new(&SHA256));
     hash.text("unconfirmed");

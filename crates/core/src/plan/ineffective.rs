@@ -1,8 +1,8 @@
-//! Writing in vain: a change that was written and reads as if it had not been. A provider keeps a TTL of its own, or somebody
-//! else puts the record back; either way the same change again would go on for ever.
+//! Changes without effect: written before, and still read back as if they had not been.
 //!
-//! Only changes of what stays are judged, so that a name is never left without records for the sake of quiet. How often a
-//! change was written is remembered elsewhere; here is only what makes two changes the same.
+//! Either the provider replaces a TTL with its own, or another writer restores the record; repeating the change would never
+//! end. Only updates count, so that a name is never left without records. How often a change was written is stored by the
+//! caller; this module only defines when two changes are the same.
 
 use super::{Content, Held, PlanStep, SetChange, Verb, digest};
 use crate::publication::RecordType;
@@ -12,15 +12,16 @@ use crate::reason;
 pub const TRIES: usize = 2;
 
 impl PlanStep {
-    /// Stands for the change of a name from what was read to what is written; nothing where a record set comes or goes, which
-    /// is never in vain. What a marker would say is left out: a sealed one reads differently each time.
+    /// Identifies an update by what was read and what is written; `None` for creates and deletes, which always have an effect.
+    ///
+    /// The content of markers is left out: a sealed value differs each time.
     pub fn mark(&self) -> Option<String> {
         let stays = |change: &SetChange| change.old.is_some() && change.new.is_some();
         let is_update = self.verb == Verb::Update && self.all_changes().all(stays);
         is_update.then(|| digest::of_change(self))
     }
 
-    /// Why it is not written once more.
+    /// The held entry for a change that is not repeated.
     pub(super) fn held_as_ineffective(&self) -> Held {
         let change = self.changes.first().or(self.markers.first());
         let (kind, old, new) = change
@@ -43,7 +44,7 @@ impl PlanStep {
     }
 }
 
-/// What of a record set is not as it was written.
+/// The difference between what was written and what was read, as text.
 fn difference(old: Option<&Content>, new: Option<&Content>) -> String {
     let (Some(old), Some(new)) = (old, new) else { return String::new() };
     if old.values != new.values {

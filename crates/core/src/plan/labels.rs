@@ -1,26 +1,26 @@
-//! What an ownership value says: `heritage=external-dns,external-dns/owner=…,external-dns/resource=…`.
+//! The content of an ownership value: `heritage=external-dns,external-dns/owner=…,external-dns/resource=…`.
 //!
-//! The format is that of external-dns, label for label, so that both read what the other wrote. Labels that are unknown
-//! here are kept. A text that does not name this heritage is somebody else's and yields nothing.
+//! The format is that of external-dns, label for label, so that each program reads what the other wrote. Unknown labels are
+//! kept. A text without this heritage yields nothing.
 
 use crate::model::Str;
 
-/// Who wrote values of this format first.
+/// The heritage label of this format.
 const HERITAGE: &str = "external-dns";
 
-/// Whose record it is.
+/// The owner id.
 const OWNER: &str = "owner";
 
-/// Which object asked for it.
+/// The object that the record was made for.
 const RESOURCE: &str = "resource";
 
-/// Which instance of Gatepost wrote it; external-dns reads over it.
+/// The instance of Gatepost that wrote it; external-dns ignores it.
 const STAMP: &str = "gatepost";
 
-/// Which values of a shared TXT record set are ours; external-dns reads over it.
+/// Our values of a shared TXT record set; external-dns ignores it.
 const VALUES: &str = "gatepost-values";
 
-/// A text longer than this is no ownership value.
+/// The maximum length of an ownership value.
 const LONGEST: usize = 4096;
 
 /// The labels of an ownership value, without its heritage: sorted, and kept small, because every record has some.
@@ -28,7 +28,7 @@ const LONGEST: usize = 4096;
 pub struct Labels(Vec<(Str, Str)>);
 
 impl Labels {
-    /// Reads the text of an ownership value; quotes at its ends are read over.
+    /// Parses the text of an ownership value; surrounding quotes are ignored.
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() > LONGEST {
             return None;
@@ -65,12 +65,12 @@ impl Labels {
         format!("heritage={HERITAGE}{}", labels.collect::<String>())
     }
 
-    /// Whose record it is; empty where that is not said.
+    /// The owner id; empty if there is none.
     pub fn owner(&self) -> &str {
         self.value(OWNER).unwrap_or_default()
     }
 
-    /// The object that asked for it: `httproute/shop/web`.
+    /// The object that the record was made for: `httproute/shop/web`.
     pub fn resource(&self) -> Option<&str> {
         self.value(RESOURCE)
     }
@@ -85,28 +85,28 @@ impl Labels {
         self.value(VALUES).map(|list| list.split('.').filter(|item| !item.is_empty()))
     }
 
-    /// Says whose it is.
+    /// Sets the owner id.
     pub fn set_owner(&mut self, owner: &str) {
         self.set(OWNER, owner);
     }
 
-    /// Says which object asked for it.
+    /// Sets the object that the record was made for.
     pub fn set_resource(&mut self, resource: &str) {
         self.set(RESOURCE, resource);
     }
 
-    /// Says which instance wrote it.
+    /// Sets the stamp of the instance.
     pub fn set_stamp(&mut self, stamp: &str) {
         self.set(STAMP, stamp);
     }
 
-    /// Says which values are ours.
+    /// Sets the fingerprints of our values.
     pub fn set_values(&mut self, values: &[String]) {
         self.set(VALUES, &values.join("."));
     }
 }
 
-/// A label's name: what stands behind the slash, or the whole key where there is none.
+/// The name of a label: the part after the slash, or the whole key.
 fn label_name(key: &str) -> &str {
     key.strip_prefix(HERITAGE).and_then(|rest| rest.strip_prefix('/')).unwrap_or(key)
 }

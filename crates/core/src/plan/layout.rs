@@ -1,13 +1,13 @@
-//! Where an ownership value stands: the name of the TXT record that marks a record, in every layout external-dns has used.
+//! The name of the TXT record that marks a record, in every layout that external-dns has used.
 //!
 //! `foo.example.com` of type A is marked at `a-foo.example.com`; a prefix or suffix goes around the first label, and one with
-//! `%{record_type}` in it replaces the `a-`. Older releases marked all types at the bare name. Nothing here reads a zone.
+//! `%{record_type}` in it replaces the `a-`. Older releases marked all types at the bare name. No zone is read here.
 
 use std::fmt;
 
 use crate::model::Str;
 
-/// Stands for the type in a prefix or suffix.
+/// The placeholder of the type in a prefix or suffix.
 const TEMPLATE: &str = "%{record_type}";
 
 /// The types that a marker's name may begin with.

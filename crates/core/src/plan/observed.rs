@@ -1,7 +1,7 @@
-//! What exists: zones as a provider read them, whole or not at all.
+//! The zones as a provider read them, completely or not at all.
 //!
-//! A zone is either read to its end or unreadable; there is nothing in between, because half a zone looks like a zone that
-//! lost half its records. Names are canonical here, values are kept as they were read.
+//! A zone is either read to its end or unreadable: a partial read looks like a zone that lost records. Names are canonical,
+//! values are kept as they were read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,22 +28,22 @@ pub enum ZoneState {
 /// A zone, read to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZoneContent {
-    /// What tells this state of the zone from others: its serial, or whatever the provider has.
+    /// Identifies this state of the zone: its serial, or an equivalent of the provider.
     pub epoch: Str,
     /// Its record sets, sorted.
     sets: Vec<RecordSet>,
 }
 
-/// How a zone got from one state to the next. Some values of a record set may go or come while others stay.
+/// The change of a zone from one state to the next. It may concern only some values of a record set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ZoneChange {
-    /// The state that was left.
+    /// The state before.
     pub from: Str,
-    /// The state that was reached.
+    /// The state after.
     pub to: Str,
-    /// Values that went, by record set.
+    /// Removed values, by record set.
     pub gone: Vec<RecordSet>,
-    /// Values that came, by record set, after the others went.
+    /// Added values, by record set; applied after the removals.
     pub come: Vec<RecordSet>,
 }
 
@@ -54,9 +54,9 @@ pub struct RecordSet {
     pub name: Str,
     /// Type.
     pub kind: RecordKind,
-    /// Tells record sets of one name and type apart, where the provider has that.
+    /// Distinguishes record sets of one name and type, if the provider supports it.
     pub set_identifier: Option<Str>,
-    /// TTL in seconds, where the provider says it.
+    /// TTL in seconds, if the provider reports it.
     pub ttl: Option<u32>,
     /// Values as they were read: TXT with its quotes.
     pub values: Vec<Str>,
@@ -69,7 +69,7 @@ pub struct RecordSet {
 pub enum RecordKind {
     /// A type that is made here.
     Made(RecordType),
-    /// A type that is only ever left alone: `MX`.
+    /// A type that is never written: `MX`.
     Other(Str),
 }
 
@@ -138,19 +138,19 @@ impl RecordSet {
         }
     }
 
-    /// What tells it from all other record sets of its zone.
+    /// Its key within the zone.
     pub(super) fn key(&self) -> (&str, &RecordKind, Option<&Str>) {
         (&self.name, &self.kind, self.set_identifier.as_ref())
     }
 
-    /// Lets go of values; says whether all of them were there.
+    /// Removes values; returns whether all of them were present.
     pub(super) fn lose(&mut self, values: &[Str]) -> bool {
         let before = self.values.len();
         self.values.retain(|value| !values.contains(value));
         before == self.values.len() + values.len()
     }
 
-    /// Takes in values that came later; says whether none of them was there.
+    /// Adds values; returns whether none of them was present.
     pub(super) fn gain(&mut self, other: RecordSet) -> bool {
         let is_new = other.values.iter().all(|value| !self.values.contains(value));
         self.ttl = if self.values.is_empty() { other.ttl } else { self.ttl.min(other.ttl) };
@@ -159,7 +159,7 @@ impl RecordSet {
         is_new
     }
 
-    /// Takes the values of a set that was read in pieces.
+    /// Adds the values of a set that was read in pieces.
     fn absorb(&mut self, other: &mut RecordSet) -> bool {
         self.values.append(&mut other.values);
         self.values.sort();

@@ -1,8 +1,8 @@
-//! Make before break: the order of steps in which no name stops resolving on the way.
+//! The order of steps in which no name stops resolving: create before delete.
 //!
-//! First what comes, wildcards and shallow names before deep ones, because a deep name takes names above it away from a
-//! wildcard; then what changes; last what goes, wildcards at the very end. Where no order helps — two names that take each
-//! other away from a wildcard — the steps are put into one group, to be written in one transaction.
+//! Creates come first, wildcards and shallow names before deep ones, because a deep name hides the names above it from a
+//! wildcard; then updates; deletes last, wildcards at the very end. Where no order helps (two names that hide each other from
+//! a wildcard), the steps form one group, to be written in one transaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,19 +100,19 @@ fn reversed(name: &str) -> Vec<&str> {
     name.rsplit('.').collect()
 }
 
-/// The names that are watched while steps are carried out. A name that stands nowhere is answered like any other directly
-/// below the same existing name, so one of those is watched for each.
+/// The names whose resolution is checked while steps are applied. Names that do not exist are answered like any other directly
+/// below the same existing name, so one of them is checked for each.
 struct Watch<'w, 'b, 'a> {
     nodes: BTreeMap<Vec<&'a str>, &'a str>,
     always: &'w Answers<'b, 'a>,
     before: &'w Answers<'b, 'a>,
     after: &'w Answers<'b, 'a>,
-    /// Names that do not resolve now; true for the one that stands nowhere below the name.
+    /// Names that do not resolve now; true for a name below it that does not exist.
     broken: BTreeMap<(&'a str, bool), Mask>,
 }
 
 impl<'b, 'a> Watch<'_, 'b, 'a> {
-    /// Carries a step out, and says whether something does not resolve behind it.
+    /// Applies a step; returns whether a name does not resolve afterwards.
     fn step(&mut self, step: &'a PlanStep, now: &mut Answers<'b, 'a>) -> bool {
         step.all_changes().for_each(|change| now.carry_out(change));
         let tops: BTreeSet<&str> = step.all_changes().map(|change| top(change, self.always)).collect();

@@ -1,8 +1,7 @@
-//! Whose a record is: the markers of a zone, and what they prove.
+//! The owner of a record: the markers of a zone, and what they prove.
 //!
-//! A record is ours when a marker that belongs to it names our owner id. Everything that cannot be proven — another owner,
-//! no marker, several that disagree, a marker that was copied from another name — is not ours, and what is not ours
-//! is never touched.
+//! A record is ours when a marker that belongs to it has our owner id. Everything that cannot be proven (another owner, no
+//! marker, markers that disagree, a marker copied from another name) is not ours and is never changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +14,14 @@ use super::zone::ZoneIndex;
 use crate::model::{Kind, ObjectRef, Str};
 use crate::publication::RecordType;
 
-/// An ownership value, and the TXT record set it stands in.
+/// An ownership value, and the TXT record set that contains it.
 #[derive(Debug)]
 pub(super) struct Marker<'a> {
     /// The TXT record set.
     pub(super) set: &'a RecordSet,
     /// The value as it was read.
     pub(super) value: &'a Str,
-    /// What it says.
+    /// Its labels.
     pub(super) labels: Labels,
     /// The record it is about, a wildcard replaced, and its type; none in the oldest layout.
     pub(super) target: (String, Option<&'static str>),
@@ -36,23 +35,23 @@ pub(super) struct Markers<'a> {
     by_place: BTreeMap<&'a str, Vec<usize>>,
 }
 
-/// Whose a record set is.
+/// The owner of a record set.
 #[derive(Clone, Debug)]
 pub(super) enum Ownership<'a> {
     /// Ours.
     Ours(Ours<'a>),
-    /// That of somebody who says so.
+    /// A marker names another owner.
     Other(String),
-    /// Nobody says.
+    /// It has no marker.
     Unmanaged,
 }
 
 /// How a record set is known to be ours.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ours<'a> {
-    /// The markers that say so; none without a registry.
+    /// The markers that prove it; none without a registry.
     pub(super) markers: Vec<&'a Marker<'a>>,
-    /// Whether it is certain enough to delete by: this instance wrote the marker, or nobody else writes the zone.
+    /// Whether deletes are allowed: this instance wrote the marker, or the zone has no other writer.
     pub(super) is_proven: bool,
 }
 
@@ -110,14 +109,14 @@ impl<'a> Markers<'a> {
     }
 }
 
-/// The labels of a value, sealed or plain; nothing where it is no ownership value that we can read.
+/// The labels of a value, sealed or plain; `None` if it is not a readable ownership value.
 fn labels_in(value: &str, registry: &TxtRegistry) -> Option<Labels> {
     let text = String::from_utf8(text::content(value)).ok()?;
     let opened = registry.key.as_ref().and_then(|key| key.open(&text));
     Labels::parse(&opened.unwrap_or(text))
 }
 
-/// Whose a record set of a zone is. Without a registry that depends on whether its name and type are wanted.
+/// The owner of a record set. Without a registry it depends on whether its name and type are wanted.
 pub(super) fn of<'z>(
     zone: &'z ZoneIndex<'_>,
     set: &RecordSet,
@@ -132,7 +131,7 @@ pub(super) fn of<'z>(
     }
 }
 
-/// Whose a record set is by the markers that belong to it.
+/// The owner of a record set according to its markers.
 pub(super) fn by_markers<'z>(zone: &'z ZoneIndex<'_>, set: &RecordSet, registry: &TxtRegistry) -> Ownership<'z> {
     let Some(kind) = set.made() else { return Ownership::Unmanaged };
     let markers = belonging(zone, set, kind, registry);
@@ -208,7 +207,7 @@ fn is_stamped(marker: &Marker<'_>, name: &str, kind: RecordType, registry: &TxtR
     }
 }
 
-/// What the stamp of a marker says about a record; nothing where external-dns wrote it.
+/// What the stamp of a marker proves about a record; `None` if external-dns wrote the marker.
 pub(super) fn stamp_of<'m>(
     marker: &'m Marker<'_>,
     name: &str,

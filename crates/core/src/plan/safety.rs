@@ -1,8 +1,8 @@
-//! The brakes: what must not be deleted, or not yet, or not without somebody's word.
+//! Safety rules: deletes that are held, either always or until they are confirmed.
 //!
-//! A delete needs a computed "no" over everything that could be seen. What is not known is kept and cannot be released; what
-//! is known but looks like a mistake — a third of a zone, an empty source, an apex, a wildcard that names hang on, a
-//! record that this instance never wrote — is kept until it is confirmed. Nothing here adds an edit.
+//! A delete needs a computed "no" over everything that was visible. What is unknown is kept and cannot be released; what is
+//! known but looks like a mistake (a third of a zone, an empty source, an apex, a wildcard that names depend on, a record
+//! that this instance never wrote) is kept until it is confirmed. No rule adds an edit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +25,10 @@ const PERCENT: usize = 30;
 /// Fewer deletes than this are never too many.
 const FEWEST: usize = 10;
 
-/// Fewer records than this that were made for one kind of object do not make the kind a source that went empty.
+/// A kind of object with fewer records than this is never an emptied source.
 const FEWEST_OF_KIND: usize = 2;
 
-/// Names that must not lose anything, and why.
+/// Names whose records must not be deleted, and why.
 pub(super) struct Protection<'a> {
     unseen: &'a [Unseen],
     holds: &'a [Hold],
@@ -38,7 +38,7 @@ pub(super) struct Protection<'a> {
     stuck: BTreeMap<Str, (Reason, String)>,
 }
 
-/// Why a name must not lose anything.
+/// Why the records of a name must not be deleted.
 pub(super) struct Cause {
     /// Which row of the catalog.
     pub(super) reason: Reason,
@@ -50,7 +50,7 @@ pub(super) struct Cause {
 }
 
 impl Cause {
-    /// What is so, about a name.
+    /// The message for a name.
     pub(super) fn message(&self, name: &str) -> String {
         format!("`{name}` is kept as it is: {}", self.why)
     }
@@ -78,7 +78,7 @@ impl<'a> Protection<'a> {
         protection
     }
 
-    /// Why a name must not lose anything; nothing where it may.
+    /// Why the records of a name must not be deleted; `None` if they may be.
     pub(super) fn of(&self, name: &str) -> Option<Cause> {
         if let Some(unseen) = self.unseen.iter().min() {
             let why = format!("{} could not be seen ({})", unseen.what, unseen.why);
@@ -101,7 +101,7 @@ impl<'a> Protection<'a> {
         })
     }
 
-    /// The hold that a record of this name falls under: its own, one above it, or one below a wildcard.
+    /// The hold for a record of this name: its own, one above it, or one below a wildcard.
     fn hold(&self, name: &str) -> Option<&'a Hold> {
         let above = || super::answers::at_and_above(name).skip(1).find_map(|base| self.below.get(base).copied());
         let answered = || {
@@ -112,7 +112,7 @@ impl<'a> Protection<'a> {
     }
 }
 
-/// Says so where another instance uses our owner id: then nothing is provably ours.
+/// The held entry if another instance uses our owner id: then no record is provably ours.
 pub(super) fn owner_conflict(zones: &[ZoneIndex<'_>], settings: &PlanSettings) -> Option<Held> {
     let registry = settings.txt()?;
     let (zone, (fingerprint, marker)) =
@@ -124,7 +124,7 @@ pub(super) fn owner_conflict(zones: &[ZoneIndex<'_>], settings: &PlanSettings) -
     Some(Held::new(Some(zone.name), "", reason::OWNER_CONFLICT, message))
 }
 
-/// Takes out of the drafts what must not be deleted.
+/// Removes deletes that must not happen from the drafts.
 pub(super) fn judge<'a>(
     mut drafts: Vec<StepDraft<'a>>,
     context: &DiffContext<'a>,
@@ -146,7 +146,7 @@ pub(super) fn judge<'a>(
     drafts
 }
 
-/// Holds the removals of hostnames that a rule gives a reason against.
+/// Holds the removals for which a rule returns a reason.
 fn hold_where(
     drafts: &mut [StepDraft<'_>],
     findings: &mut DiffFindings,
@@ -163,7 +163,7 @@ fn hold_where(
     }
 }
 
-/// What is not known is kept, whatever is confirmed.
+/// Records with an unknown verdict are kept, even after a confirmation.
 fn not_known(draft: &StepDraft<'_>, edit: &Edit<'_>, context: &DiffContext<'_>) -> Option<Held> {
     if let Some(cause) = context.protection.of(&draft.name) {
         let held = edit.held(draft.zone, &draft.name, cause.reason, cause.message(&draft.name));
@@ -190,7 +190,7 @@ fn is_seen_in(zone: &Str, name: &str, context: &DiffContext<'_>) -> bool {
     }
 }
 
-/// Whether only the owner id says that a record is ours.
+/// The held entry if only the owner id indicates that a record is ours.
 fn unproven(draft: &StepDraft<'_>, edit: &Edit<'_>, context: &DiffContext<'_>) -> Option<Held> {
     let key = RecordKey { name: draft.name.clone(), kind: edit.kind, set_identifier: edit.set_identifier.clone() };
     if edit.ours.is_proven || context.settings.trust_unstamped || context.intent.remembered.contains(&key) {
@@ -203,7 +203,7 @@ fn unproven(draft: &StepDraft<'_>, edit: &Edit<'_>, context: &DiffContext<'_>) -
     Some(edit.held(draft.zone, &draft.name, reason::OWNERSHIP_UNPROVEN, message))
 }
 
-/// The sources that ask for nothing any more; `None` stands for all of them.
+/// Sources that no longer ask for records; the key `None` means all of them.
 fn emptied(drafts: &[StepDraft<'_>], intent: &Intent<'_>, findings: &DiffFindings) -> BTreeMap<Option<String>, String> {
     let mut empty = BTreeMap::new();
     let is_nothing_wanted = match &findings.kinds {
@@ -243,7 +243,7 @@ fn at_apex(draft: &StepDraft<'_>, edit: &Edit<'_>) -> Option<Held> {
     (draft.name == *draft.zone.name).then(|| edit.held(draft.zone, &draft.name, reason::APEX_GUARDED, message()))
 }
 
-/// The zones in which too much would go, with the numbers. All zones together count as one more.
+/// Zones with too many deletes, with the numbers. All zones together are checked as well.
 fn crowded(drafts: &[StepDraft<'_>], settings: &PlanSettings, findings: &DiffFindings) -> BTreeMap<Str, String> {
     let mut deletes: BTreeMap<Str, usize> = BTreeMap::new();
     for draft in drafts.iter().filter(|draft| draft.purpose == Purpose::Records) {

@@ -1,7 +1,7 @@
-//! Ownership values that only holders of a key can read: gzip, then AES-256-GCM, then base64, as external-dns has it.
+//! Encrypted ownership values: gzip, then AES-256-GCM, then base64, as in external-dns.
 //!
-//! The nonce is derived from the key, the place and the text, so that the same value is sealed to the same bytes without
-//! a source of randomness, and two texts never share a nonce. What was sealed under another key cannot be read and counts as nobody's.
+//! The nonce is derived from the key, the record name and the text, so that equal values have equal bytes without a source of
+//! randomness, and two texts never share a nonce. A value under another key cannot be read and proves no owner.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -23,7 +23,7 @@ const LONGEST: usize = 8192;
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealKey([u8; KEY]);
 
-/// A text is no key.
+/// The text is not a valid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoKey;
 
@@ -49,7 +49,7 @@ impl SealKey {
         raw.try_into().map(SealKey).map_err(|_| NoKey)
     }
 
-    /// Seals a text that stands at a place.
+    /// Encrypts the text of the marker at a name.
     pub fn seal(&self, place: &str, text: &str) -> Option<String> {
         self.seal_with(self.nonce(place, text), text)
     }

@@ -1,4 +1,4 @@
-//! What the planner is told beside desired and observed: policy, registry, what the provider can, and what was confirmed.
+//! Settings of the planner: policy, registry, capabilities of the provider, and confirmations.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,19 +16,19 @@ pub struct PlanSettings {
     pub policy: Policy,
     /// How ownership is known.
     pub registry: Registry,
-    /// Types that are looked after; all others are left alone.
+    /// Managed types; all others are never changed.
     pub managed: BTreeSet<RecordType>,
     /// What the provider can.
     pub capabilities: Capabilities,
-    /// Whether somebody has confirmed the deletes that a brake holds.
+    /// Whether the deletes held by safety rules are confirmed.
     pub confirm_deletes: bool,
     /// Whether the owner id alone proves enough to delete a record that this instance never wrote nor wanted.
     pub trust_unstamped: bool,
-    /// Names whose unmanaged records are to be taken over.
+    /// Names whose unmanaged records are adopted.
     pub adopt: BTreeSet<Str>,
-    /// Record sets deleted a short while ago, by zone: the brake counts them too.
+    /// Record sets deleted recently, by zone: the limit on deletes includes them.
     pub recent_deletes: BTreeMap<Str, usize>,
-    /// Changes that were written in vain, by [`PlanStep::mark`].
+    /// Changes that had no effect before, by [`PlanStep::mark`].
     pub ineffective: BTreeSet<String>,
 }
 
@@ -44,14 +44,14 @@ pub enum Policy {
     CreateOnly,
 }
 
-/// How it is known which records are ours.
+/// How ownership of records is determined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Registry {
-    /// By TXT records beside them, as external-dns has it. Boxed, because the other two hold nothing.
+    /// By TXT records, as in external-dns. Boxed, because the other two variants are empty.
     Txt(Box<TxtRegistry>),
     /// Not at all: what is wanted is written, and nothing is ever deleted.
     Noop,
-    /// The zone has no other author: every record of a managed type is ours.
+    /// The zone has no other writer: every record of a managed type is ours.
     WholeZone,
 }
 
@@ -60,7 +60,7 @@ pub enum Registry {
 pub struct TxtRegistry {
     /// Our owner id.
     pub owner: Str,
-    /// Where markers stand.
+    /// The names of markers.
     pub layout: Layout,
     /// The key for sealed values.
     pub key: Option<SealKey>,
@@ -68,9 +68,9 @@ pub struct TxtRegistry {
     pub is_sealing: bool,
     /// Which instance we are.
     pub instance: Instance,
-    /// The owner id whose records are taken over.
+    /// The owner id whose records are adopted.
     pub migrate_from: Option<Str>,
-    /// Whether records that another instance wrote under our owner id are taken over.
+    /// Whether records of another instance under our owner id are adopted.
     pub replaces_instance: bool,
 }
 
@@ -79,11 +79,11 @@ pub struct TxtRegistry {
 pub struct Capabilities {
     /// Whether all steps of a zone can be written in one transaction.
     pub is_atomic: bool,
-    /// Whether a name may be an alias for another where no CNAME may stand.
+    /// Whether the provider supports alias records where a CNAME is not allowed.
     pub has_aliases: bool,
     /// Whether properties of records are kept.
     pub has_properties: bool,
-    /// Whether several record sets of one name and type are told apart by identifiers.
+    /// Whether set identifiers distinguish record sets of one name and type.
     pub has_set_identifiers: bool,
     /// The lowest TTL that is kept as it is written.
     pub min_ttl: u32,
@@ -105,12 +105,12 @@ impl PlanSettings {
         }
     }
 
-    /// Whether a change was written in vain before.
+    /// Whether a change had no effect before.
     pub(super) fn was_ineffective(&self, step: &PlanStep) -> bool {
         !self.ineffective.is_empty() && step.mark().is_some_and(|mark| self.ineffective.contains(&mark))
     }
 
-    /// The TXT registry, where that is how ownership is known.
+    /// The TXT registry, if it is used.
     pub(super) fn txt(&self) -> Option<&TxtRegistry> {
         match &self.registry {
             Registry::Txt(registry) => Some(registry),
@@ -152,7 +152,7 @@ impl Policy {
 }
 
 impl Default for Capabilities {
-    /// What the plainest provider can: single changes, no properties, no identifiers.
+    /// The minimum of every provider: single changes, no properties, no identifiers.
     fn default() -> Self {
         Capabilities {
             is_atomic: false,

@@ -1,8 +1,8 @@
 //! Which instance wrote an ownership value, and for which record.
 //!
-//! An owner id is a word that two clusters can share by mistake. Each value written here therefore carries the
-//! fingerprint of its instance and a code over owner, name and type: another fingerprint under our owner id is a twin,
-//! and a value that was copied to another name does not prove anything there. The secret never leaves this module.
+//! Two clusters can share an owner id by mistake. Each value therefore contains the fingerprint of its instance and a code over
+//! owner, name and type: another fingerprint under our owner id is an owner conflict, and a value that was copied to another
+//! name proves nothing there. The secret never leaves this module.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use ring::{digest, hmac};
 
 use crate::model::Str;
 
-/// An instance of Gatepost: whoever has its secret is the same instance.
+/// An instance of Gatepost, identified by its secret.
 #[derive(Clone)]
 pub struct Instance {
     key: hmac::Key,
     fingerprint: Str,
 }
 
-/// What a stamp says about a record.
+/// What a stamp proves about a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stamp<'a> {
     /// This instance wrote it, for this record.
@@ -38,7 +38,7 @@ impl Instance {
         }
     }
 
-    /// The part of a stamp that tells instances apart.
+    /// The part of a stamp that identifies the instance.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -66,13 +66,13 @@ impl Instance {
 /// What a stamp is bound to.
 #[derive(Clone, Copy)]
 pub(super) struct Stamped<'a> {
-    /// Whose record.
+    /// The owner id.
     pub(super) owner: &'a str,
     /// Its name.
     pub(super) name: &'a str,
     /// Its type.
     pub(super) kind: &'a str,
-    /// What tells it from others of the same name and type.
+    /// Distinguishes it from other record sets of its name and type.
     pub(super) set_identifier: Option<&'a str>,
 }
 

@@ -1,7 +1,7 @@
-//! From the edits of a name to one step: its record sets, their markers, and what must be true when they are written.
+//! From the edits of a name to one step: its record sets, their markers, and the preconditions.
 //!
-//! Record and marker are always in the same step. A marker is taken away by the value that was read; other values at its
-//! place are written back as they were.
+//! A record and its marker are always in the same step. A marker is removed by the value that was read; other values of its
+//! record set are written back as they were.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,7 @@ struct MarkerSet<'a> {
     new: Content,
 }
 
-/// The step of a draft; nothing where it changes nothing. There may be very many, so none has room to spare.
+/// The step of a draft; `None` if nothing changes. Vectors have no spare capacity, because there may be very many steps.
 pub(super) fn build(draft: &StepDraft<'_>, settings: &PlanSettings) -> Option<PlanStep> {
     let edits = || draft.upserts.iter().chain(&draft.removals);
     let changes = exactly(edits().filter_map(|edit| change(draft, edit)));
@@ -55,7 +55,7 @@ pub(super) fn build(draft: &StepDraft<'_>, settings: &PlanSettings) -> Option<Pl
     })
 }
 
-/// All of it, in no more room than it takes.
+/// Collects items without spare capacity.
 fn exactly<T>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut all: Vec<T> = items.collect();
     all.shrink_to_fit();
@@ -83,7 +83,7 @@ fn change(draft: &StepDraft<'_>, edit: &Edit<'_>) -> Option<SetChange> {
     (change.old != change.new).then_some(change)
 }
 
-/// What must hold beside the old sides: a CNAME stands alone, and nothing is made beside one.
+/// Preconditions beside the old sides: no other type exists beside a CNAME.
 fn guards(draft: &StepDraft<'_>) -> Vec<Precondition> {
     let mut guards = Vec::new();
     let name = &draft.name;
@@ -174,7 +174,7 @@ fn write<'a>(
     None
 }
 
-/// What a marker is to say: what it said, by us, for the object that asks now.
+/// The new labels of a marker: those that were read, with our owner id, stamp and the current object.
 fn labels(draft: &StepDraft<'_>, edit: &Edit<'_>, registry: &TxtRegistry, read: Option<&Labels>) -> Labels {
     let mut labels = read.cloned().unwrap_or_default();
     labels.set_owner(&registry.owner);

@@ -1,12 +1,12 @@
-//! TXT values as zones write them: quoted character-strings, joined where one does not hold the text.
+//! TXT values in the syntax of zone files: quoted character-strings, several where one is too short for the text.
 //!
-//! The quoted form keeps every byte, so that a value that is somebody else's is written back as it was read. Nothing here
-//! knows what a text means.
+//! The quoted form keeps every byte, so that values of other owners are written back as they were read. The meaning of a
+//! value is not known here.
 
 /// The most bytes that one character-string holds.
 const LONGEST: usize = 255;
 
-/// The bytes of a TXT value: all its character-strings joined. A value without quotes is taken as it stands.
+/// The bytes of a TXT value: all its character-strings joined. A value without quotes is taken literally.
 pub fn content(value: &str) -> Vec<u8> {
     let value = value.trim();
     if !value.starts_with('"') {
@@ -50,7 +50,7 @@ fn joined(value: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Reads up to the closing quote, and gives back what stands behind it.
+/// Reads up to the closing quote and returns the rest.
 fn one_string<'a>(mut rest: &'a [u8], found: &mut Vec<u8>) -> Option<&'a [u8]> {
     loop {
         match rest {

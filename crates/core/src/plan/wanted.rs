@@ -1,7 +1,7 @@
-//! What is wanted, sorted into zones: one record set per name, type and identifier, in canonical form.
+//! Wanted record sets by zone: one per name, type and set identifier, in canonical form.
 //!
-//! Where several objects want the same set the choice is that of external-dns: the object that the present record was
-//! made for, else the least. What cannot be published is held here with its reason, and keeps its name from being deleted.
+//! Where several objects want the same set, the choice is that of external-dns: the object that the existing record was made
+//! for, else the first in its order of preference. What cannot be published is held with its reason and not deleted.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub(super) struct WantedSet<'a> {
     pub(super) name: Str,
     /// Type.
     pub(super) kind: RecordType,
-    /// Tells it from others of its name and type.
+    /// Distinguishes it from other record sets of its name and type.
     pub(super) set_identifier: Option<Str>,
     /// Canonical values, TTL where one is asked for, properties that the provider keeps.
     pub(super) content: Content,
@@ -37,7 +37,7 @@ pub(super) struct WantedByZone<'a> {
     pub(super) by_zone: BTreeMap<&'a str, Vec<WantedSet<'a>>>,
     /// What a wildcard is to answer for, by zone.
     pub(super) covered: BTreeMap<&'a str, Vec<WantedSet<'a>>>,
-    /// Names that are wanted and that nothing can be published for; what is there is kept.
+    /// Wanted names that cannot be published; their existing records are kept.
     pub(super) stuck: BTreeMap<Str, (Reason, String)>,
     /// Why.
     pub(super) held: Vec<Held>,
@@ -91,7 +91,7 @@ impl<'a> WantedSet<'a> {
         held
     }
 
-    /// What keeps it from ever being a record set.
+    /// Why it can never be a record set.
     fn flaw(&self) -> Option<(Reason, String)> {
         let name = &self.name;
         let values = &self.content.values;
@@ -117,7 +117,7 @@ fn resource_of(route: &ObjectRef) -> String {
     format!("{}/{}/{}", route.kind.as_str().to_ascii_lowercase(), route.key.namespace, route.key.name)
 }
 
-/// Sorts what is wanted into the zones that are served.
+/// Assigns wanted records to the served zones.
 pub(super) fn sort_out<'a>(intent: &Intent<'a>, observed: &'a Observed, settings: &PlanSettings) -> WantedByZone<'a> {
     let mut all_wanted = WantedByZone::default();
     for record in intent.records {
@@ -135,7 +135,7 @@ pub(super) fn sort_out<'a>(intent: &Intent<'a>, observed: &'a Observed, settings
     all_wanted
 }
 
-/// Sorts the values of challenges into zones. They are wanted whatever types are managed.
+/// Assigns challenges to zones. They do not depend on the managed types.
 pub(super) fn challenges<'a>(
     records: &'a [Record],
     observed: &'a Observed,
@@ -157,7 +157,7 @@ pub(super) fn challenges<'a>(
 }
 
 impl<'a> WantedByZone<'a> {
-    /// The zone that takes a record, or a held one.
+    /// The zone of a record; if it cannot be published, a held entry is added.
     fn admit(&mut self, wanted: &WantedSet<'a>, observed: &'a Observed, settings: &PlanSettings) -> Option<&'a str> {
         let zone = observed.zone_of(&wanted.name);
         let flaw = if !settings.managed.contains(&wanted.kind) {
@@ -204,7 +204,7 @@ impl<'a> WantedByZone<'a> {
         chosen
     }
 
-    /// Where a name would have a CNAME and other records, the CNAME goes.
+    /// Removes the CNAME of a name that would also have other records.
     fn settle_types(&mut self, chosen: &mut Vec<WantedSet<'a>>, zone: &ZoneIndex<'_>) {
         let others: BTreeSet<Str> =
             chosen.iter().filter(|w| w.kind != RecordType::Cname).map(|w| w.name.clone()).collect();
@@ -219,7 +219,7 @@ impl<'a> WantedByZone<'a> {
         });
     }
 
-    /// Names that the zone hands over to other servers would never be answered from it.
+    /// Holds names below a delegation: the zone would never answer for them.
     fn keep_inside(&mut self, chosen: &mut Vec<WantedSet<'a>>, zone: &ZoneIndex<'_>) {
         chosen.retain(|wanted| {
             let Some(cut) = zone.cut_above(&wanted.name) else { return true };
@@ -242,7 +242,7 @@ impl<'a> WantedByZone<'a> {
     }
 }
 
-/// The candidate of the object that the present record was made for, else the least. They come least first.
+/// The candidate of the object that the existing record was made for, else the first.
 fn preferred<'c, 'a>(
     candidates: &'c [WantedSet<'a>],
     zone: &ZoneIndex<'_>,

@@ -1,4 +1,4 @@
-//! One zone as the planner looks at it: record sets by name, and the markers among them.
+//! Index of one zone: record sets by name, and the markers among them.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ impl<'a> ZoneIndex<'a> {
         ZoneIndex { name, content, markers, by_name }
     }
 
-    /// The names of the zone as answers are given by. Made anew each time.
+    /// The record counts of the zone. Computed on each call.
     pub(super) fn tree(&self) -> RecordCounts<'a> {
         RecordCounts::of(self.content.sets().iter().map(|set| (&*set.name, &set.kind)))
     }
@@ -64,7 +64,7 @@ impl<'a> ZoneIndex<'a> {
         self.at(name).iter().any(|set| set.made() == Some(kind))
     }
 
-    /// Where the zone hands a name over to other servers or another name, if it does.
+    /// The delegation or DNAME at or above a name, if there is one.
     pub(super) fn cut_above(&self, name: &str) -> Option<&'a str> {
         let hands_over = |set: &RecordSet, at: &str| match &set.kind {
             RecordKind::Other(kind) if &**kind == "NS" => at != &**self.name,

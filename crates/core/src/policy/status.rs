@@ -1,7 +1,7 @@
-//! What is told about a policy: its conditions, and what became of every hostname it governs.
+//! The status of a policy: its conditions, and the state of every hostname it governs.
 //!
-//! Hostnames that ought to be published or certified count as served; who knows a provider's or an issuer's answer turns
-//! some of them into pending ones and asks [`enforced`] again. Nothing is decided here.
+//! Hostnames that should be published or certified count as served. A caller that knows the answer of a provider or issuer
+//! marks some of them as pending and calls [`enforced`] again. Nothing is decided here.
 
 use super::*;
 use crate::attachment::ListenerKey;
@@ -24,7 +24,7 @@ pub struct HostnameReport {
     pub hostname: Str,
     /// Through which listener.
     pub listener: ListenerKey,
-    /// Who asks for it.
+    /// The route that asks for it.
     pub route: ObjectRef,
     /// What became of it.
     pub state: HostnameState,
@@ -44,7 +44,7 @@ pub enum HostnameState {
 }
 
 impl HostnameState {
-    /// As shown to people and machines.
+    /// The text form in output.
     pub fn as_str(self) -> &'static str {
         match self {
             HostnameState::Served => "served",
@@ -63,7 +63,7 @@ impl HostnameState {
 }
 
 impl HostnameReport {
-    /// The word that a plan's `skipped` list has for it; nothing where it does not belong there.
+    /// Its name in the `skipped` list of a plan; `None` if it is not listed there.
     pub fn skipped(&self) -> Option<&'static str> {
         let HostnameState::Skipped(reason) = self.state else { return None };
         match reason {
@@ -75,7 +75,7 @@ impl HostnameReport {
     }
 }
 
-/// The report on a policy; `note` is told beside `Enforced`.
+/// The status of a policy; `note` is added to the message of `Enforced`.
 pub fn report<P: Policy>(
     book: &PoliciesOfKind<P>,
     key: &Key,
@@ -134,7 +134,7 @@ fn overridden() -> Condition {
     Condition::new("Enforced", true, "Enforced", message)
 }
 
-/// Whether it is nobody's wish that a hostname is skipped.
+/// Whether a hostname is skipped against the wishes of its owner.
 fn is_failure(reason: Reason) -> bool {
     const WISHES: [Reason; 5] = [
         reason::WILDCARD_NOT_ALLOWED,

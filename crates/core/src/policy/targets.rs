@@ -1,4 +1,4 @@
-//! What a policy is about: the listeners behind its target, and how close it is to each.
+//! The listeners that a policy targets, and its distance from each.
 
 use super::*;
 use crate::attachment::{ClassState, GatewayState, ListenerState, Owner};
@@ -25,7 +25,7 @@ pub(super) fn distance<P: Policy>(policy: &P, listener: &ListenerState) -> Dista
     }
 }
 
-/// The target as two policies are compared by; nothing where it is no kind that policies know.
+/// The target, for comparing policies; `None` if its kind is not supported.
 pub(super) fn identity<P: Policy>(policy: &P) -> Option<(ObjectRef, Option<Str>)> {
     let kind = kind(policy)?;
     Some((ObjectRef { kind, key: key(policy) }, policy.target().section.clone()))

@@ -1,6 +1,6 @@
-//! Whether a policy's values can be carried out.
+//! Whether the values of a policy are valid.
 //!
-//! Only what a text alone cannot be refused for at the border is looked at; the first problem speaks.
+//! Checks only what the schema cannot refuse; the first problem is reported.
 
 use super::exclusions::Exclusion;
 use super::*;

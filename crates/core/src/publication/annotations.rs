@@ -1,7 +1,7 @@
 //! The annotations of external-dns, read once per object.
 //!
-//! They are looked for under one or more prefixes; the first prefix that has a value wins. A bad value is reported on its
-//! object and means "not set"; it never keeps the rest of the object from being read. Nothing here decides what is published.
+//! They are read under one or more prefixes; the first prefix with a value wins. An invalid value is reported on its object
+//! and counts as unset; the rest of the object is still read. What is published is not decided here.
 
 use super::RecordType;
 use super::targets::{Strategy, comma_list, record_type, target_list};
@@ -17,7 +17,7 @@ pub use ttl::{TtlError, ttl};
 /// The value of `controller` on objects that are ours to read.
 pub const OWN_CONTROLLER: &str = "dns-controller";
 
-/// The annotations of one object that stand under the prefixes, by their names behind the prefix.
+/// The annotations of one object with one of the prefixes, by their names after the prefix.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Annotations<'a> {
     entries: Vec<AnnotationEntry<'a>>,
@@ -27,13 +27,13 @@ pub struct Annotations<'a> {
 /// One annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AnnotationEntry<'a> {
-    /// What stands behind the prefix: `hostname`.
+    /// The part after the prefix: `hostname`.
     pub name: &'a str,
     /// The whole key.
     pub key: &'a Str,
     /// The value.
     pub value: &'a Str,
-    /// Which prefix it stands under, counted from 0.
+    /// The index of its prefix.
     prefix: usize,
 }
 
@@ -118,15 +118,15 @@ pub fn annotation_field(key: &Str) -> FieldPath {
 pub struct RouteAnnotations {
     /// The items of `hostname`, empty ones too; unset where there is no such annotation.
     pub hostnames: Option<Vec<Str>>,
-    /// The key that `hostname` stands under.
+    /// The key of `hostname`.
     pub hostname_key: Option<Str>,
     /// Which hostnames count.
     pub hostname_source: HostnameSource,
     /// Targets.
     pub targets: Vec<Str>,
-    /// The key that `target` stands under.
+    /// The key of `target`.
     pub target_key: Option<Str>,
-    /// Whose targets count.
+    /// The target strategy.
     pub strategy: Strategy,
     /// TTL in seconds.
     pub ttl: Option<u32>,

@@ -25,9 +25,9 @@ pub struct Change {
 pub struct Moved {
     /// The name.
     pub name: Str,
-    /// Whose listeners served it.
+    /// The owners of the listeners that served it.
     pub from: Vec<ObjectRef>,
-    /// Whose listeners serve it now.
+    /// The owners of the listeners that serve it now.
     pub to: Vec<ObjectRef>,
 }
 
@@ -72,7 +72,7 @@ impl Change {
     }
 }
 
-/// Whose listeners serve each published name.
+/// The owners of the listeners that serve each published name.
 fn owners(desired: &Desired) -> BTreeMap<&Str, BTreeSet<ObjectRef>> {
     let mut owners: BTreeMap<&Str, BTreeSet<ObjectRef>> = BTreeMap::new();
     for record in &desired.records {
@@ -91,7 +91,7 @@ fn certificates(desired: &Desired) -> BTreeMap<&Key, &Certificate> {
     desired.certificates.iter().map(|c| (&c.secret, c)).collect()
 }
 
-/// Whether two record sets answer the same; who asks for them does not matter.
+/// Whether two record sets have the same answer, independent of the routes that ask for them.
 fn same_record(a: &Record, b: &Record) -> bool {
     a.targets == b.targets && a.ttl == b.ttl && a.provider_specific == b.provider_specific
 }

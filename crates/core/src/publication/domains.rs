@@ -1,7 +1,7 @@
-//! `--domain-filter` and `--exclude-domains`: which names are ours to publish at all.
+//! `--domain-filter` and `--exclude-domains`: which names may be published.
 //!
-//! A filter `example.com` takes that name and everything below it, `.example.com` only what is below. Names are compared in
-//! their Unicode form, so that both spellings of an international domain mean the same.
+//! A filter `example.com` matches that name and everything below it, `.example.com` only what is below. Names are compared in
+//! their Unicode form, so that both spellings of an international domain are equal.
 
 use std::borrow::Cow;
 

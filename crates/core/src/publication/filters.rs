@@ -1,7 +1,6 @@
-//! Which objects the settings let in: namespaces, labels, annotations, names, classes, and the `controller` annotation.
+//! Which objects the settings select: namespaces, labels, annotations, names, classes, and the `controller` annotation.
 //!
-//! Each function answers with the setting that leaves an object out, in words, or with nothing. What follows from that is not
-//! decided here.
+//! Each function returns the setting that excludes an object, as text, or nothing. The consequences are not decided here.
 
 use super::annotations::{Annotations, OWN_CONTROLLER, look_up};
 use super::settings::{PublicationSettings, source_name};

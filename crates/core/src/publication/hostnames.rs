@@ -1,6 +1,6 @@
-//! Which hostnames a route asks for: its own, those of the `hostname` annotation, those of the template, or the listener's.
+//! The hostnames that a route asks for: its own, those of the `hostname` annotation or of the template, or the listener's.
 //!
-//! The names are texts: whether one is valid, and what it has in common with a listener, is decided by who uses them.
+//! Names are text. Whether a name is valid and which part of it a listener serves is decided by the caller.
 
 use super::NameSource;
 use super::annotations::{HostnameSource, RouteAnnotations, annotation_field};
@@ -13,7 +13,7 @@ use crate::reason;
 /// A hostname that a route asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedHostname {
-    /// As written; empty for "whatever the listener says".
+    /// As written; empty for the hostname of the listener.
     pub text: Str,
     /// Where it is written.
     pub origin: HostnameOrigin,
@@ -52,13 +52,13 @@ impl WantedHostname {
         }
     }
 
-    /// As shown to people.
+    /// The text form in output for people.
     pub fn shown(&self) -> Str {
         if self.text.is_empty() { "*".into() } else { self.text.clone() }
     }
 }
 
-/// The hostnames that external-dns reads from a route, in its order. An empty one stands for the listener's.
+/// The hostnames that external-dns reads from a route, in its order. An empty one means the listener's.
 pub fn of_route(
     route: &Route,
     asked: &RouteAnnotations,

@@ -1,6 +1,6 @@
-//! What the command line and the settings file decide about publishing, as values.
+//! Settings of publication, from the command line and the settings file.
 //!
-//! Everything here is parsed already: a bad selector or template never gets this far. Names are those of the flags.
+//! All values are parsed: an invalid selector or template is refused earlier. Fields have the names of the flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ pub struct PublicationSettings {
     pub combine_fqdn_annotation: bool,
     /// `--domain-filter` and `--exclude-domains`.
     pub domains: DomainFilter,
-    /// `--gateway-address`: addresses that win over what a Gateway says of itself.
+    /// `--gateway-address`: addresses that override those of a Gateway.
     pub gateway_addresses: BTreeMap<Key, Vec<Str>>,
     /// `--status`.
     pub status: StatusMode,
@@ -87,7 +87,7 @@ impl Default for PublicationSettings {
     }
 }
 
-/// Whose rules decide what is published.
+/// The rules that decide what is published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// The hostname document.

@@ -1,7 +1,7 @@
 //! What a name resolves to: annotation targets, strategies, and the addresses of a Gateway.
 //!
-//! A route says by `target-strategy` whose targets count; addresses are what is left when no annotation has any. Which record
-//! type a target makes is decided by its text alone. Nothing here resolves names.
+//! `target-strategy` of a route chooses between its own targets and those of the Gateway; addresses are used when no annotation
+//! has targets. The record type follows from the text of the target. Names are not resolved here.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -10,7 +10,7 @@ use super::RecordType;
 use super::settings::PublicationSettings;
 use crate::model::{Address, Gateway, Str};
 
-/// Whose targets count, as a route says.
+/// The target strategy of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
     /// The route's, else the Gateway's.
@@ -25,7 +25,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// The words a route may use.
+    /// The values of `target-strategy`.
     pub const WORDS: &str = "route-preferred, route-only, gateway-only or merge";
 
     /// Reads the annotation.
@@ -81,7 +81,7 @@ pub fn without_dot(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
 
-/// Which fields of a Gateway say where it answers.
+/// The fields of a Gateway that contain its addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressFields {
     /// `status.addresses` alone.

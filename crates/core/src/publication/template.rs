@@ -1,7 +1,7 @@
-//! `--fqdn-template`: hostnames that a route does not write but that follow from it.
+//! `--fqdn-template`: hostnames computed from a route.
 //!
-//! The language is Go's text/template with the functions of external-dns. A template first sees a route as Go's types name it
-//! (`.Spec.Hostnames`); where that fails, it sees the route as JSON names it (`.Spec.hostnames`). A template that does not
+//! The language is Go's text/template with the functions of external-dns. A template is first rendered over a route with the
+//! field names of Go (`.Spec.Hostnames`); where that fails, with those of JSON (`.Spec.hostnames`). A template that does not
 //! parse is refused with the settings; one that fails on a route fails for that route alone. Rendering is bounded.
 
 use std::collections::BTreeSet;
@@ -17,13 +17,13 @@ mod context;
 mod dialect;
 mod functions;
 
-/// The text that stands in the output for something that is not there.
+/// The output text for a missing value.
 const NO_VALUE: &str = "<no value>";
 
 /// What one rendering may write, in bytes.
 const MAX_OUTPUT: usize = 1 << 20;
 
-/// What is shown of the engine's own words, in characters.
+/// The maximum length of a message of the engine, in characters.
 const MAX_MESSAGE: usize = 160;
 
 /// Templates that parse, joined by commas.
@@ -35,7 +35,7 @@ pub struct Template {
     by_kind: Arc<[gtmpl_ng::Template]>,
 }
 
-/// The large parts of a route that a template speaks of; the others need not be shown to it.
+/// The large parts of a route that a template uses; the others are not rendered.
 #[derive(Clone, Copy)]
 struct TemplateParts {
     rules: bool,
@@ -156,7 +156,7 @@ fn at(place: &ErrorContext, message: &str) -> String {
     format!("line {}, column {}: {}", place.line, place.col, plain(message))
 }
 
-/// The engine's words on one line, without the values that it shows in full.
+/// The message of the engine on one line, without values.
 fn plain(message: &str) -> String {
     let message = message.split(" in map[").next().unwrap_or_default();
     let words: String = message.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! The rows. Sorted by number; a test holds them to it.
+//! The rows of the catalog, sorted by number; a test checks the order.
 
 use super::{Reason, ReasonRow, Severity};
 use Severity::{Error, Info, Warning};
@@ -260,7 +260,7 @@ catalog! {
         "A record was written and still reads as before, so it is not written again for an hour."
         "Ask for what the provider keeps (the message shows it), or find out who else writes the record.";
 
-    // GP05: held by a brake.
+    // GP05: held by a safety rule.
     TOO_MANY_DELETES = "too-many-deletes" "GP0501" Error ("", "")
         "A plan would delete more than 30 % of our records in a zone, and at least ten, so none is deleted."
         "Look at what would go; confirm with `--confirm-deletes` if it is meant.";

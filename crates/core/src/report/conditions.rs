@@ -11,7 +11,7 @@ pub(super) fn is_ours(kind: &str) -> bool {
     OURS.contains(&kind)
 }
 
-/// A condition of ours with the generation it speaks of, and its old time while the status stands.
+/// A condition with its generation; the old transition time is kept while the status is unchanged.
 pub(super) fn stamped(mut own: Condition, before: &Conditions, meta: &Meta) -> (Condition, Option<Time>) {
     own.observed_generation = meta.generation.get();
     let same = before.timed().find(|(c, _)| c.kind == own.kind && c.status == own.status);
@@ -19,13 +19,13 @@ pub(super) fn stamped(mut own: Condition, before: &Conditions, meta: &Meta) -> (
     (own, since)
 }
 
-pub(super) fn gateway(world: LintContext<'_>, state: &GatewayState) -> Vec<Condition> {
+pub(super) fn gateway(context: LintContext<'_>, state: &GatewayState) -> Vec<Condition> {
     if let Some(refused) = state.refused {
-        let message = said(world.gateway(state), refused);
+        let message = said(context.gateway(state), refused);
         return vec![Condition::new("Accepted", false, refused.row().condition.1, message)];
     }
     let own = &state.listeners[..state.gateway.listeners.len()];
-    let bad = own.iter().filter(|id| !world.topology.listener(**id).is_accepted()).count();
+    let bad = own.iter().filter(|id| !context.topology.listener(**id).is_accepted()).count();
     vec![match bad {
         0 => Condition::new("Accepted", true, "Accepted", ""),
         _ => {
@@ -34,15 +34,15 @@ pub(super) fn gateway(world: LintContext<'_>, state: &GatewayState) -> Vec<Condi
     }]
 }
 
-pub(super) fn set(world: LintContext<'_>, state: &SetState) -> Vec<Condition> {
-    let bad = state.listeners.iter().filter(|id| !world.topology.listener(**id).is_accepted()).count();
+pub(super) fn set(context: LintContext<'_>, state: &SetState) -> Vec<Condition> {
+    let bad = state.listeners.iter().filter(|id| !context.topology.listener(**id).is_accepted()).count();
     let (accepted, reason, message) = match state.refused {
         Some(refused) => {
             let reason = match refused {
                 reason::GATEWAY_NOT_ACCEPTED => "ParentNotAccepted",
                 _ => refused.row().condition.1,
             };
-            (false, reason, said(world.set(state), refused))
+            (false, reason, said(context.set(state), refused))
         }
         None if bad == 0 => (true, "Accepted", String::new()),
         None => (true, "ListenersNotValid", format!("{bad} of {} listeners not valid", state.listeners.len())),
@@ -50,9 +50,9 @@ pub(super) fn set(world: LintContext<'_>, state: &SetState) -> Vec<Condition> {
     vec![Condition::new("Accepted", accepted, reason, message)]
 }
 
-pub(super) fn listener(world: LintContext<'_>, id: ListenerId) -> Vec<Condition> {
-    let state = world.topology.listener(id);
-    let diagnostics = world.listener(id);
+pub(super) fn listener(context: LintContext<'_>, id: ListenerId) -> Vec<Condition> {
+    let state = context.topology.listener(id);
+    let diagnostics = context.listener(id);
     let mut conditions = vec![accepted(state, &diagnostics), resolved(state, &diagnostics)];
     conditions.push(match state.conflict {
         Some(conflict) => Condition::new(
@@ -94,17 +94,17 @@ fn resolved(state: &ListenerState, diagnostics: &[Diagnostic]) -> Condition {
     }
 }
 
-pub(super) fn route(world: LintContext<'_>, state: &RouteState, index: usize) -> Vec<Condition> {
+pub(super) fn route(context: LintContext<'_>, state: &RouteState, index: usize) -> Vec<Condition> {
     let accepted = match state.parents[index].refused {
         Some(refused) => {
-            let message = world.parent(state, index).map(|d| d.message).unwrap_or_default();
+            let message = context.parent(state, index).map(|d| d.message).unwrap_or_default();
             Condition::new("Accepted", false, refused.row().condition.1, message)
         }
         None => Condition::new("Accepted", true, "Accepted", ""),
     };
     let resolved = match state.backends.first() {
         Some(problem) => {
-            let message = said(world.backends(state), problem.reason);
+            let message = said(context.backends(state), problem.reason);
             Condition::new("ResolvedRefs", false, problem.reason.row().condition.1, message)
         }
         None => Condition::new("ResolvedRefs", true, "ResolvedRefs", ""),

@@ -1,4 +1,4 @@
-//! What becomes of a request.
+//! The answer of the router to one request.
 
 use crate::attachment::ListenerKey;
 use crate::model::{Key, ObjectRef};
@@ -24,7 +24,7 @@ pub enum RoutingOutcome {
 }
 
 impl RoutingOutcome {
-    /// As shown to people and machines.
+    /// The text form in output.
     pub fn as_str(self) -> &'static str {
         match self {
             RoutingOutcome::Forward => "forward",
@@ -43,7 +43,7 @@ impl RoutingOutcome {
     }
 }
 
-/// Who serves a request, and why not the others.
+/// The listener, rule and backends of a request, with an explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RoutingAnswer {
     /// What is done with it.
@@ -56,7 +56,7 @@ pub struct RoutingAnswer {
     pub route: Option<ObjectRef>,
     /// Which of its rules, counted from 0.
     pub rule: Option<usize>,
-    /// Who gets which share of such requests, in order.
+    /// The backends and their shares of the requests, in order.
     pub backends: Vec<Share>,
     /// Backends whose share is answered 500.
     pub unavailable: Vec<Unavailable>,
@@ -66,12 +66,12 @@ pub struct RoutingAnswer {
     pub response: ResponseChange,
     /// Where a redirect points.
     pub location: Option<String>,
-    /// The way to this answer, in short sentences.
+    /// The explanation, in short sentences.
     pub because: Vec<String>,
 }
 
 impl RoutingAnswer {
-    /// An answer of which nothing else is known yet.
+    /// An answer with only an outcome and an explanation.
     pub(super) fn new(outcome: RoutingOutcome, because: Vec<String>) -> Self {
         let status = match outcome {
             RoutingOutcome::Forward | RoutingOutcome::Redirect | RoutingOutcome::Rejected => None,

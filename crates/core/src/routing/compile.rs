@@ -1,7 +1,7 @@
-//! From a judged topology to tables that are quick to ask.
+//! Compiles a topology into the lookup tables of a [`Router`].
 //!
-//! Rules are filed under every hostname that their route wrote and that has something in common with the listener's, and
-//! sorted by precedence there. A route is prepared once, however many listeners it is attached to.
+//! Rules are indexed by every hostname of their route that intersects the listener's hostname, and sorted by precedence. A
+//! route is prepared once, however many listeners it is attached to.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -56,7 +56,7 @@ pub(super) struct HostnameRules {
 pub(super) type Rank<'a> = (Reverse<Score>, (i64, &'a Key), usize, usize);
 
 impl HostnameRules {
-    /// The rules that can concern a request, in order. GRPCRoutes see only gRPC calls, and see them first.
+    /// The rules to test for a request, in order. GRPCRoutes serve only gRPC calls, and are tested first.
     pub(super) fn entries(&self, is_call: bool) -> impl Iterator<Item = RuleMatch> {
         let calls = if is_call { &self.calls[..] } else { &[] };
         calls.iter().chain(&self.requests).chain(&self.connections).copied()
@@ -77,7 +77,7 @@ impl Router {
     }
 }
 
-/// Prepares the routing of a Gateway.
+/// Compiles the routing of a Gateway.
 pub(super) fn router(snapshot: &Snapshot, topology: &Topology, gateway: &Key) -> Option<Router> {
     let state = topology.gateways.get(gateway)?;
     let mut tables = Tables { snapshot, topology, routes: Vec::new(), files: BTreeMap::new(), refusals: Vec::new() };
@@ -143,7 +143,7 @@ impl Tables<'_> {
         }
     }
 
-    /// Files the route that was added last under its hostnames.
+    /// Indexes the route that was added last by its hostnames.
     fn file(&mut self, id: ListenerId, route: &Route) {
         let index = self.routes.len() - 1;
         let Some(file) = self.files.get_mut(&id) else { return };
@@ -215,7 +215,7 @@ fn written(route: &Route) -> impl Iterator<Item = Hostname> {
     any.into_iter().chain(names.into_iter().filter(|_| route.kind.has_hostnames()))
 }
 
-/// What a parentRef of a route did not get. Hostnames without anything in common are left out: they never match one request.
+/// The listeners that refuse a parentRef. Disjoint hostnames are left out: no request matches both.
 fn refusals(
     snapshot: &Snapshot,
     topology: &Topology,

@@ -1,4 +1,4 @@
-//! Which listener takes a request: one only, the most specific for the name, even where none of its rules fits.
+//! Which listener serves a request: only the one with the most specific hostname, even if none of its rules matches.
 
 use super::answer::{RoutingAnswer, RoutingOutcome};
 use super::compile::RuleMatch;
@@ -6,24 +6,24 @@ use super::request::ParsedRequest;
 use super::{IdleListener, Router, Scheme, ServingListener};
 use crate::names::Hostname;
 
-/// How many sentences are spent on things that lead nowhere.
+/// The maximum number of sentences about listeners and routes that were not chosen.
 pub(super) const MANY: usize = 8;
 
-/// The way of one request through a Gateway, with what is to be said of it.
+/// The routing of one request, with its explanation so far.
 pub(super) struct RoutingDecision<'a> {
     pub(super) router: &'a Router,
     pub(super) asked: &'a ParsedRequest<'a>,
     pub(super) because: Vec<String>,
 }
 
-/// A rule that fits, and the hostname by which it was found.
+/// A rule that matches, and the hostname by which it was found.
 #[derive(Clone, Copy)]
 pub(super) struct ChosenRule<'a> {
     pub(super) entry: RuleMatch,
     pub(super) hostname: &'a Hostname,
 }
 
-/// Follows a request.
+/// Routes a request.
 pub(super) fn run(router: &Router, asked: &ParsedRequest<'_>) -> RoutingAnswer {
     let mut decision = RoutingDecision { router, asked, because: Vec::new() };
     if let Some(reason) = router.refused {
@@ -67,7 +67,7 @@ impl<'a> RoutingDecision<'a> {
         }
     }
 
-    /// The handshake's name chooses the listener; the Host must choose the same one.
+    /// The server name of the handshake selects the listener; the Host must select the same one.
     fn https(mut self) -> RoutingAnswer {
         let (host, sni) = (&self.asked.host, &self.asked.sni);
         let Some(listener) = self.secure(Scheme::Https) else { return self.no_handshake() };
@@ -116,7 +116,7 @@ impl<'a> RoutingDecision<'a> {
         }
     }
 
-    /// The listener for a handshake: HTTPS and TLS listeners of a port share the names; what the client speaks breaks ties.
+    /// The listener for a handshake. HTTPS and TLS listeners of a port share hostnames; the scheme of the client breaks ties.
     fn secure(&self, own: Scheme) -> Option<&'a ServingListener> {
         let other = if own == Scheme::Https { Scheme::Tls } else { Scheme::Https };
         let best = [self.best(other, &self.asked.sni), self.best(own, &self.asked.sni)];
@@ -161,7 +161,7 @@ impl<'a> RoutingDecision<'a> {
         }
     }
 
-    /// Nothing listens for what the client speaks.
+    /// No listener of the port has the scheme of the client.
     fn nobody(mut self, schemes: &[Scheme]) -> RoutingAnswer {
         let port = self.asked.request.port;
         let wanted: Vec<_> = schemes.iter().map(|scheme| protocol(*scheme)).collect();
@@ -192,7 +192,7 @@ impl<'a> RoutingDecision<'a> {
         }
     }
 
-    /// Listeners that would have been chosen, were they accepted.
+    /// Mentions listeners that would have been chosen if they were accepted.
     fn say_idle(&mut self, name: &str, chosen: Option<&Hostname>) {
         let idle = self.router.idle.get(&self.asked.request.port).map_or(&[][..], |idle| idle);
         let better = |idle: &&IdleListener| {

@@ -1,7 +1,7 @@
-//! What the filters of a rule and of its backends make of a request and its response.
+//! How the filters of a rule and of its backends change a request and its response.
 //!
-//! Filters are applied in the order in which they are written. One that cannot be carried out is never skipped: the
-//! request is answered with an error instead.
+//! Filters run in the order in which they are written. An unsupported filter is never skipped: the request is answered with
+//! an error instead.
 
 use crate::model::*;
 
@@ -12,23 +12,23 @@ pub(super) mod cors;
 mod headers;
 mod redirect;
 
-/// A request on its way through filters.
+/// A request while filters change it.
 #[derive(Clone, Debug)]
 pub(super) struct Passage {
     pub(super) request: Rewritten,
     pub(super) response: ResponseChange,
-    /// Status and location of a redirect, which ends the way.
+    /// Status and location of a redirect, which ends the processing.
     pub(super) redirect: Option<(u16, String)>,
-    /// What filter cannot be carried out, which ends the way.
+    /// The unsupported filter, which ends the processing.
     pub(super) broken: Option<String>,
-    /// What else is to be said.
+    /// Further notes for the explanation.
     pub(super) notes: Vec<String>,
 }
 
-/// What filters need to know of the request and of where it came in.
+/// The request and listener facts that filters need.
 pub(super) struct FilterContext<'a> {
     pub(super) asked: &'a ParsedRequest<'a>,
-    /// The path prefix that matched, without slashes at its end; unset where the match was none by prefix.
+    /// The path prefix that matched, without trailing slashes; unset if the match was not by prefix.
     pub(super) prefix: Option<&'a str>,
     /// `http` or `https`.
     pub(super) scheme: &'static str,
@@ -47,7 +47,7 @@ impl Passage {
         Passage { request, response: ResponseChange::default(), redirect: None, broken: None, notes: Vec::new() }
     }
 
-    /// Leads the request through filters, up to the first that ends its way.
+    /// Applies filters up to the first that ends the processing.
     pub(super) fn through(mut self, filters: &[Filter], context: &FilterContext<'_>) -> Self {
         for filter in filters {
             if self.redirect.is_some() || self.broken.is_some() {

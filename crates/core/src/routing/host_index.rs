@@ -14,7 +14,7 @@ const MAX_LENGTH: usize = 253;
 #[derive(Clone, Debug)]
 pub struct HostIndex<T> {
     precise: HashMap<Hostname, T>,
-    /// By what stands behind the `*.`.
+    /// By the part after `*.`.
     wildcards: HashMap<Box<str>, (Hostname, T)>,
     any: Option<(Hostname, T)>,
 }

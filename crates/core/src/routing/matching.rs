@@ -1,7 +1,7 @@
-//! Whether a request is one that a rule speaks of, and if not, what keeps it away.
+//! Whether a request matches a rule, and if not, which condition fails.
 //!
-//! Matches are prepared once per route. A regular expression must match the whole value; one that cannot be read or
-//! would grow beyond a limit never matches, as an unknown word never does.
+//! Matches are prepared once per route. A regular expression must match the whole value; an expression that does not compile
+//! or exceeds a size limit never matches, and neither does an unknown match type.
 
 use std::fmt;
 
@@ -61,11 +61,11 @@ struct Pattern {
 enum How {
     Exact,
     Regex(Regex),
-    /// An expression that cannot be read, or an unknown word.
+    /// An expression that does not compile, or an unknown match type.
     Never,
 }
 
-/// The first part of a match that keeps a request away.
+/// The first condition of a match that a request fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Miss {
     Path(String),
@@ -93,7 +93,7 @@ impl Test {
         }
     }
 
-    /// Whether the request fits, or what keeps it away.
+    /// Whether the request matches, or the condition that fails.
     pub(super) fn check(&self, asked: &ParsedRequest<'_>) -> Result<(), Miss> {
         match self {
             Test::Everything => Ok(()),
@@ -133,7 +133,7 @@ impl Test {
         }
     }
 
-    /// Whether the path is compared by a regular expression, whose rank is everybody's own choice.
+    /// Whether the path is a regular expression, whose rank the specification leaves open.
     pub(super) fn has_path_expression(&self) -> bool {
         matches!(self, Test::Http(HttpTest { path: PathTest::Whole(Pattern { how: How::Regex(_), .. }), .. }))
     }
@@ -300,7 +300,7 @@ impl fmt::Display for Test {
     }
 }
 
-/// What a match asks for beyond its path.
+/// The conditions of a match beside its path.
 struct Further<'a>(Option<&'a Str>, &'a [ValueTest], &'a [ValueTest]);
 
 impl fmt::Display for Further<'_> {

@@ -1,10 +1,10 @@
-//! A request as a client sends it, and as the rules look at it.
+//! A request to a Gateway, as sent by the client and as compared by rules.
 
 use std::borrow::Cow;
 
 use crate::names::{host_of, is_ip};
 
-/// What a client speaks.
+/// The protocol of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scheme {
     /// Clear-text HTTP.
@@ -56,13 +56,13 @@ impl Scheme {
 /// A request to a Gateway.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayRequest {
-    /// What the client speaks.
+    /// The protocol of the client.
     pub scheme: Scheme,
     /// The `Host` header with its port, if it has one.
     pub host: String,
     /// The server name of the TLS handshake; unset means the host.
     pub sni: Option<String>,
-    /// The port of the listener, whatever the host says.
+    /// The port of the listener, independent of the port in the host.
     pub port: u16,
     /// The HTTP method.
     pub method: String,
@@ -74,7 +74,7 @@ pub struct GatewayRequest {
     pub grpc: bool,
 }
 
-/// A request taken apart once, for many comparisons.
+/// A request parsed once for many comparisons.
 pub(super) struct ParsedRequest<'a> {
     pub(super) request: &'a GatewayRequest,
     /// As hostnames are compared.
@@ -143,7 +143,7 @@ fn parameters(query: &str) -> Vec<(String, String)> {
     pairs.map(|pair| pair.split_once('=').unwrap_or((pair, ""))).map(|(n, v)| (decoded(n), decoded(v))).collect()
 }
 
-/// Percent-encoding undone; what is no encoding stays as it is.
+/// Decodes percent-encoding; invalid sequences are kept.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

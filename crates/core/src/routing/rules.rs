@@ -1,8 +1,8 @@
-//! Which rule of the chosen listener serves a request, and what became of the others.
+//! Which rule of the chosen listener serves a request, and why the others do not.
 //!
-//! Rules are asked in order of precedence: the hostname as the route wrote it, longest precise first, then longest; then
-//! the route kind's own criteria; then age, name, and place. A regular expression in a path ranks by its length among
-//! prefixes, since the specification leaves its rank open; where one takes part, that is said.
+//! Order of precedence: the hostname as written in the route, longest precise first, then longest; then the criteria of the
+//! route kind; then age, name, and position. A regular expression in a path ranks by its length among prefixes, because the
+//! specification leaves its rank open; the answer mentions it.
 
 use super::answer::{RoutingAnswer, RoutingOutcome};
 use super::compile::RuleMatch;
@@ -11,14 +11,14 @@ use super::{Scheme, ServingListener};
 use crate::model::{ObjectRef, RouteKind};
 use crate::names::Hostname;
 
-/// How many rules are looked at for the sake of an explanation.
+/// The maximum number of rules that an explanation examines.
 const SCANNED: usize = 512;
 
-/// What became of a route that was not chosen.
+/// Why a route was not chosen.
 enum Loss {
     /// One of its rules fits as well.
     Behind(RuleMatch, String),
-    /// None does; says what keeps the first away.
+    /// None matches; the failed condition of the first.
     Missed(String),
 }
 
@@ -39,7 +39,7 @@ impl<'a> RoutingDecision<'a> {
         }
     }
 
-    /// Chooses a rule, and says why this one.
+    /// Chooses a rule and explains the choice.
     fn choose(&mut self, listener: &'a ServingListener) -> Option<ChosenRule<'a>> {
         let pick = self.pick(listener);
         self.say_losers(listener, pick);
@@ -55,7 +55,7 @@ impl<'a> RoutingDecision<'a> {
         if listener.scheme == Scheme::Tls { &self.asked.sni } else { &self.asked.host }
     }
 
-    /// The rules that can concern the request, in order of precedence. Routes with hostnames go before those without.
+    /// The rules to test, in order of precedence. Routes with hostnames come before those without.
     fn candidates(&self, listener: &'a ServingListener) -> impl Iterator<Item = ChosenRule<'a>> {
         let is_call = self.asked.grpc;
         let groups = listener.named.lookup(self.name(listener));
@@ -132,7 +132,7 @@ impl<'a> RoutingDecision<'a> {
         }
     }
 
-    /// The routes that were not chosen, in order of precedence, as far as they are looked at.
+    /// The routes that were not chosen, in order of precedence, up to the limit.
     fn losers(&self, listener: &'a ServingListener, winner: Option<ChosenRule<'a>>) -> Vec<(usize, Loss)> {
         let mut losers: Vec<(usize, Loss)> = Vec::new();
         for pick in self.candidates(listener).take(SCANNED) {
@@ -154,7 +154,7 @@ impl<'a> RoutingDecision<'a> {
         losers
     }
 
-    /// Why a rule that fits comes behind the one that was chosen.
+    /// Why a rule that matches ranks behind the chosen one.
     fn why(&self, loser: ChosenRule<'_>, winner: ChosenRule<'_>) -> String {
         let (ours, theirs) = (self.router.rank(winner.entry), self.router.rank(loser.entry));
         let kinds = [winner, loser].map(|pick| self.router.attached(pick.entry).route.kind);
@@ -188,7 +188,7 @@ impl<'a> RoutingDecision<'a> {
         self.because.extend(sentences);
     }
 
-    /// Rules of less specific listeners, which are out of reach for this name.
+    /// Mentions rules of less specific listeners, which never get requests for this name.
     fn say_hidden(&mut self, listener: &'a ServingListener, name: &'a str) {
         let Some(index) = self.router.listeners_by_hostname.get(&(listener.port, listener.scheme)) else { return };
         let others =

@@ -1,4 +1,4 @@
-//! What the chosen rule does with a request: answer it itself, or hand it to backends by weight.
+//! What the chosen rule does with a request: answer it itself, or forward it to backends by weight.
 
 use super::answer::{RoutingAnswer, RoutingOutcome, Share, Unavailable};
 use super::decision::{ChosenRule, RoutingDecision};
@@ -81,7 +81,7 @@ impl<'a> RoutingDecision<'a> {
         }
     }
 
-    /// Leads the request through the filters of each backend.
+    /// Applies the filters of each backend to the request.
     fn forward(
         mut self,
         listener: &ServingListener,

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{Requirement, Selector, Test};
 use crate::model::Str;
 
-/// Why a text is no selector.
+/// Why a text is not a selector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SelectorError {
     /// Character at which it stopped making sense, counted from 0.

@@ -26,7 +26,10 @@ pub fn read(place: &ClusterChoice, namespace: Option<&str>) -> Result<Loaded, Ru
 
 /// The Certificate objects of cert-manager in some namespaces, each with what is said of its request; nothing where
 /// cert-manager is not installed.
-pub fn certificates(place: &ClusterChoice, namespaces: &BTreeSet<Str>) -> Result<Option<Vec<CertificateObject>>, String> {
+pub fn certificates(
+    place: &ClusterChoice,
+    namespaces: &BTreeSet<Str>,
+) -> Result<Option<Vec<CertificateObject>>, String> {
     let work = async {
         let connection = connect(place).await.map_err(|_| "no such cluster".to_owned())?;
         found(&connection, namespaces).await.map_err(|error| error.to_string())

@@ -126,17 +126,21 @@ fn api_version(kind: Kind) -> String {
 
 fn status(status: &report::ObjectStatus) -> ObjectStatusView {
     match status {
-        report::ObjectStatus::Class(own) => ObjectStatusView { conditions: conditions(own), ..ObjectStatusView::default() },
-        report::ObjectStatus::Gateway { conditions: own, addresses, listeners: each, attached_sets } => ObjectStatusView {
-            addresses: addresses
-                .iter()
-                .map(|a| AddressView { kind: a.kind.to_string(), value: a.value.to_string() })
-                .collect(),
-            attached_listener_sets: Some(*attached_sets),
-            conditions: conditions(own),
-            listeners: each.iter().map(listener).collect(),
-            parents: None,
-        },
+        report::ObjectStatus::Class(own) => {
+            ObjectStatusView { conditions: conditions(own), ..ObjectStatusView::default() }
+        }
+        report::ObjectStatus::Gateway { conditions: own, addresses, listeners: each, attached_sets } => {
+            ObjectStatusView {
+                addresses: addresses
+                    .iter()
+                    .map(|a| AddressView { kind: a.kind.to_string(), value: a.value.to_string() })
+                    .collect(),
+                attached_listener_sets: Some(*attached_sets),
+                conditions: conditions(own),
+                listeners: each.iter().map(listener).collect(),
+                parents: None,
+            }
+        }
         report::ObjectStatus::Set { conditions: own, listeners: each } => ObjectStatusView {
             conditions: conditions(own),
             listeners: each.iter().map(listener).collect(),

@@ -1,7 +1,6 @@
-//! Whether the marker of a record can be written where it belongs, and whether it must be.
+//! Whether the marker of a record can be written, and whether it must be.
 //!
-//! A record without its marker would be nobody's the moment it is written, so a marker that cannot stand keeps its
-//! record from being made.
+//! A record without its marker would have no owner, so a record is not created when its marker cannot be written.
 
 use super::DiffContext;
 use crate::plan::canonical;
@@ -39,8 +38,8 @@ pub(super) fn obstacle(
     taken(zone, set, wanted, registry)
 }
 
-/// Why a marker must be written although its record stays as it is; nothing where it is as it should be, or where the one
-/// that is there has to do.
+/// Why a marker must be written although its record does not change; `None` if the existing marker is correct or cannot be
+/// replaced.
 pub(super) fn due(
     context: &DiffContext<'_>,
     zone: &ZoneIndex<'_>,
@@ -64,7 +63,7 @@ pub(super) fn due(
     }
 }
 
-/// Why a name is no place for a marker of this zone.
+/// Why no marker of this zone can have this name.
 fn misplaced(context: &DiffContext<'_>, zone: &ZoneIndex<'_>, place: &str) -> Option<String> {
     if let Some(label) = place.split('.').find(|label| label.len() > 63) {
         return Some(format!(
@@ -98,7 +97,7 @@ fn wants(all: &[WantedSet<'_>], name: &str, kind: RecordType) -> bool {
     all[from..].iter().take_while(|wanted| &*wanted.name == name).any(|wanted| wanted.kind == kind)
 }
 
-/// Whether what stands at the marker's place is something else than a marker of ours for this record.
+/// Whether the name of the marker is taken by something other than our marker for this record.
 fn taken(
     zone: &ZoneIndex<'_>,
     set: &RecordSet,

@@ -1,8 +1,7 @@
-//! Names of which it is not known whether they ought to be gone, and that a wildcard of ours answers for: nothing is made that
-//! would take them away from it and leave them without an answer.
+//! Names with an unknown verdict that a wildcard of ours answers: no step may hide them from it without an answer.
 //!
-//! They are given records of their own where that is possible. Where it is not — their marker has no place — what would hide
-//! them waits until it is known what becomes of them.
+//! They get records of their own where that is possible. Where their marker cannot be written, the step that would hide them
+//! is held until their verdict is known.
 
 use super::{DiffContext, DiffFindings, Purpose, StepDraft};
 use crate::model::Str;
@@ -12,7 +11,7 @@ use crate::plan::ownership::{self, Ownership};
 use crate::plan::zone::ZoneIndex;
 use crate::plan::{PlanStep, steps};
 
-/// Holds what would hide names that are not known.
+/// Holds steps that would hide names with an unknown verdict.
 pub(super) fn hold(drafts: &mut [StepDraft<'_>], context: &DiffContext<'_>, findings: &mut DiffFindings) {
     if context.intent.holds.is_empty() {
         return;
@@ -22,7 +21,7 @@ pub(super) fn hold(drafts: &mut [StepDraft<'_>], context: &DiffContext<'_>, find
     }
 }
 
-/// Takes out of a draft what it makes. What makes room for it stays, too.
+/// Removes the creates from a draft, and the removals that they replace.
 fn stop(draft: &mut StepDraft<'_>, lost: &str, context: &DiffContext<'_>, findings: &mut DiffFindings) {
     let is_whole = draft.purpose == Purpose::Replacement;
     let upserts = std::mem::take(&mut draft.upserts);
@@ -31,7 +30,7 @@ fn stop(draft: &mut StepDraft<'_>, lost: &str, context: &DiffContext<'_>, findin
     if is_whole {
         stopped.append(&mut draft.removals);
     }
-    // Every name that is not known has a cause.
+    // Every name with an unknown verdict has a cause.
     let Some(cause) = context.protection.of(lost) else { return };
     let message = format!(
         "`{}` is not made: it would take `{lost}` away from the wildcard that answers for it, and {}",
@@ -43,7 +42,7 @@ fn stop(draft: &mut StepDraft<'_>, lost: &str, context: &DiffContext<'_>, findin
     }
 }
 
-/// A draft that hides a name that is not known, and the name.
+/// A draft that hides a name with an unknown verdict, and the name.
 fn culprit(drafts: &[StepDraft<'_>], context: &DiffContext<'_>) -> Option<(usize, Str)> {
     let mut zones: Vec<&ZoneIndex<'_>> = drafts.iter().map(|draft| draft.zone).collect();
     zones.dedup_by_key(|zone| zone.name);
@@ -72,12 +71,12 @@ fn culprit_in(zone: &ZoneIndex<'_>, drafts: &[StepDraft<'_>], context: &DiffCont
     })
 }
 
-/// Whether a name that is made brings about one that takes another away from its wildcard: that one itself, or one above it.
+/// Whether a created name hides another one from its wildcard: it is that name, or makes it exist.
 fn hides(made: &str, lost: &str, before: &Answers<'_, '_>) -> bool {
     at_and_above(made).any(|name| (name == lost || is_below(lost, name)) && !before.exists(name))
 }
 
-/// Whether there is something in a draft that can be stopped.
+/// Whether a draft has a create that can be held.
 fn makes(draft: &StepDraft<'_>) -> bool {
     draft.purpose == Purpose::Replacement || draft.upserts.iter().any(|edit| edit.found.is_none())
 }

@@ -1,7 +1,6 @@
-//! Names that are answered by something that goes: they keep it until what answers instead is there (D10).
+//! Names that are answered by records to be deleted: these records stay until their replacement is written (D10).
 //!
-//! Mostly a wildcard and the names below it, and also the other way round: a name whose records go because a new wildcard
-//! answers for it.
+//! Mostly a wildcard and the names below it; also a name whose records are deleted because a new wildcard answers it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +12,7 @@ use crate::plan::zone::ZoneIndex;
 use crate::plan::{PlanStep, steps};
 use crate::reason;
 
-/// Holds what names still need, and notes what must be written before the rest goes.
+/// Holds records that names still need, and notes which steps must precede a delete.
 pub(super) fn guard(
     drafts: &mut [StepDraft<'_>],
     context: &DiffContext<'_>,
@@ -37,12 +36,12 @@ pub(super) fn guard(
     }
 }
 
-/// What is to be said about a draft whose record sets go.
+/// The effect of a draft that only deletes.
 #[derive(Default)]
 struct RemovalEffect {
-    /// A name that would have nothing.
+    /// A name that would no longer resolve.
     loses: Option<Str>,
-    /// Names that answer instead and are made by this plan.
+    /// Names that this plan creates and that answer instead.
     after: BTreeSet<Str>,
 }
 

@@ -1,6 +1,6 @@
-//! Properties that only one provider understands: `aws-weight` becomes `aws/weight`.
+//! Properties for one kind of provider: `aws-weight` becomes `aws/weight`.
 //!
-//! One table says which annotations are properties. Whether the provider in use knows them is not asked here.
+//! One table lists the annotations that are properties. Whether the configured provider supports them is not checked here.
 
 use super::Annotations;
 use crate::model::Str;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-/// Why a text is no TTL.
+/// Why a text is not a TTL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TtlError {
     /// Neither a number nor a duration.
@@ -23,7 +23,7 @@ impl fmt::Display for TtlError {
     }
 }
 
-/// The seconds that a text stands for; a fraction of a second is cut off.
+/// The seconds of a duration text; a fraction of a second is truncated.
 pub fn ttl(text: &str) -> Result<u32, TtlError> {
     let seconds = match nanoseconds(text) {
         Some(nanoseconds) => whole_seconds(nanoseconds),
@@ -65,7 +65,7 @@ fn signed(sum: u64, negative: bool) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(sum) } else { i64::try_from(sum).ok() }
 }
 
-/// One number with its unit, and what stands behind it.
+/// One number with its unit, and the rest.
 fn term(text: &str) -> Option<(u64, &str)> {
     let (whole, rest) = split_digits(text);
     let (fraction, rest) = rest.strip_prefix('.').map_or(("", rest), split_digits);

@@ -1,7 +1,7 @@
-//! A route as templates see it, under Go's names and under JSON's.
+//! A route as input of templates, with the field names of Go and with those of JSON.
 //!
-//! Under Go's names an absent entry of a map is no error but has no value; under JSON's every absent entry is an error. What
-//! the rules do not keep of a route (UID, resource version, owners) is not there either.
+//! With the names of Go, an absent map entry has no value and is not an error; with those of JSON, every absent entry is an
+//! error. Fields that are not part of the model (UID, resource version, owners) are absent.
 
 use gtmpl_ng::Value;
 

@@ -1,7 +1,7 @@
-//! Rewrites what the engine reads otherwise than Go does: escapes in texts, raw texts, characters, and `else with`.
+//! Rewrites what the template engine reads differently from Go: escapes in strings, raw strings, characters, `else with`.
 //!
-//! Only what stands inside `{{` and `}}` is touched. Texts come out with the few escapes that the engine reads well, characters
-//! as the numbers they stand for. Whatever is not understood is left as it is, for the engine to complain about.
+//! Only text between `{{` and `}}` is changed. Strings keep the few escapes that the engine reads correctly, characters become
+//! numbers. Anything else is left unchanged, so that the engine reports it.
 
 /// A template in the engine's dialect.
 pub(super) fn rewrite(template: &str) -> Result<String, String> {
@@ -139,7 +139,7 @@ fn closed(text: &str, quote: char) -> Option<(&str, &str)> {
     None
 }
 
-/// A character as the number it stands for.
+/// A character as its number.
 fn character(inner: &str) -> Result<String, String> {
     let decoded = decoded(inner, '\'')?;
     let mut chars = decoded.chars();
@@ -162,7 +162,7 @@ fn quoted(text: &str) -> Result<String, String> {
     Ok(format!("`{escaped}`"))
 }
 
-/// What a text with Go's escapes stands for.
+/// Decodes a string with the escapes of Go.
 fn decoded(inner: &str, quote: char) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(inner.len());
     let mut rest = inner;
@@ -176,7 +176,7 @@ fn decoded(inner: &str, quote: char) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("`{inner}` is not UTF-8"))
 }
 
-/// Decodes one escape, without its backslash; says how long it is.
+/// Decodes one escape without its backslash; returns its length.
 fn escape_into(bytes: &mut Vec<u8>, escape: &str, quote: char) -> Option<usize> {
     let first = escape.chars().next()?;
     let simple = match first {

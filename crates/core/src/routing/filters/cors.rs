@@ -1,7 +1,7 @@
-//! Cross-origin requests: the preflight that the Gateway answers itself, and the headers of the request that follows.
+//! CORS: the preflight that the Gateway answers itself, and the headers of the following request.
 //!
-//! The asker's origin is always given back as it came, never `*`, which the specification allows in every case. An origin
-//! that is not allowed gets no header at all; it is the browser that refuses.
+//! The origin of the request is always returned as it came, never `*`, which the specification allows in every case. An origin
+//! that is not allowed gets no header; the browser then refuses the response.
 
 use crate::model::{Cors, Str};
 use crate::routing::answer::ResponseChange;
@@ -9,7 +9,7 @@ use crate::routing::request::ParsedRequest;
 
 use super::{Passage, headers};
 
-/// Whether the request is a browser's question before the request it wants to send.
+/// Whether the request is a CORS preflight.
 pub(in crate::routing) fn is_preflight(asked: &ParsedRequest<'_>) -> bool {
     let has = |name| asked.header(name).is_some_and(|value| !value.is_empty());
     asked.request.method == "OPTIONS" && has("origin") && has("access-control-request-method")
@@ -101,7 +101,7 @@ fn parts(origin: &str) -> Option<(String, String, String)> {
     Some((scheme, host.to_ascii_lowercase(), port.to_owned()))
 }
 
-/// Every `*` stands for at least one character of any kind, dots included.
+/// Every `*` matches at least one character, dots included.
 fn host_matches(pattern: &str, host: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = host.strip_prefix(parts.next().unwrap_or_default()) else { return false };

@@ -14,7 +14,7 @@ pub(super) fn change_request(headers: &mut Headers, change: &HeaderChange) {
     });
 }
 
-/// Adds to what is done to a response. What the backend sends is not known, so that adding is told from setting.
+/// Adds a change to a response. The headers of the backend are unknown, so adding and setting are kept apart.
 pub(super) fn change_response(response: &mut ResponseChange, change: &HeaderChange) {
     change.set.iter().for_each(|(name, value)| set_response(response, name, value));
     change.add.iter().for_each(|(name, value)| add_response(response, name, value));
@@ -26,7 +26,7 @@ pub(super) fn change_response(response: &mut ResponseChange, change: &HeaderChan
     }
 }
 
-/// Sets a header of a response, whatever the backend or an earlier filter says.
+/// Sets a header of a response, overriding the backend and earlier filters.
 pub(super) fn set_response(response: &mut ResponseChange, name: &str, value: &str) {
     forget(&mut response.appended, name);
     forget(&mut response.removed, name);
@@ -58,7 +58,7 @@ pub(super) fn add(headers: &mut Headers, name: &str, value: &str) {
     }
 }
 
-/// Takes a header out; gives its value.
+/// Removes a header and returns its value.
 pub(super) fn remove(headers: &mut Headers, name: &str) -> Option<String> {
     let at = headers.iter().position(|(n, _)| n.eq_ignore_ascii_case(name))?;
     Some(headers.remove(at).1)

@@ -6,7 +6,7 @@ use crate::routing::matching::below_prefix;
 
 use super::{FilterContext, target};
 
-/// The `Location` of a redirect, as a whole URL. The query stays: it is no part of the path.
+/// The `Location` of a redirect, as a complete URL. The query is kept, because it is not part of the path.
 pub(super) fn location(redirect: &Redirect, path: &str, context: &FilterContext<'_>) -> String {
     let scheme = redirect.scheme.as_deref().unwrap_or(context.scheme);
     let host = redirect.hostname.as_deref().map_or_else(|| host_of(&context.asked.request.host), str::to_owned);
@@ -16,7 +16,7 @@ pub(super) fn location(redirect: &Redirect, path: &str, context: &FilterContext<
     format!("{scheme}://{host}{port}{}", target(&path, context.asked.query))
 }
 
-/// A path after a change; as it was where the change does not go with the match.
+/// The path after a change; unchanged if the change does not fit the match.
 pub(super) fn changed(change: &PathChange, path: &str, prefix: Option<&str>) -> String {
     let changed = match change {
         PathChange::Full(full) => full.to_string(),
