@@ -88,6 +88,8 @@ fn changes(name: &str, shape: Shape) {
         let part = Part {
             names: &delta.names,
             records: &|name| reader.records(name),
+            challenges: &[],
+            retired: &[],
             kinds: &kinds,
             holds: &[],
             unseen: &[],

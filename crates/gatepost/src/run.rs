@@ -19,11 +19,14 @@ use gatepost_dns::resolve::Resolver;
 use crate::apply::{self, Mode, Outcome, Progress};
 use crate::state::Memory;
 
+pub mod desired;
 mod following;
 mod observe;
+pub mod schedule;
 mod targets;
 
-pub use following::Following;
+use desired::{DesiredCache, DesiredUpdate, SharedDesired, Touched};
+pub use following::{Following, Given};
 
 /// What a pass goes by.
 pub struct Line {
@@ -61,11 +64,18 @@ pub struct Beside {
     pub retired: Vec<Record>,
 }
 
+impl Beside {
+    /// The names that have such values, or had them.
+    pub fn names(&self) -> impl Iterator<Item = &Str> {
+        self.challenges.iter().chain(&self.retired).map(|record| &record.name)
+    }
+}
+
 /// What is to be written, before it is.
 #[derive(Debug)]
 pub struct Decision {
-    /// What ought to exist.
-    pub desired: Desired,
+    /// What ought to exist, as far as it was made.
+    pub desired: DesiredUpdate,
     /// What is to be written, and what is held.
     pub plan: Plan,
     /// What exists; empty where only a part was looked at, or somebody keeps it.
@@ -81,8 +91,10 @@ pub struct Decision {
 /// What one pass came to.
 #[derive(Debug)]
 pub struct Pass {
-    /// What ought to exist.
-    pub desired: Desired,
+    /// What ought to exist; it is brought up to date by later passes.
+    pub desired: SharedDesired,
+    /// Whose reports may differ from those of the pass before.
+    pub touched: Touched,
     /// What was to be written, and what is held.
     pub plan: Plan,
     /// What was written.
@@ -101,7 +113,7 @@ pub struct Pass {
 
 impl Decision {
     /// A decision from zones that are known to be read.
-    fn of(desired: Desired, plan: Plan) -> Decision {
+    fn of(desired: DesiredUpdate, plan: Plan) -> Decision {
         let (observed, unread, notes) = (Observed::default(), Vec::new(), Vec::new());
         Decision { desired, plan, observed, unread, notes, confirmed: None }
     }
@@ -126,7 +138,8 @@ impl Pass {
         let plan = Plan { steps: plan.steps, ..next.plan };
         let confirmed = next.confirmed.or(self.confirmed);
         let Pass { desired, unread, issuing, .. } = next;
-        Pass { desired, plan, outcome, unread, notes, issuing, news, confirmed }
+        let touched = self.touched.and(next.touched);
+        Pass { desired, touched, plan, outcome, unread, notes, issuing, news, confirmed }
     }
 }
 
@@ -137,13 +150,9 @@ impl Line {
         self.contended(publication::build_beside(seen.snapshot, seen.topology, &self.publishing, &others))
     }
 
-    /// The same, where the engine has it already. What exists for other reasons is only known to the whole line.
-    pub fn desired_in(&self, world: &World, beside: &Beside) -> Desired {
-        if beside.challenges.is_empty() {
-            return self.contended(world.desired());
-        }
-        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems: &[] };
-        self.desired(seen, beside)
+    /// The same, where the engine has it already.
+    pub fn desired_in(&self, world: &World) -> Desired {
+        self.contended(world.desired())
     }
 
     fn contended(&self, mut desired: Desired) -> Desired {
@@ -156,47 +165,71 @@ impl Line {
     /// Compares what ought to exist with what does.
     pub async fn decide(&self, place: Place<'_>, desired: Desired) -> Decision {
         let observed = observe::read(place.provider, Default::default()).await;
-        self.compare(place, desired, observed).await
+        let (desired, decision) = self.compare(place, desired, observed).await;
+        Decision { desired: DesiredUpdate::Whole(Box::new(desired)), ..decision }
     }
 
-    /// The same for who follows changes: where enough is known, only what may differ is compared.
-    pub async fn follow(
+    /// Compares what may differ, for who follows changes; says what is to be compared where that is not enough.
+    pub async fn decide_part(
         &self,
         world: &World,
         place: Place<'_>,
-        desired: Desired,
+        desired: &mut DesiredCache,
         following: &mut Following,
-    ) -> Decision {
+    ) -> Result<Decision, Comparison> {
         match following.catch_up(place.provider).await {
-            Ok(()) => match self.part(world, place, &desired, following) {
-                Some(plan) => Decision::of(desired, plan),
-                None => {
-                    let mut decision = self.compare(place, desired, following.give_away()).await;
-                    following.take_back(&mut decision, &self.settings(place));
-                    decision
-                }
+            Ok(()) => match self.part(world, place, desired, following) {
+                Some(plan) => Ok(Decision::of(desired.part(), plan)),
+                None => Err(Comparison::WithCache),
             },
-            Err(given) => {
-                // What was kept is of no use any more, and there may be very much of it.
-                drop(following.give_away());
-                let observed = observe::read(place.provider, given).await;
-                let mut decision = self.compare(place, desired, observed).await;
-                following.keep(&mut decision, &self.settings(place));
-                decision
-            }
+            Err(given) => Err(Comparison::AfterReading(given)),
         }
     }
 
-    /// The plan of what may differ, where nothing comes into play that only the whole can tell.
-    fn part(&self, world: &World, place: Place<'_>, desired: &Desired, following: &mut Following) -> Option<Plan> {
+    /// Compares everything, and keeps what was read for who follows changes.
+    pub async fn decide_whole(
+        &self,
+        place: Place<'_>,
+        comparison: Comparison,
+        desired: Desired,
+        cache: &mut DesiredCache,
+        following: &mut Following,
+    ) -> Decision {
+        let (desired, decision) = match comparison {
+            Comparison::WithCache => {
+                let (desired, mut decision) = self.compare(place, desired, following.give_away()).await;
+                following.take_back(&mut decision, &self.settings(place));
+                (desired, decision)
+            }
+            Comparison::AfterReading(given) => {
+                // What was kept is of no use any more, and there may be very much of it.
+                drop(following.give_away());
+                let observed = observe::read(place.provider, given).await;
+                let (desired, mut decision) = self.compare(place, desired, observed).await;
+                following.keep(&mut decision, &self.settings(place));
+                (desired, decision)
+            }
+        };
+        Decision { desired: cache.whole(desired), ..decision }
+    }
+
+    /// The plan of what may differ, where nothing comes into play that only the whole can tell: which of several records
+    /// external-dns prefers, what a resolver found, what a confirmation is for, how a provider adjusts records among
+    /// one another, and where a wildcard stands for names.
+    fn part(
+        &self,
+        world: &World,
+        place: Place<'_>,
+        desired: &mut DesiredCache,
+        following: &mut Following,
+    ) -> Option<Plan> {
         let is_plain =
             self.publishing.profile == Profile::Strict && self.resolver.is_none() && self.confirmed.is_none();
-        let is_plain = is_plain && following::is_empty(place.beside) && !place.provider.adjusts();
-        if !is_plain || !desired.covered.is_empty() {
+        if !is_plain || place.provider.adjusts() || world.has_covered() {
             return None;
         }
-        let sight = Sight::of(place.seen.snapshot, desired, place.seen.problems);
-        following.plan(world, &sight, &place.memory.ours, &self.settings(place))
+        let sight = desired.sight.sight(place.seen.snapshot, place.seen.problems);
+        following.plan(world, &sight, place.beside, &place.memory.ours, &self.settings(place))
     }
 
     fn settings(&self, place: Place<'_>) -> plan::Settings {
@@ -207,7 +240,7 @@ impl Line {
         settings
     }
 
-    async fn compare(&self, place: Place<'_>, desired: Desired, observed: Observed) -> Decision {
+    async fn compare(&self, place: Place<'_>, desired: Desired, observed: Observed) -> (Desired, Decision) {
         let settings = self.settings(place);
         let question = Question { place, settings: &settings };
         let mut decision = question.answer(desired, observed).await;
@@ -230,15 +263,33 @@ impl Line {
         if let (Some(resolver), true, []) = (&self.resolver, stuck.is_empty(), &observe::unread(&observed)[..]) {
             resolver.resolve(&Default::default(), std::time::Instant::now()).await;
         }
-        Decision { unread: observe::unread(&observed), desired, plan, observed, notes, confirmed }
+        let (unread, nothing) = (observe::unread(&observed), DesiredUpdate::Part(Vec::new()));
+        (desired, Decision { unread, desired: nothing, plan, observed, notes, confirmed })
     }
 
-    /// Writes what was decided, unless only to observe.
-    pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
+    /// Writes what was decided, unless only to observe, and shows then what ought to exist.
+    pub async fn write(
+        &self,
+        decision: Decision,
+        provider: &dyn Provider,
+        cache: &mut DesiredCache,
+        progress: Progress<'_>,
+    ) -> Pass {
         let Decision { desired, plan, unread, notes, confirmed, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
-        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new(), confirmed }
+        let touched = cache.commit(desired);
+        let desired = cache.shared().clone();
+        Pass { desired, touched, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new(), confirmed }
     }
+}
+
+/// Against what everything is compared.
+#[derive(Debug)]
+pub enum Comparison {
+    /// Zones as they are kept.
+    WithCache,
+    /// Zones as they are read now, apart from those that were just given.
+    AfterReading(Given),
 }
 
 /// What a plan is made from, apart from what ought to exist and what does.
@@ -321,8 +372,8 @@ fn contenders(records: Vec<Record>) -> Vec<Record> {
 }
 
 /// The zones that hold these names where none are named: the last two labels of each.
-pub fn derived_zones(desired: &Desired) -> Vec<Str> {
-    let mut zones: Vec<Str> = desired.records.iter().map(|record| zone_of(&record.name)).collect();
+pub fn derived_zones<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Str> {
+    let mut zones: Vec<Str> = records.into_iter().map(|record| zone_of(&record.name)).collect();
     zones.sort();
     zones.dedup();
     zones

@@ -9,6 +9,7 @@ use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::lint::World;
 use gatepost_core::policy::Policies;
+use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR};
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_objects::Settings;
 
@@ -17,6 +18,7 @@ use crate::run::Seen;
 
 pub mod cluster;
 pub mod file;
+pub mod file_cache;
 
 /// Texts that positions refer to.
 pub trait Sources {
@@ -100,6 +102,11 @@ impl Objects {
         self.loaded.fill_places(&mut diagnostics);
         diagnostics
     }
+}
+
+/// Whether a problem says that an object, or a text, could not be read and is left out.
+pub fn is_unreadable(problem: &Diagnostic) -> bool {
+    [SYNTAX_ERROR, OBJECT_UNREADABLE].contains(&problem.reason)
 }
 
 impl Sources for Objects {

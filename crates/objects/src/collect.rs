@@ -12,7 +12,7 @@ use gatepost_core::reason::DUPLICATE_OBJECT;
 use gatepost_core::snapshot::Snapshot;
 
 use crate::locate::{Located, Mark, locate, place_all};
-use crate::parse::{Origin, Read, Settings, join, read_with};
+use crate::parse::{Origin, Read, Reading, Settings, join, read_with};
 use crate::pool::Pool;
 
 /// One text. Its debug output is only its size, for it may hold private keys.
@@ -83,6 +83,11 @@ impl Loaded {
     /// Reads one more text.
     pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &Settings, pool: &mut Pool) {
         let reading = read_with(&name, &bytes, settings, pool);
+        self.take(name, bytes, reading);
+    }
+
+    /// Takes in one more text that was read already.
+    pub fn take(&mut self, name: Str, bytes: Vec<u8>, reading: Reading) {
         self.texts.insert(name, SourceText::new(bytes, reading.private));
         self.diagnostics.extend(reading.diagnostics);
         for (kind, count) in reading.passed_over {

@@ -50,6 +50,10 @@ pub struct Part<'a> {
     pub names: &'a [Str],
     /// The records that ought to exist at a name.
     pub records: &'a dyn Fn(&str) -> Vec<Record>,
+    /// TXT values that open certificate orders need; their names are among those that may differ.
+    pub challenges: &'a [Record],
+    /// TXT values of orders that are done; their names are among those that may differ.
+    pub retired: &'a [Record],
     /// The kinds of routes that ask for any records at all, in lower case; none where nothing does.
     pub kinds: &'a BTreeSet<String>,
     /// Hostnames of which it is not known whether they ought to be gone.
@@ -133,8 +137,8 @@ impl Follower {
         let intent = Intent {
             records: &records,
             covered: &[],
-            challenges: &[],
-            retired: &[],
+            challenges: part.challenges,
+            retired: part.retired,
             holds: part.holds,
             unseen: part.unseen,
             remembered: part.remembered,

@@ -264,7 +264,8 @@ impl Followed {
         if !may_write && self.session.line.mode == Mode::Act {
             return;
         }
-        let round = self.cert_manager.round(&pass.desired, snapshot, now()).await;
+        let asked = self.cert_manager.asked(&pass.desired.read());
+        let round = self.cert_manager.round(&asked, snapshot, now()).await;
         (pass.issuing, self.later) = (round.states, round.wake);
         pass.news.extend(round.events);
     }
@@ -272,13 +273,14 @@ impl Followed {
 
 impl Passes for Followed {
     async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, Failure> {
-        let Occasion { world, changed, problems, may_write, confirmed } = occasion;
+        let Occasion { engine, delta, problems, may_write, confirmed } = occasion;
         let session = &mut self.session;
         session.line.confirmed = confirmed;
         if let Some(desk) = &mut self.desk {
             desk.prepare(session).await;
         }
-        let decision = session.follow(world, changed, problems).await?;
+        let decision = session.follow(engine, delta, problems).await?;
+        let snapshot = engine.world().snapshot();
         // The embedded server is this replica's own; its provider asks for itself whether it may write.
         let mode = session.line.mode;
         if !may_write && session.local.is_none() {
@@ -289,12 +291,15 @@ impl Passes for Followed {
         if let Err(error) = kept {
             tracing::error!(error = %error, "--state-dir: what was written could not be kept");
         }
-        self.ask_cert_manager(world.snapshot(), may_write, &mut pass).await;
+        self.ask_cert_manager(snapshot, may_write, &mut pass).await;
         match &mut self.desk {
-            Some(desk) => desk.certify(&mut self.session, world.snapshot(), &mut pass).await,
+            Some(desk) => desk.certify(&mut self.session, snapshot, &mut pass).await,
             None => {
-                let (desired, known) = (&mut pass.desired, &pass.issuing);
-                certificates::withhold(desired, world.snapshot(), known, reason::ISSUER_UNUSABLE, NOBODY);
+                let known = &pass.issuing;
+                let withhold = |desired: &mut _| {
+                    certificates::withhold(desired, snapshot, known, reason::ISSUER_UNUSABLE, NOBODY);
+                };
+                pass.touched.policies.extend(self.session.desired.reflect(withhold));
             }
         }
         Ok(pass)

@@ -131,7 +131,7 @@ impl Plan {
                 for note in &notes {
                     let _ = writeln!(std::io::stderr(), "note: {}", inert(note));
                 }
-                (desired, Some(plan), unread)
+                (desired.into_whole(), Some(plan), unread)
             }
             None => (self.desired(objects, settings), None, Vec::new()),
         };

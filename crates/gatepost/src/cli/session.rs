@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::incremental::{Engine, World};
+use gatepost_core::incremental::{Delta, Engine, World};
 use gatepost_core::model::Str;
-use gatepost_core::publication::Desired;
+use gatepost_core::publication::Record;
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::embedded::Server;
 use gatepost_dns::provider::{Provider, Shared};
@@ -22,6 +22,7 @@ use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlag, ProviderFlags};
 use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
+use crate::run::desired::DesiredCache;
 use crate::run::{Beside, Decision, Following, Line, Pass, Place, Seen, derived_zones};
 use crate::source::Objects;
 use crate::state::State;
@@ -36,6 +37,8 @@ pub(super) struct Session {
     pub(super) state: State,
     /// What is to exist beside the records of hostnames.
     pub(super) beside: Beside,
+    /// What ought to exist as of the last pass.
+    pub(super) desired: DesiredCache,
     /// What is kept from pass to pass, for who makes many.
     pub(super) following: Following,
     /// The embedded server, where that is the provider.
@@ -112,8 +115,8 @@ impl Session {
         };
         let scope = flags.publishing.scope();
         let line = Line { publishing, scope, planning, mode: flags.planning.mode(), confirmed: None, resolver };
-        let (beside, following) = (Beside::default(), Following::default());
-        Ok(Session { line, provider, state, beside, following, local, certificates: None })
+        let (beside, following, desired) = (Beside::default(), Following::default(), DesiredCache::default());
+        Ok(Session { line, provider, state, beside, desired, following, local, certificates: None })
     }
 
     /// What ought to exist against what does.
@@ -121,7 +124,7 @@ impl Session {
         let topology = objects.topology(&self.line.scope);
         let seen = objects.seen(&topology);
         let desired = self.line.desired(seen, &self.beside);
-        self.prepare(&desired).await?;
+        self.prepare(&desired.records).await?;
         Ok(self.line.decide(self.place(seen), desired).await)
     }
 
@@ -130,27 +133,52 @@ impl Session {
         Engine::new(self.line.publishing.clone(), self.line.scope.clone(), origin)
     }
 
-    /// What ought to exist against what does, for who follows changes with an engine; these names have other records than
-    /// before.
+    /// What ought to exist against what does, for who follows changes with an engine. Everything is made and compared only
+    /// where the names that changed are not enough to tell.
     pub(super) async fn follow(
         &mut self,
-        world: &World,
-        changed: Vec<Str>,
+        engine: &mut Engine,
+        delta: Delta,
         problems: &[Diagnostic],
     ) -> Result<Decision, Failure> {
-        let desired = self.line.desired_in(world, &self.beside);
-        self.prepare(&desired).await?;
-        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems };
-        let mut following = std::mem::take(&mut self.following);
-        following.note(changed);
-        let decision = self.line.follow(world, self.place(seen), desired, &mut following).await;
-        self.following = following;
-        Ok(decision)
+        let challenges = self.beside.challenges.iter().map(|record| record.name.clone());
+        let by_challenges = engine.set_existing_names(challenges);
+        let (mut desired, mut following) = (std::mem::take(&mut self.desired), std::mem::take(&mut self.following));
+        for delta in [delta, by_challenges] {
+            desired.note(engine, &delta);
+            following.note(delta.names);
+        }
+        let decision = self.decide_change(engine.world(), problems, &mut desired, &mut following).await;
+        if decision.is_err() {
+            following.forget();
+        }
+        (self.desired, self.following) = (desired, following);
+        decision
     }
 
-    async fn prepare(&self, desired: &Desired) -> Result<(), Failure> {
+    async fn decide_change(
+        &self,
+        world: &World,
+        problems: &[Diagnostic],
+        desired: &mut DesiredCache,
+        following: &mut Following,
+    ) -> Result<Decision, Failure> {
+        let changed: Vec<Record> = following.open().flat_map(|name| world.records(name)).collect();
+        self.prepare(&changed).await?;
+        let place = self.place(Seen { snapshot: world.snapshot(), topology: world.topology(), problems });
+        match self.line.decide_part(world, place, desired, following).await {
+            Ok(decision) => Ok(decision),
+            Err(comparison) => {
+                let whole = self.line.desired_in(world);
+                self.prepare(&whole.records).await?;
+                Ok(self.line.decide_whole(place, comparison, whole, desired, following).await)
+            }
+        }
+    }
+
+    async fn prepare(&self, records: &[Record]) -> Result<(), Failure> {
         match &self.local {
-            Some(local) => local.prepare(desired).await,
+            Some(local) => local.prepare(records).await,
             None => Ok(()),
         }
     }
@@ -182,22 +210,27 @@ impl Session {
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
     /// once, because other TXT values are wanted now.
     pub(super) async fn certify(&mut self, snapshot: &Snapshot, pass: &mut Pass) -> Result<bool, String> {
-        let Some(certificates) = &mut self.certificates else { return Ok(false) };
-        if self.line.mode == Mode::Observe {
+        let (Some(certificates), Mode::Act) = (&mut self.certificates, self.line.mode) else {
+            pass.touched.policies.extend(self.desired.reflect(|_| ()));
             return Ok(false);
-        }
+        };
         let forgotten = match pass.unread.is_empty() && pass.outcome.is_complete() {
             true => certificates.forget_retired().await,
             false => Ok(()),
         };
         let advanced = match forgotten {
-            Ok(()) => certificates.advance(&pass.desired, snapshot, certificates::now()).await,
+            Ok(()) => {
+                let wants = certificates::wants(&pass.desired.read(), snapshot);
+                certificates.advance(&wants, certificates::now()).await
+            }
             failed => failed,
         };
         self.beside = certificates.beside();
         let round = certificates.round();
         pass.issuing.extend(round.states.iter().cloned());
-        certificates::reflect(&mut pass.desired, snapshot, &pass.issuing);
+        let states = &pass.issuing;
+        let reflected = self.desired.reflect(|desired| certificates::reflect(desired, snapshot, states));
+        pass.touched.policies.extend(reflected);
         advanced.map_err(|error| error.to_string())?;
         pass.news.extend(round.events.iter().cloned());
         Ok(round.needs_publishing)
@@ -205,7 +238,7 @@ impl Session {
 
     /// Writes what was decided, and remembers it; says what could not be kept.
     pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
-        let pass = self.line.write(decision, &*self.provider, progress).await;
+        let pass = self.line.write(decision, &*self.provider, &mut self.desired, progress).await;
         self.following.settle(&pass, &self.beside);
         if self.line.mode == Mode::Observe {
             return (pass, Ok(()));
@@ -224,11 +257,11 @@ impl Local {
     }
 
     /// Serves the zones that are named, or those of the hostnames; a zone that was served once stays.
-    async fn prepare(&self, desired: &Desired) -> Result<(), Failure> {
+    async fn prepare(&self, records: &[Record]) -> Result<(), Failure> {
         let mut zones = self.zones.clone();
         if zones.is_empty() {
             zones = self.embedded.zones().await.unwrap_or_default();
-            zones.extend(derived_zones(desired));
+            zones.extend(derived_zones(records));
             zones.sort();
             zones.dedup();
         }

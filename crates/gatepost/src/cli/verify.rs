@@ -127,7 +127,7 @@ impl Verify {
             return Ok(Subject { checks: self.checks(&self.desired(objects)?), plan: None, unread: Vec::new() });
         };
         let decision = session.decide(objects).await?;
-        let mut checks = self.checks(&decision.desired);
+        let mut checks = self.checks(&decision.desired.into_whole());
         fill_provider(&mut checks, &decision.observed);
         Ok(Subject { checks, plan: Some(decision.plan), unread: decision.unread })
     }

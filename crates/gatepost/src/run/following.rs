@@ -2,8 +2,8 @@
 //!
 //! Who follows changes knows three sorts of names that may differ: those whose records are now others, those that somebody
 //! changed in the zone, and those that the last pass left open. Only these are compared, by the same planner. Whatever
-//! only the whole can tell — brakes, twins, wildcards, orders under way, anything unreadable or failed — is asked of the whole,
-//! and so is everything once in an interval, so that nothing rests on what a server says about itself. What could have changed
+//! only the whole can tell — brakes, twins, wildcards, anything unreadable or failed — is asked of the whole, and so is
+//! everything once in an interval, so that nothing rests on what a server says about itself. What could have changed
 //! unnoticed in between meets the preconditions of every write.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +38,7 @@ pub struct Following {
 }
 
 /// Zones that a provider gave as a whole when it was asked for changes.
-pub(super) type Given = BTreeMap<Str, ZoneContent>;
+pub type Given = BTreeMap<Str, ZoneContent>;
 
 impl Following {
     /// Nothing is kept yet; everything is to be read again after some time.
@@ -53,6 +53,16 @@ impl Following {
             self.open.clear();
             self.is_whole = true;
         }
+    }
+
+    /// The names that may differ.
+    pub fn open(&self) -> impl Iterator<Item = &Str> {
+        self.open.iter()
+    }
+
+    /// Has everything read and compared at the next pass.
+    pub fn forget(&mut self) {
+        self.zones = None;
     }
 
     /// Brings what is kept to this moment; says whether it is. What a provider gave as a whole meanwhile need not be read.
@@ -100,15 +110,19 @@ impl Following {
         &mut self,
         world: &World,
         sight: &Sight,
+        beside: &Beside,
         remembered: &BTreeSet<RecordKey>,
         settings: &Settings,
     ) -> Option<Plan> {
+        self.note(beside.names().cloned());
         let zones = self.zones.as_mut().filter(|_| !self.is_whole)?;
         zones.go_by(settings);
         let (names, kinds): (Vec<Str>, _) = (self.open.iter().cloned().collect(), world.kinds());
         let part = Part {
             names: &names,
             records: &|name| world.records(name),
+            challenges: &beside.challenges,
+            retired: &beside.retired,
             kinds: &kinds,
             holds: &sight.holds,
             unseen: &sight.unseen,
@@ -144,9 +158,11 @@ impl Following {
         let is_unwritten = |(i, _): &(usize, _)| !pass.outcome.written.contains(i);
         let unwritten = pass.plan.steps.iter().enumerate().filter(is_unwritten).map(|(_, step)| &step.name);
         let open: BTreeSet<Str> = pass.plan.held.iter().map(|held| &held.name).chain(unwritten).cloned().collect();
-        self.is_whole = !is_at_ease(&pass.plan) || !is_empty(beside);
+        self.is_whole = !is_at_ease(&pass.plan);
         self.open.clear();
         self.note(open);
+        // An order may be done and forgotten by the next pass; its name is looked at once more.
+        self.note(beside.names().cloned());
         if !pass.outcome.failed.is_empty() || !pass.unread.is_empty() {
             self.zones = None;
         }
@@ -156,11 +172,6 @@ impl Following {
 /// How many record sets changes are about.
 fn sets(changes: &[ZoneChange]) -> usize {
     changes.iter().map(|change| change.gone.len() + change.come.len()).sum()
-}
-
-/// Whether nothing waits for orders.
-pub(super) fn is_empty(beside: &Beside) -> bool {
-    beside.challenges.is_empty() && beside.retired.is_empty()
 }
 
 /// Whether no brake holds anything, and nothing is held that is not about a name.

@@ -37,6 +37,23 @@ fn kinds(records: &[Record]) -> BTreeSet<String> {
     records.iter().flat_map(|record| &record.routes).map(|r| r.kind.as_str().to_ascii_lowercase()).collect()
 }
 
+/// Certificate orders that are open for some names: of each name one of two values.
+fn orders() -> impl Strategy<Value = BTreeMap<usize, usize>> {
+    prop::collection::btree_map(0..NAMES.len(), 0..2usize, 0..3)
+}
+
+fn challenges(orders: &BTreeMap<usize, usize>) -> Vec<Record> {
+    let name = |name: usize| format!("_acme-challenge.{}", NAMES[name].trim_start_matches("*."));
+    orders.iter().map(|(at, value)| challenge(&name(*at), &[["first", "second"][*value]])).collect()
+}
+
+/// A wish with open orders, after one with others: what those needed is retired.
+fn ordering(records: Vec<Record>, now: &BTreeMap<usize, usize>, before: &BTreeMap<usize, usize>) -> Wish {
+    let over = before.iter().filter(|(name, value)| now.get(name) != Some(value)).map(|(name, value)| (*name, *value));
+    let retired = challenges(&over.collect());
+    Wish { records, challenges: challenges(now), retired, ..Wish::default() }
+}
+
 fn wishes() -> impl Strategy<Value = BTreeMap<usize, usize>> {
     prop::collection::btree_map(0..NAMES.len(), 0..TARGETS.len(), 0..NAMES.len())
 }
@@ -99,24 +116,26 @@ proptest! {
         before in wishes(),
         after in wishes(),
         foreign in prop::option::of(0..NAMES.len()),
+        (ordered_before, ordered) in (orders(), orders()),
         settings in choices(),
     ) {
         let mut model = Model::of(&[]);
         if let Some(name) = foreign {
             model.put(NAMES[name], "A", &["203.0.113.7"]);
         }
-        let old = Wish::of(&records(&before));
+        let old = ordering(records(&before), &ordered_before, &BTreeMap::new());
         model.settle(&old, &settings);
-        let new = Wish::of(&records(&after));
+        let new = ordering(records(&after), &ordered, &ordered_before);
         let all = model.plan(&new, &settings);
         let mut follower = Follower::new(model.observed(), &settings);
         let names: Vec<Str> = NAMES.iter().map(|name| Str::from(*name)).collect();
         let differ: BTreeSet<&Str> = all.steps.iter().map(|step| &step.name).chain(all.held.iter().map(|h| &h.name)).collect();
-        let asked: Vec<Str> = names.iter().filter(|name| differ.contains(name)).cloned().collect();
+        let mut asked: Vec<Str> = names.iter().filter(|name| differ.contains(name)).cloned().collect();
+        asked.extend(new.challenges.iter().chain(&new.retired).map(|record| record.name.clone()));
         let wanted = |name: &str| new.records.iter().filter(|record| &*record.name == name).cloned().collect();
         let (kinds, nothing) = (kinds(&new.records), BTreeSet::new());
         let part =
-            Part { names: &asked, records: &wanted, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+            Part { names: &asked, records: &wanted, challenges: &new.challenges, retired: &new.retired, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
         let meets_wildcard = asked.iter().any(|name| name.contains("w.example.com"));
         let Some(found) = follower.plan(&part) else {
             prop_assert!(meets_wildcard);
@@ -138,10 +157,12 @@ proptest! {
         before in wishes(),
         after in wishes(),
         edits in prop::collection::vec((0..40usize, 0..3u8), 0..6),
+        (ordered_before, ordered) in (orders(), orders()),
         settings in choices(),
     ) {
         let mut model = Model::of(&[]);
-        let (old, new) = (Wish::of(&records(&before)), Wish::of(&records(&after)));
+        let old = ordering(records(&before), &ordered_before, &BTreeMap::new());
+        let new = ordering(records(&after), &ordered, &ordered_before);
         let rest = model.settle(&old, &settings);
         let read = model.content();
         let mut follower = Follower::new(model.observed(), &settings);
@@ -154,11 +175,12 @@ proptest! {
         let differs = |name: &&str| (old.records.iter().find(|r| &*r.name == *name)) != (new.records.iter().find(|r| &*r.name == *name));
         names.extend(NAMES.iter().filter(|name| differs(name)).map(|name| Str::from(*name)));
         names.extend(rest.held.iter().map(|held| held.name.clone()));
+        names.extend(new.challenges.iter().chain(&new.retired).map(|record| record.name.clone()));
         let asked: Vec<Str> = names.into_iter().collect();
         let wanted = |name: &str| new.records.iter().filter(|record| &*record.name == name).cloned().collect();
         let (kinds, nothing) = (kinds(&new.records), BTreeSet::new());
         let part =
-            Part { names: &asked, records: &wanted, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+            Part { names: &asked, records: &wanted, challenges: &new.challenges, retired: &new.retired, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
         let all = model.plan(&new, &settings);
         if let Some(found) = follower.plan(&part) {
             prop_assert_eq!(&found.steps, &all.steps);
@@ -184,8 +206,16 @@ fn a_twin_that_appears_is_seen_and_what_does_not_fit_is_refused() {
     let part = |follower: &Follower, name: &str| {
         let (names, nothing) = ([Str::from(name)], BTreeSet::new());
         let (records, kinds) = (|_: &str| Vec::new(), BTreeSet::new());
-        let part =
-            Part { names: &names, records: &records, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+        let part = Part {
+            names: &names,
+            records: &records,
+            challenges: &[],
+            retired: &[],
+            kinds: &kinds,
+            holds: &[],
+            unseen: &[],
+            remembered: &nothing,
+        };
         follower.plan(&part)
     };
     assert!(part(&follower, "f.example.com").is_some());
@@ -210,7 +240,16 @@ fn a_marker_that_somebody_removes_concerns_its_record() {
     assert_eq!(asked, ["a-f.example.com".into()]);
     let wanted = |name: &str| wish.records.iter().filter(|record| &*record.name == name).cloned().collect();
     let (kinds, nothing) = (kinds(&wish.records), BTreeSet::new());
-    let part = Part { names: &asked, records: &wanted, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+    let part = Part {
+        names: &asked,
+        records: &wanted,
+        challenges: &[],
+        retired: &[],
+        kinds: &kinds,
+        holds: &[],
+        unseen: &[],
+        remembered: &nothing,
+    };
     let (found, all) = (follower.plan(&part).unwrap(), model.plan(&wish, &settings));
     assert_eq!((&found.steps, named(&found.held)), (&all.steps, named(&all.held)));
     assert_eq!(all.held.len(), 1);

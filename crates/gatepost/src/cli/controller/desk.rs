@@ -138,7 +138,9 @@ impl Desk {
                 Some(why) => (reason::CERTIFICATE_NOT_STORED, why.clone()),
                 None => (reason::CERTIFICATE_PENDING, idle()),
             };
-            certificates::withhold(&mut pass.desired, snapshot, &pass.issuing, reason, &why);
+            let known = &pass.issuing;
+            let withhold = |desired: &mut _| certificates::withhold(desired, snapshot, known, reason, &why);
+            pass.touched.policies.extend(session.desired.reflect(withhold));
         }
         pass.notes.extend(self.trouble.iter().map(|why| format!("certificates: {why}")));
     }
