@@ -213,9 +213,16 @@ impl Line {
         Decision { desired: cache.whole(desired), ..decision }
     }
 
-    /// The plan of what may differ, where nothing comes into play that only the whole can tell: which of several records
-    /// external-dns prefers, what a resolver found, what a confirmation is for, how a provider adjusts records among
-    /// one another, and where a wildcard stands for names.
+    /// Whether nothing comes into play that only the whole can tell: which of several records external-dns prefers, what a
+    /// resolver found, what a confirmation is for, how a provider adjusts records among one another, and where a
+    /// wildcard stands for names.
+    pub fn may_plan_part(&self, world: &World, provider: &dyn Provider) -> bool {
+        let is_plain =
+            self.publishing.profile == Profile::Strict && self.resolver.is_none() && self.confirmed.is_none();
+        is_plain && !provider.adjusts() && !world.has_covered()
+    }
+
+    /// The plan of what may differ; nothing where everything is to be compared.
     fn part(
         &self,
         world: &World,
@@ -223,9 +230,7 @@ impl Line {
         desired: &mut DesiredCache,
         following: &mut Following,
     ) -> Option<Plan> {
-        let is_plain =
-            self.publishing.profile == Profile::Strict && self.resolver.is_none() && self.confirmed.is_none();
-        if !is_plain || place.provider.adjusts() || world.has_covered() {
+        if !self.may_plan_part(world, place.provider) {
             return None;
         }
         let sight = desired.sight.sight(place.seen.snapshot, place.seen.problems);

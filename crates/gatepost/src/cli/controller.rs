@@ -197,7 +197,7 @@ impl Controller {
         let desk = Desk::new(&self.issuer, session.places(self.flags()), cabinet)?;
         let settings = self.cert_manager(&session)?;
         let cert_manager = CertManager::new(connection.clone(), self.permit(campaign), settings);
-        Ok(Followed { session, desk, cert_manager, later: None })
+        Ok(Followed { session, desk, cert_manager, later: None, could_write: false })
     }
 
     /// What is asked of cert-manager: everything where it is the issuer, otherwise what policies name it for.
@@ -255,6 +255,8 @@ struct Followed {
     cert_manager: CertManager,
     /// When that is to be looked at again, in seconds since 1970.
     later: Option<i64>,
+    /// Whether we could write at the last pass.
+    could_write: bool,
 }
 
 impl Followed {
@@ -276,6 +278,11 @@ impl Passes for Followed {
         let Occasion { engine, delta, problems, may_write, confirmed } = occasion;
         let session = &mut self.session;
         session.line.confirmed = confirmed;
+        // Another leader may have written since: who begins to write compares everything.
+        if may_write && !self.could_write {
+            session.following.forget();
+        }
+        self.could_write = may_write;
         if let Some(desk) = &mut self.desk {
             desk.prepare(session).await;
         }

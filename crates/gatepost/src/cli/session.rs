@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::incremental::{Delta, Engine, World};
 use gatepost_core::model::Str;
-use gatepost_core::publication::Record;
+use gatepost_core::publication::{Desired, Record};
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::embedded::Server;
 use gatepost_dns::provider::{Provider, Shared};
@@ -144,11 +144,14 @@ impl Session {
         let challenges = self.beside.challenges.iter().map(|record| record.name.clone());
         let by_challenges = engine.set_existing_names(challenges);
         let (mut desired, mut following) = (std::mem::take(&mut self.desired), std::mem::take(&mut self.following));
-        for delta in [delta, by_challenges] {
-            desired.note(engine, &delta);
-            following.note(delta.names);
+        following.note(delta.names.iter().chain(&by_challenges.names).cloned());
+        let world = engine.world();
+        let may_plan_part = following.may_plan_part() && self.line.may_plan_part(world, &*self.provider);
+        let whole = (!may_plan_part).then(|| self.line.desired_in(world));
+        if may_plan_part {
+            [delta, by_challenges].iter().for_each(|delta| desired.note(engine, delta));
         }
-        let decision = self.decide_change(engine.world(), problems, &mut desired, &mut following).await;
+        let decision = self.decide_change(world, whole, problems, &mut desired, &mut following).await;
         if decision.is_err() {
             following.forget();
         }
@@ -159,18 +162,23 @@ impl Session {
     async fn decide_change(
         &self,
         world: &World,
+        whole: Option<Desired>,
         problems: &[Diagnostic],
         desired: &mut DesiredCache,
         following: &mut Following,
     ) -> Result<Decision, Failure> {
-        let changed: Vec<Record> = following.open().flat_map(|name| world.records(name)).collect();
-        self.prepare(&changed).await?;
+        match &whole {
+            Some(whole) => self.prepare(&whole.records).await?,
+            None => {
+                let changed: Vec<Record> = following.open().flat_map(|name| world.records(name)).collect();
+                self.prepare(&changed).await?;
+            }
+        }
         let place = self.place(Seen { snapshot: world.snapshot(), topology: world.topology(), problems });
         match self.line.decide_part(world, place, desired, following).await {
             Ok(decision) => Ok(decision),
             Err(comparison) => {
-                let whole = self.line.desired_in(world);
-                self.prepare(&whole.records).await?;
+                let whole = whole.unwrap_or_else(|| self.line.desired_in(world));
                 Ok(self.line.decide_whole(place, comparison, whole, desired, following).await)
             }
         }
@@ -273,3 +281,6 @@ impl Local {
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
+
+#[cfg(test)]
+mod tests;

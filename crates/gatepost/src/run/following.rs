@@ -60,6 +60,11 @@ impl Following {
         self.open.iter()
     }
 
+    /// Whether everything that is needed to compare only names may be there.
+    pub fn may_plan_part(&self) -> bool {
+        self.zones.is_some() && !self.is_whole
+    }
+
     /// Has everything read and compared at the next pass.
     pub fn forget(&mut self) {
         self.zones = None;
