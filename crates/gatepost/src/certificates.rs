@@ -20,7 +20,7 @@ use gatepost_tls::certifier::{Certifier, Round, State};
 use gatepost_tls::decide::Want;
 use gatepost_tls::key::Algorithm;
 
-use crate::run::Beside;
+use crate::run::ChallengeRecords;
 
 mod asked;
 pub mod cert_manager;
@@ -53,8 +53,8 @@ impl Certificates {
     }
 
     /// The TXT values that orders need, and those that they needed once.
-    pub fn beside(&self) -> Beside {
-        Beside { challenges: self.certifier.challenges(), retired: self.certifier.retired() }
+    pub fn challenge_records(&self) -> ChallengeRecords {
+        ChallengeRecords { challenges: self.certifier.challenges(), retired: self.certifier.retired() }
     }
 
     /// The certificate to trust, where the issuer is an authority of its own.

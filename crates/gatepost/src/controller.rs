@@ -21,10 +21,10 @@ use crate::run::schedule::{PassEnd, Schedule, ScheduleRules};
 
 pub mod cert_manager;
 pub mod dnsendpoint;
+mod log;
 pub mod permit;
 mod report;
 pub mod secrets;
-mod told;
 mod view;
 
 pub use view::View;
@@ -89,7 +89,7 @@ impl Controller {
     pub async fn run(mut self, passes: &mut impl Passes, stop: impl Future<Output = ()>) -> Result<(), Failure> {
         tokio::pin!(stop);
         let mut reporter = report::Reporter::new(self.connection.clone(), self.identity.clone());
-        let mut log = told::Log::new(self.campaign.as_ref().map(|campaign| campaign.lease.clone()));
+        let mut log = log::Log::new(self.campaign.as_ref().map(|campaign| campaign.lease.clone()));
         let mut schedule = Schedule::new(rules(self.interval), Instant::now());
         loop {
             tokio::select! {
@@ -132,7 +132,7 @@ impl Controller {
         Ok(())
     }
 
-    fn take(&mut self, told: gatepost_kube::watch::Told, log: &mut told::Log, schedule: &mut Schedule) {
+    fn take(&mut self, told: gatepost_kube::watch::Told, log: &mut log::Log, schedule: &mut Schedule) {
         log.told(&told);
         if self.view.take(told) {
             schedule.changed(Instant::now());
@@ -143,7 +143,7 @@ impl Controller {
         &mut self,
         passes: &mut impl Passes,
         reporter: &mut report::Reporter,
-        log: &mut told::Log,
+        log: &mut log::Log,
     ) -> Result<PassEnd, Failure> {
         let problems = self.view.problems();
         let refusal = self.permit.refusal();
@@ -173,7 +173,7 @@ impl Controller {
     }
 
     /// Tells over HTTP how things stand.
-    fn post(&self, log: &told::Log) {
+    fn post(&self, log: &log::Log) {
         let unready = log.unready(&self.view, &self.permit);
         let metrics = log.metrics(&self.view, &self.permit);
         let notes = log.notes(&self.view, &self.permit);

@@ -20,16 +20,16 @@ use crate::apply::{self, Mode, Outcome, Progress};
 use crate::state::Memory;
 
 pub mod desired;
-mod following;
 mod observe;
 pub mod schedule;
 mod targets;
+mod zone_cache;
 
 use desired::{DesiredCache, DesiredUpdate, SharedDesired, Touched};
-pub use following::{Following, Given};
+pub use zone_cache::{Given, ZoneCache};
 
 /// What a pass goes by.
-pub struct Line {
+pub struct Pipeline {
     /// What is published.
     pub publishing: publication::Settings,
     /// Whose Gateways are looked at.
@@ -46,7 +46,7 @@ pub struct Line {
 
 /// What a pass looks at.
 #[derive(Clone, Copy)]
-pub struct Seen<'a> {
+pub struct ReadObjects<'a> {
     /// The objects.
     pub snapshot: &'a Snapshot,
     /// What was decided about them.
@@ -57,14 +57,14 @@ pub struct Seen<'a> {
 
 /// What is to exist beside the records of hostnames: the TXT values of certificate orders.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct ChallengeRecords {
     /// Values that open orders need.
     pub challenges: Vec<Record>,
     /// Values that were put there for orders that are done.
     pub retired: Vec<Record>,
 }
 
-impl Beside {
+impl ChallengeRecords {
     /// The names that have such values, or had them.
     pub fn names(&self) -> impl Iterator<Item = &Str> {
         self.challenges.iter().chain(&self.retired).map(|record| &record.name)
@@ -143,10 +143,10 @@ impl Pass {
     }
 }
 
-impl Line {
+impl Pipeline {
     /// What ought to exist.
-    pub fn desired(&self, seen: Seen<'_>, beside: &Beside) -> Desired {
-        let others: Vec<Str> = beside.challenges.iter().map(|record| record.name.clone()).collect();
+    pub fn desired(&self, seen: ReadObjects<'_>, challenge_records: &ChallengeRecords) -> Desired {
+        let others: Vec<Str> = challenge_records.challenges.iter().map(|record| record.name.clone()).collect();
         self.contended(publication::build_beside(seen.snapshot, seen.topology, &self.publishing, &others))
     }
 
@@ -163,9 +163,9 @@ impl Line {
     }
 
     /// Compares what ought to exist with what does.
-    pub async fn decide(&self, place: Place<'_>, desired: Desired) -> Decision {
-        let observed = observe::read(place.provider, Default::default()).await;
-        let (desired, decision) = self.compare(place, desired, observed).await;
+    pub async fn decide(&self, input: PlanInput<'_>, desired: Desired) -> Decision {
+        let observed = observe::read(input.provider, Default::default()).await;
+        let (desired, decision) = self.compare(input, desired, observed).await;
         Decision { desired: DesiredUpdate::Whole(Box::new(desired)), ..decision }
     }
 
@@ -173,12 +173,12 @@ impl Line {
     pub async fn decide_part(
         &self,
         world: &World,
-        place: Place<'_>,
+        input: PlanInput<'_>,
         desired: &mut DesiredCache,
-        following: &mut Following,
+        zones: &mut ZoneCache,
     ) -> Result<Decision, Comparison> {
-        match following.catch_up(place.provider).await {
-            Ok(()) => match self.part(world, place, desired, following) {
+        match zones.catch_up(input.provider).await {
+            Ok(()) => match self.part(world, input, desired, zones) {
                 Some(plan) => Ok(Decision::of(desired.part(), plan)),
                 None => Err(Comparison::WithCache),
             },
@@ -189,24 +189,24 @@ impl Line {
     /// Compares everything, and keeps what was read for who follows changes.
     pub async fn decide_whole(
         &self,
-        place: Place<'_>,
+        input: PlanInput<'_>,
         comparison: Comparison,
         desired: Desired,
         cache: &mut DesiredCache,
-        following: &mut Following,
+        zones: &mut ZoneCache,
     ) -> Decision {
         let (desired, decision) = match comparison {
             Comparison::WithCache => {
-                let (desired, mut decision) = self.compare(place, desired, following.give_away()).await;
-                following.take_back(&mut decision, &self.settings(place));
+                let (desired, mut decision) = self.compare(input, desired, zones.give_away()).await;
+                zones.take_back(&mut decision, &self.settings(input));
                 (desired, decision)
             }
             Comparison::AfterReading(given) => {
                 // What was kept is of no use any more, and there may be very much of it.
-                drop(following.give_away());
-                let observed = observe::read(place.provider, given).await;
-                let (desired, mut decision) = self.compare(place, desired, observed).await;
-                following.keep(&mut decision, &self.settings(place));
+                drop(zones.give_away());
+                let observed = observe::read(input.provider, given).await;
+                let (desired, mut decision) = self.compare(input, desired, observed).await;
+                zones.keep(&mut decision, &self.settings(input));
                 (desired, decision)
             }
         };
@@ -226,28 +226,28 @@ impl Line {
     fn part(
         &self,
         world: &World,
-        place: Place<'_>,
+        input: PlanInput<'_>,
         desired: &mut DesiredCache,
-        following: &mut Following,
+        zones: &mut ZoneCache,
     ) -> Option<Plan> {
-        if !self.may_plan_part(world, place.provider) {
+        if !self.may_plan_part(world, input.provider) {
             return None;
         }
-        let sight = desired.sight.sight(place.seen.snapshot, place.seen.problems);
-        following.plan(world, &sight, place.beside, &place.memory.ours, &self.settings(place))
+        let sight = desired.sight.sight(input.seen.snapshot, input.seen.problems);
+        zones.plan(world, &sight, input.challenge_records, &input.memory.ours, &self.settings(input))
     }
 
-    fn settings(&self, place: Place<'_>) -> plan::Settings {
+    fn settings(&self, input: PlanInput<'_>) -> plan::Settings {
         let mut settings = self.planning.clone();
-        settings.capabilities = place.provider.capabilities().plan;
-        settings.recent_deletes = place.memory.recent_deletes();
-        settings.in_vain = place.memory.in_vain();
+        settings.capabilities = input.provider.capabilities().plan;
+        settings.recent_deletes = input.memory.recent_deletes();
+        settings.in_vain = input.memory.ineffective();
         settings
     }
 
-    async fn compare(&self, place: Place<'_>, desired: Desired, observed: Observed) -> (Desired, Decision) {
-        let settings = self.settings(place);
-        let question = Question { place, settings: &settings };
+    async fn compare(&self, input: PlanInput<'_>, desired: Desired, observed: Observed) -> (Desired, Decision) {
+        let settings = self.settings(input);
+        let question = PlanRequest { input, settings: &settings };
         let mut decision = question.answer(desired, observed).await;
         let stuck = targets::stuck(&decision.plan);
         if let (Some(resolver), false) = (&self.resolver, stuck.is_empty()) {
@@ -260,11 +260,11 @@ impl Line {
         let confirmed = self.confirmed.clone().filter(|word| decision.plan.is_confirmed_by(word));
         if confirmed.is_some() {
             let settings = plan::Settings { confirm_deletes: true, ..settings.clone() };
-            let Answer { desired, observed, notes, .. } = decision;
-            decision = Question { settings: &settings, ..question }.answer(desired, observed).await;
+            let PlanResult { desired, observed, notes, .. } = decision;
+            decision = PlanRequest { settings: &settings, ..question }.answer(desired, observed).await;
             decision.notes = notes;
         }
-        let Answer { desired, plan, observed, notes } = decision;
+        let PlanResult { desired, plan, observed, notes } = decision;
         if let (Some(resolver), true, []) = (&self.resolver, stuck.is_empty(), &observe::unread(&observed)[..]) {
             resolver.resolve(&Default::default(), std::time::Instant::now()).await;
         }
@@ -299,11 +299,11 @@ pub enum Comparison {
 
 /// What a plan is made from, apart from what ought to exist and what does.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct PlanInput<'a> {
     /// The objects.
-    pub seen: Seen<'a>,
+    pub seen: ReadObjects<'a>,
     /// What is to exist beside the records of hostnames.
-    pub beside: &'a Beside,
+    pub challenge_records: &'a ChallengeRecords,
     /// What earlier runs remember.
     pub memory: &'a Memory,
     /// Who publishes.
@@ -312,23 +312,23 @@ pub struct Place<'a> {
 
 /// The same, and what may be written.
 #[derive(Clone, Copy)]
-struct Question<'a> {
-    place: Place<'a>,
+struct PlanRequest<'a> {
+    input: PlanInput<'a>,
     settings: &'a plan::Settings,
 }
 
-struct Answer {
+struct PlanResult {
     desired: Desired,
     plan: Plan,
     observed: Observed,
     notes: Vec<String>,
 }
 
-impl Question<'_> {
+impl PlanRequest<'_> {
     /// The plan. A provider that cannot say how it would keep records counts as one that could not be read.
-    async fn answer(&self, desired: Desired, mut observed: Observed) -> Answer {
+    async fn answer(&self, desired: Desired, mut observed: Observed) -> PlanResult {
         let mut adjusted = None;
-        if self.place.provider.adjusts() && observe::is_readable(&observed) {
+        if self.input.provider.adjusts() && observe::is_readable(&observed) {
             match self.adjusted(&desired).await {
                 Ok(records) => adjusted = Some(records),
                 Err(error) => observed = observe::lost(&error),
@@ -336,27 +336,27 @@ impl Question<'_> {
         }
         let (records, covered) =
             adjusted.as_ref().map_or((&desired.records, &desired.covered), |(records, covered)| (records, covered));
-        let Place { seen, beside, memory, .. } = self.place;
+        let PlanInput { seen, challenge_records, memory, .. } = self.input;
         let sight = Sight::of(seen.snapshot, &desired, seen.problems);
         let intent = Intent {
             records,
             covered,
-            challenges: &beside.challenges,
-            retired: &beside.retired,
+            challenges: &challenge_records.challenges,
+            retired: &challenge_records.retired,
             holds: &sight.holds,
             unseen: &sight.unseen,
             remembered: &memory.ours,
         };
         let mut plan = plan::decide(&intent, &observed, self.settings);
         observe::name_lost(&mut plan, &observed);
-        Answer { desired, plan, observed, notes: Vec::new() }
+        PlanResult { desired, plan, observed, notes: Vec::new() }
     }
 
     async fn adjusted(&self, desired: &Desired) -> provider::Result<(Vec<Record>, Vec<Record>)> {
-        let records = self.place.provider.adjust(desired.records.clone()).await?;
+        let records = self.input.provider.adjust(desired.records.clone()).await?;
         let covered = match desired.covered.is_empty() {
             true => Vec::new(),
-            false => self.place.provider.adjust(desired.covered.clone()).await?,
+            false => self.input.provider.adjust(desired.covered.clone()).await?,
         };
         Ok((records, covered))
     }

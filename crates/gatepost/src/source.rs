@@ -14,7 +14,7 @@ use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_objects::Settings;
 
 use crate::cli::{Failure, Input};
-use crate::run::Seen;
+use crate::run::ReadObjects;
 
 pub mod cluster;
 pub mod file;
@@ -71,8 +71,8 @@ impl Objects {
     }
 
     /// The objects and what was decided about them, as the line takes them.
-    pub fn seen<'a>(&'a self, topology: &'a Topology) -> Seen<'a> {
-        Seen { snapshot: self.snapshot(), topology, problems: self.problems() }
+    pub fn seen<'a>(&'a self, topology: &'a Topology) -> ReadObjects<'a> {
+        ReadObjects { snapshot: self.snapshot(), topology, problems: self.problems() }
     }
 
     /// What was odd about reading them.

@@ -21,7 +21,7 @@ use super::{Ending, Failure, Input};
 use crate::apply::{Mode, chance};
 use crate::render::inert;
 use crate::run::schedule::{PassEnd, Schedule, ScheduleRules};
-use crate::run::{Following, Pass};
+use crate::run::{Pass, ZoneCache};
 use crate::source::file_cache::FileCache;
 use crate::web;
 
@@ -91,7 +91,7 @@ impl Serve {
         let writes = self.planning.mode() == Mode::Act;
         let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
         session.issue(&self.issuing, flags).await?;
-        session.following = Following::new(self.interval);
+        session.zones = ZoneCache::new(self.interval);
         let (mut files, objects) = FileCache::open(&self.input)?;
         let listener = TcpListener::bind(self.http_addr)
             .await
@@ -109,9 +109,9 @@ impl Serve {
         schedule.began();
         let pass = pass(&mut session, &mut engine, delta, objects.problems()).await?;
         let dns = session.local.as_ref().map(|local| local.server.address());
-        let mut screen = screen::Screen::new(&self.input, session.line.mode);
+        let mut screen = screen::Screen::new(&self.input, session.pipeline.mode);
         let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
-        screen.greet(out, &session.line, &objects, &pass, server.as_deref())?;
+        screen.greet(out, &session.pipeline, &objects, &pass, server.as_deref())?;
         drop(objects);
         schedule.ended(Instant::now(), PassEnd::of(&pass), wake(&session), chance());
         post(&board, pass).await;
@@ -239,7 +239,7 @@ async fn pass(
 
 /// How long until an order goes on, or an address behind a name may have changed.
 fn wake(session: &Session) -> Option<Duration> {
-    let resolving = session.line.resolver.as_ref().and_then(|resolver| resolver.next_due());
+    let resolving = session.pipeline.resolver.as_ref().and_then(|resolver| resolver.next_due());
     let resolving = resolving.map(|due| match due.saturating_duration_since(Instant::now()) {
         Duration::ZERO => OVERDUE,
         wait => wait,

@@ -40,7 +40,7 @@ pub(super) struct Reporter {
     due: Touched,
     /// Whether names were open the last time, so that a policy may have called them pending.
     had_open: bool,
-    told: BTreeSet<(ObjectRef, String, String)>,
+    sent: BTreeSet<(ObjectRef, String, String)>,
     /// How often each was told.
     times: BTreeMap<(ObjectRef, String, String), u64>,
 }
@@ -53,7 +53,7 @@ impl Reporter {
             written: BTreeMap::new(),
             due: Touched::default(),
             had_open: false,
-            told: BTreeSet::new(),
+            sent: BTreeSet::new(),
             times: BTreeMap::new(),
         }
     }
@@ -122,19 +122,19 @@ impl Reporter {
         let desired = pass.desired.read();
         for (object, note) in notes(pass, &desired, &parents(pass, &desired)) {
             let key = (object, note.reason.clone(), note.text.clone());
-            if self.told.contains(&key) {
+            if self.sent.contains(&key) {
                 current.insert(key);
             } else if new.len() < MOST_EVENTS {
                 new.push((key.0, note));
             }
         }
-        self.told = current;
+        self.sent = current;
         new
     }
 
     async fn events(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
         let new = self.untold(pass);
-        self.times.retain(|told, _| self.told.contains(told) || view.knows(&told.0));
+        self.times.retain(|told, _| self.sent.contains(told) || view.knows(&told.0));
         let mut troubles = Vec::new();
         for (object, note) in new {
             let Some(served) = view.served(&object).filter(|_| permit.refusal().is_none()) else { continue };
@@ -143,7 +143,7 @@ impl Reporter {
             match objects::tell(&self.connection, &served, &note, &self.identity, times).await {
                 Ok(()) => {
                     self.times.insert(key.clone(), times);
-                    self.told.insert(key);
+                    self.sent.insert(key);
                 }
                 Err(error) if error.is_not_found() => {}
                 Err(error) => troubles.push(error),

@@ -11,7 +11,7 @@ use gatepost_core::plan::{Observed, Plan, ZoneContent, ZoneState};
 use gatepost_core::reason;
 use gatepost_dns::provider::{Call, Error, Provider, Result};
 
-use super::following::Given;
+use super::zone_cache::Given;
 
 /// Zones that are read at the same time.
 const AT_ONCE: usize = 8;

@@ -89,11 +89,11 @@ impl Memory {
     }
 
     /// Changes that were written lately, as often as is sensible, and had no lasting effect if they come up again.
-    pub fn in_vain(&self) -> BTreeSet<String> {
-        self.in_vain_since(now().saturating_sub(RECENT))
+    pub fn ineffective(&self) -> BTreeSet<String> {
+        self.ineffective_since(now().saturating_sub(RECENT))
     }
 
-    fn in_vain_since(&self, since: u64) -> BTreeSet<String> {
+    fn ineffective_since(&self, since: u64) -> BTreeSet<String> {
         let tried = self.rewrites.values().filter(|written| written.at >= since && written.count >= in_vain::TRIES);
         tried.map(|written| written.mark.clone()).collect()
     }
@@ -292,12 +292,16 @@ pub(super) mod tests {
     fn the_same_change_twice_is_in_vain_for_an_hour() {
         let mut memory = Memory::default();
         memory.learn(&rewrite(300, 60), &written(), 10_000);
-        assert!(memory.in_vain_since(0).is_empty());
+        assert!(memory.ineffective_since(0).is_empty());
         memory.learn(&rewrite(300, 60), &written(), 10_001);
-        assert_eq!(memory.in_vain_since(0), rewrite(300, 60).steps[0].mark().into_iter().collect());
-        assert!(memory.in_vain_since(10_002).is_empty());
+        assert_eq!(memory.ineffective_since(0), rewrite(300, 60).steps[0].mark().into_iter().collect());
+        assert!(memory.ineffective_since(10_002).is_empty());
         memory.learn(&Plan::default(), &Outcome::default(), 10_002);
-        assert_eq!(memory.in_vain_since(0).len(), 1, "a plan that does not speak of the name says nothing about it");
+        assert_eq!(
+            memory.ineffective_since(0).len(),
+            1,
+            "a plan that does not speak of the name says nothing about it"
+        );
     }
 
     #[test]
@@ -309,7 +313,7 @@ pub(super) mod tests {
                 memory.learn(&rewrite(300, 60), &written(), now);
                 memory.learn(&between, &written(), now + 1);
             }
-            assert!(memory.in_vain_since(0).is_empty(), "{between:?}");
+            assert!(memory.ineffective_since(0).is_empty(), "{between:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::model::*;
 use crate::model::{Kind, Str};
-use crate::plan::follow::{Follower, Part};
+use crate::plan::follow::{Part, PartialPlanner};
 use crate::plan::{Held, Instance, RecordSet, Registry, Settings, TxtRegistry, ZoneChange, ZoneContent};
 use crate::publication::Record;
 
@@ -127,7 +127,7 @@ proptest! {
         model.settle(&old, &settings);
         let new = ordering(records(&after), &ordered, &ordered_before);
         let all = model.plan(&new, &settings);
-        let mut follower = Follower::new(model.observed(), &settings);
+        let mut follower = PartialPlanner::new(model.observed(), &settings);
         let names: Vec<Str> = NAMES.iter().map(|name| Str::from(*name)).collect();
         let differ: BTreeSet<&Str> = all.steps.iter().map(|step| &step.name).chain(all.held.iter().map(|h| &h.name)).collect();
         let mut asked: Vec<Str> = names.iter().filter(|name| differ.contains(name)).cloned().collect();
@@ -146,7 +146,7 @@ proptest! {
         let read = model.content();
         found.steps.iter().for_each(|step| model.write(step));
         prop_assert!(follower.advance(ZONE, vec![change(&read, &model.content())]).is_some());
-        let fresh = Follower::new(model.observed(), &settings);
+        let fresh = PartialPlanner::new(model.observed(), &settings);
         prop_assert_eq!(follower.plan(&part).map(|plan| plan.steps), fresh.plan(&part).map(|plan| plan.steps));
         prop_assert_eq!(follower.counts(), fresh.counts());
     }
@@ -165,11 +165,11 @@ proptest! {
         let new = ordering(records(&after), &ordered, &ordered_before);
         let rest = model.settle(&old, &settings);
         let read = model.content();
-        let mut follower = Follower::new(model.observed(), &settings);
+        let mut follower = PartialPlanner::new(model.observed(), &settings);
         edit(&mut model, &edits);
         let change = change(&read, &model.content());
         let mut names = follower.advance(ZONE, vec![change.clone()]).unwrap();
-        let fresh = Follower::new(model.observed(), &settings);
+        let fresh = PartialPlanner::new(model.observed(), &settings);
         prop_assert_eq!(follower.counts(), fresh.counts());
         prop_assert_eq!(follower.clone().into_everything(), model.observed());
         let differs = |name: &&str| (old.records.iter().find(|r| &*r.name == *name)) != (new.records.iter().find(|r| &*r.name == *name));
@@ -197,13 +197,13 @@ fn a_twin_that_appears_is_seen_and_what_does_not_fit_is_refused() {
     let of = |instance: &str| with(TxtRegistry::new("me", Instance::new(instance)));
     let mut model = Model::of(&[]);
     model.settle(&Wish::of(&[record("a.example.com", &["192.0.2.1"])]), &of("one"));
-    let mut follower = Follower::new(model.observed(), &of("one"));
+    let mut follower = PartialPlanner::new(model.observed(), &of("one"));
     let mut other = Model::of(&[]);
     other.settle(&Wish::of(&[record("b.example.com", &["192.0.2.2"])]), &of("two"));
     let mut come = other.content().into_sets();
     come.retain(|set| !["SOA", "NS"].contains(&set.kind.as_str()));
     let arrival = ZoneChange { from: "1".into(), to: "2".into(), come, ..ZoneChange::default() };
-    let part = |follower: &Follower, name: &str| {
+    let part = |follower: &PartialPlanner, name: &str| {
         let (names, nothing) = ([Str::from(name)], BTreeSet::new());
         let (records, kinds) = (|_: &str| Vec::new(), BTreeSet::new());
         let part = Part {
@@ -233,7 +233,7 @@ fn a_marker_that_somebody_removes_concerns_its_record() {
     let mut model = Model::of(&[]);
     model.settle(&wish, &settings);
     let read = model.content();
-    let mut follower = Follower::new(model.observed(), &settings);
+    let mut follower = PartialPlanner::new(model.observed(), &settings);
     model.sets.retain(|(name, _, _), _| &**name != "a-f.example.com");
     let names = follower.advance(ZONE, vec![change(&read, &model.content())]).unwrap();
     let asked: Vec<Str> = names.into_iter().collect();

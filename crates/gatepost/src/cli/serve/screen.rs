@@ -12,7 +12,7 @@ use gatepost_core::reason::Severity;
 use crate::apply::Mode;
 use crate::cli::{Failure, Input, explain};
 use crate::render::{Colour, explanation, inert, inert_line, plan, steps};
-use crate::run::{Line, Pass};
+use crate::run::{Pass, Pipeline};
 use crate::source::Objects;
 
 /// At most this many names that do not work are explained at the start.
@@ -36,13 +36,13 @@ impl Screen {
     pub(super) fn greet(
         &mut self,
         out: &mut dyn Write,
-        line: &Line,
+        pipeline: &Pipeline,
         objects: &Objects,
         pass: &Pass,
         server: Option<&str>,
     ) -> Result<(), Failure> {
         self.tell(out, pass, true)?;
-        let topology = objects.topology(&line.scope);
+        let topology = objects.topology(&pipeline.scope);
         let world = World { snapshot: objects.snapshot(), topology: &topology };
         let mut shown = BTreeSet::new();
         let desired = pass.desired.read();

@@ -41,7 +41,7 @@ async fn pass(session: &mut Session, engine: &mut Engine, delta: Delta) -> (bool
     let (pass, kept) = session.write(decision, &mut |_, _| ()).await;
     kept.unwrap();
     assert!(pass.outcome.is_complete());
-    assert!(*pass.desired.read() == session.line.desired_in(engine.world()), "what is kept is what would be made");
+    assert!(*pass.desired.read() == session.pipeline.desired_in(engine.world()), "what is kept is what would be made");
     (is_whole, pass.plan.steps.iter().map(|step| step.name.to_string()).collect())
 }
 
@@ -66,7 +66,7 @@ fn one_changed_route_among_many_makes_nothing_whole_also_while_an_order_is_open(
             Command::parse_from(["serve", "--provider", "embedded", "--policy", "sync"]);
         let flags = Flags { publishing: &publishing, provider: &provider, planning: &planning };
         let mut session = Session::with(flags, Some(NOWHERE), true)?;
-        session.following = Following::new(Duration::from_secs(600));
+        session.zones = ZoneCache::new(Duration::from_secs(600));
         let (mut engine, world) = (session.engine(Origin::Files), world());
         let mut route = (**world.routes.values().nth(7).unwrap()).clone();
         let delta = engine.apply(Change::between(&Snapshot::new(), &world));
@@ -83,16 +83,16 @@ fn one_changed_route_among_many_makes_nothing_whole_also_while_an_order_is_open(
         assert_eq!((is_whole, names), (false, vec![old, "new.example.org".to_owned()]));
 
         let order = "_acme-challenge.new.example.org";
-        session.beside.challenges = vec![challenge(order)];
+        session.challenge_records.challenges = vec![challenge(order)];
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, vec![order.to_owned()]));
         route.hostnames = vec![gatepost_core::model::WrittenHostname::new("newer.example.org")].into();
         let delta = engine.apply([Change::Upsert(Object::Route(route))]);
         let (is_whole, mut names) = pass(&mut session, &mut engine, delta).await;
         names.sort();
         assert_eq!((is_whole, names), (false, vec!["new.example.org".to_owned(), "newer.example.org".to_owned()]));
-        session.beside = Beside { challenges: Vec::new(), retired: vec![challenge(order)] };
+        session.challenge_records = ChallengeRecords { challenges: Vec::new(), retired: vec![challenge(order)] };
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, vec![order.to_owned()]));
-        session.beside = Beside::default();
+        session.challenge_records = ChallengeRecords::default();
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, Vec::new()));
         Ok(())
     };

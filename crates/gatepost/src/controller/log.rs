@@ -22,7 +22,7 @@ use crate::run::Pass;
 
 mod issuance;
 
-use issuance::Issuance;
+use issuance::IssuanceLog;
 
 /// A kind that was not heard of for longer than this is told in `/readyz`; bookmarks come every minute.
 const OLD: Duration = Duration::from_secs(150);
@@ -45,7 +45,7 @@ pub(super) struct Log {
     failed: Option<String>,
     reports: Vec<String>,
     numbers: Numbers,
-    issuance: Issuance,
+    issuance: IssuanceLog,
 }
 
 /// What is counted.
