@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::incremental::Engine;
 use gatepost_core::model::*;
-use gatepost_core::plan::follow::{Follower, Part};
+use gatepost_core::plan::follow::{Part, PartialPlanner};
 use gatepost_core::plan::{self, Observed, RecordSet, Registry, ZoneContent, ZoneState};
 use gatepost_core::publication::{self, PublicationSettings, Record};
 use gatepost_core::snapshot::{Change, Object, Origin, Snapshot};
@@ -75,7 +75,7 @@ fn changes(name: &str, shape: Shape) {
         |record: &Record| RecordSet::new(&record.name, record.kind.as_str(), Some(300), record.targets.iter().cloned());
     observed.insert("example", ZoneState::Read(ZoneContent::new("1", records.iter().map(set))));
     drop(records);
-    let follower = Follower::new(observed, &planning);
+    let follower = PartialPlanner::new(observed, &planning);
     let (mut least, mut steps) = ([Duration::MAX; 2], 0);
     for number in 0..200 {
         let mut route = (**engine.world().snapshot().routes.values().nth(number * 4).unwrap()).clone();
@@ -88,6 +88,8 @@ fn changes(name: &str, shape: Shape) {
         let part = Part {
             names: &delta.names,
             records: &|name| reader.records(name),
+            challenges: &[],
+            retired: &[],
             kinds: &kinds,
             holds: &[],
             unseen: &[],

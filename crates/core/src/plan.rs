@@ -36,7 +36,7 @@ pub mod text;
 mod wanted;
 mod zone;
 
-pub use intent::{Hold, Intent, RecordKey, Sight, Unseen};
+pub use intent::{Hold, Intent, RecordKey, Sight, SightCache, Unseen};
 pub use observed::{Observed, RecordKind, RecordSet, ZoneChange, ZoneContent, ZoneState};
 pub use settings::{Capabilities, PlanSettings, Policy, Registry, TxtRegistry};
 pub use stamp::Instance;

@@ -238,7 +238,7 @@ fn as_written(status: &RouteStatus, place: usize) -> ParentReport {
 
 /// The controller that writes the status of a parent.
 fn controller(context: LintContext<'_>, parent: &ParentState) -> Str {
-    let gateway = match \&parent.target {
+    let gateway = match &parent.target {
         ParentTarget::Set(set, None) => context.topology.sets.get(set).and_then(|state| {
             let set = &state.set;
             let key = Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone());

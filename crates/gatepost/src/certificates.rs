@@ -20,7 +20,7 @@ use gatepost_tls::certifier::{Certifier, IssuanceState, Round};
 use gatepost_tls::decide::WantedCertificate;
 use gatepost_tls::key::KeyAlgorithm;
 
-use crate::run::Beside;
+use crate::run::ChallengeRecords;
 
 pub mod cert_manager;
 mod challenge_servers;
@@ -53,8 +53,8 @@ impl Certificates {
     }
 
     /// The TXT values that orders need, and those that they needed once.
-    pub fn beside(&self) -> Beside {
-        Beside { challenges: self.certifier.challenges(), retired: self.certifier.retired() }
+    pub fn challenge_records(&self) -> ChallengeRecords {
+        ChallengeRecords { challenges: self.certifier.challenges(), retired: self.certifier.retired() }
     }
 
     /// The certificate to trust, where the issuer is an authority of its own.
@@ -92,9 +92,8 @@ impl Certificates {
     }
 
     /// Lets the orders advance.
-    pub async fn advance(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Result<(), Error> {
-        let wants = wants(desired, snapshot);
-        match self.certifier.advance(&wants, &self.challenge_servers, now).await {
+    pub async fn advance(&mut self, wants: &BTreeMap<Key, WantedCertificate>, now: i64) -> Result<(), Error> {
+        match self.certifier.advance(wants, &self.challenge_servers, now).await {
             Ok(round) => self.round = round,
             Err(error) => {
                 // What stands in the way of everything is looked at again, and not at once.
@@ -122,6 +121,11 @@ impl Certificates {
 pub fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
+}
+
+/// How long until a moment in seconds since 1970; no time where it is over.
+pub fn until(moment: i64) -> Duration {
+    Duration::from_secs(u64::try_from(moment.saturating_sub(now())).unwrap_or(0))
 }
 
 /// What each Secret is to hold, where this program makes it.

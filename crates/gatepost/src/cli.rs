@@ -211,8 +211,7 @@ fn report(failure: &Failure) -> ExitCode {
 
 /// Says on standard error which texts could not be read; they are left out of the answer.
 fn warn_unreadable(objects: &crate::source::Objects) {
-    let lost = [gatepost_core::reason::SYNTAX_ERROR, gatepost_core::reason::OBJECT_UNREADABLE];
-    let problems = objects.problems().iter().filter(|d| lost.contains(&d.reason)).cloned().collect();
+    let problems = objects.problems().iter().filter(|d| crate::source::is_unreadable(d)).cloned().collect();
     for problem in objects.placed(problems) {
         let text = crate::render::snippet::render(&problem, objects, crate::render::Colour::Off);
         let _ = writeln!(std::io::stderr(), "{text}");

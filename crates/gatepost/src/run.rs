@@ -19,14 +19,17 @@ use gatepost_dns::resolve::Resolver;
 use crate::apply::{self, Mode, Outcome, Progress};
 use crate::state::Memory;
 
-mod following;
+pub mod desired;
 mod observe;
+pub mod schedule;
 mod targets;
+mod zone_cache;
 
-pub use following::Following;
+use desired::{DesiredCache, DesiredUpdate, SharedDesired, Touched};
+pub use zone_cache::{Given, ZoneCache};
 
 /// What a pass goes by.
-pub struct Line {
+pub struct Pipeline {
     /// What is published.
     pub publishing: publication::PublicationSettings,
     /// Whose Gateways are looked at.
@@ -43,7 +46,7 @@ pub struct Line {
 
 /// What a pass looks at.
 #[derive(Clone, Copy)]
-pub struct Seen<'a> {
+pub struct ReadObjects<'a> {
     /// The objects.
     pub snapshot: &'a Snapshot,
     /// What was decided about them.
@@ -54,18 +57,25 @@ pub struct Seen<'a> {
 
 /// What is to exist beside the records of hostnames: the TXT values of certificate orders.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct ChallengeRecords {
     /// Values that open orders need.
     pub challenges: Vec<Record>,
     /// Values that were put there for orders that are done.
     pub retired: Vec<Record>,
 }
 
+impl ChallengeRecords {
+    /// The names that have such values, or had them.
+    pub fn names(&self) -> impl Iterator<Item = &Str> {
+        self.challenges.iter().chain(&self.retired).map(|record| &record.name)
+    }
+}
+
 /// What is to be written, before it is.
 #[derive(Debug)]
 pub struct Decision {
-    /// What ought to exist.
-    pub desired: Desired,
+    /// What ought to exist, as far as it was made.
+    pub desired: DesiredUpdate,
     /// What is to be written, and what is held.
     pub plan: Plan,
     /// What exists; empty where only a part was looked at, or somebody keeps it.
@@ -81,8 +91,10 @@ pub struct Decision {
 /// What one pass came to.
 #[derive(Debug)]
 pub struct Pass {
-    /// What ought to exist.
-    pub desired: Desired,
+    /// What ought to exist; it is brought up to date by later passes.
+    pub desired: SharedDesired,
+    /// Whose reports may differ from those of the pass before.
+    pub touched: Touched,
     /// What was to be written, and what is held.
     pub plan: Plan,
     /// What was written.
@@ -101,7 +113,7 @@ pub struct Pass {
 
 impl Decision {
     /// A decision from zones that are known to be read.
-    fn of(desired: Desired, plan: Plan) -> Decision {
+    fn of(desired: DesiredUpdate, plan: Plan) -> Decision {
         let (observed, unread, notes) = (Observed::default(), Vec::new(), Vec::new());
         Decision { desired, plan, observed, unread, notes, confirmed: None }
     }
@@ -126,24 +138,21 @@ impl Pass {
         let plan = Plan { steps: plan.steps, ..next.plan };
         let confirmed = next.confirmed.or(self.confirmed);
         let Pass { desired, unread, issuing, .. } = next;
-        Pass { desired, plan, outcome, unread, notes, issuing, news, confirmed }
+        let touched = self.touched.and(next.touched);
+        Pass { desired, touched, plan, outcome, unread, notes, issuing, news, confirmed }
     }
 }
 
-impl Line {
+impl Pipeline {
     /// What ought to exist.
-    pub fn desired(&self, seen: Seen<'_>, beside: &Beside) -> Desired {
-        let others: Vec<Str> = beside.challenges.iter().map(|record| record.name.clone()).collect();
+    pub fn desired(&self, seen: ReadObjects<'_>, challenge_records: &ChallengeRecords) -> Desired {
+        let others: Vec<Str> = challenge_records.challenges.iter().map(|record| record.name.clone()).collect();
         self.contended(publication::build_beside(seen.snapshot, seen.topology, &self.publishing, &others))
     }
 
-    /// The same, where the engine has it already. What exists for other reasons is only known to the whole line.
-    pub fn desired_in(&self, world: &World, beside: &Beside) -> Desired {
-        if beside.challenges.is_empty() {
-            return self.contended(world.desired());
-        }
-        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems: &[] };
-        self.desired(seen, beside)
+    /// The same, where the engine has it already.
+    pub fn desired_in(&self, world: &World) -> Desired {
+        self.contended(world.desired())
     }
 
     fn contended(&self, mut desired: Desired) -> Desired {
@@ -154,62 +163,91 @@ impl Line {
     }
 
     /// Compares what ought to exist with what does.
-    pub async fn decide(&self, place: Place<'_>, desired: Desired) -> Decision {
-        let observed = observe::read(place.provider, Default::default()).await;
-        self.compare(place, desired, observed).await
+    pub async fn decide(&self, input: PlanInput<'_>, desired: Desired) -> Decision {
+        let observed = observe::read(input.provider, Default::default()).await;
+        let (desired, decision) = self.compare(input, desired, observed).await;
+        Decision { desired: DesiredUpdate::Whole(Box::new(desired)), ..decision }
     }
 
-    /// The same for who follows changes: where enough is known, only what may differ is compared.
-    pub async fn follow(
+    /// Compares what may differ, for who follows changes; says what is to be compared where that is not enough.
+    pub async fn decide_part(
         &self,
         world: &World,
-        place: Place<'_>,
-        desired: Desired,
-        following: &mut Following,
-    ) -> Decision {
-        match following.catch_up(place.provider).await {
-            Ok(()) => match self.part(world, place, &desired, following) {
-                Some(plan) => Decision::of(desired, plan),
-                None => {
-                    let mut decision = self.compare(place, desired, following.give_away()).await;
-                    following.take_back(&mut decision, &self.settings(place));
-                    decision
-                }
+        input: PlanInput<'_>,
+        desired: &mut DesiredCache,
+        zones: &mut ZoneCache,
+    ) -> Result<Decision, Comparison> {
+        match zones.catch_up(input.provider).await {
+            Ok(()) => match self.part(world, input, desired, zones) {
+                Some(plan) => Ok(Decision::of(desired.part(), plan)),
+                None => Err(Comparison::WithCache),
             },
-            Err(given) => {
-                // What was kept is of no use any more, and there may be very much of it.
-                drop(following.give_away());
-                let observed = observe::read(place.provider, given).await;
-                let mut decision = self.compare(place, desired, observed).await;
-                following.keep(&mut decision, &self.settings(place));
-                decision
-            }
+            Err(given) => Err(Comparison::AfterReading(given)),
         }
     }
 
-    /// The plan of what may differ, where nothing comes into play that only the whole can tell.
-    fn part(&self, world: &World, place: Place<'_>, desired: &Desired, following: &mut Following) -> Option<Plan> {
+    /// Compares everything, and keeps what was read for who follows changes.
+    pub async fn decide_whole(
+        &self,
+        input: PlanInput<'_>,
+        comparison: Comparison,
+        desired: Desired,
+        cache: &mut DesiredCache,
+        zones: &mut ZoneCache,
+    ) -> Decision {
+        let (desired, decision) = match comparison {
+            Comparison::WithCache => {
+                let (desired, mut decision) = self.compare(input, desired, zones.give_away()).await;
+                zones.take_back(&mut decision, &self.settings(input));
+                (desired, decision)
+            }
+            Comparison::AfterReading(given) => {
+                // What was kept is of no use any more, and there may be very much of it.
+                drop(zones.give_away());
+                let observed = observe::read(input.provider, given).await;
+                let (desired, mut decision) = self.compare(input, desired, observed).await;
+                zones.keep(&mut decision, &self.settings(input));
+                (desired, decision)
+            }
+        };
+        Decision { desired: cache.whole(desired), ..decision }
+    }
+
+    /// Whether nothing comes into play that only the whole can tell: which of several records external-dns prefers, what a
+    /// resolver found, what a confirmation is for, how a provider adjusts records among one another, and where a
+    /// wildcard stands for names.
+    pub fn may_plan_part(&self, world: &World, provider: &dyn Provider) -> bool {
         let is_plain =
             self.publishing.profile == Profile::Strict && self.resolver.is_none() && self.confirmed.is_none();
-        let is_plain = is_plain && following::is_empty(place.beside) && !place.provider.adjusts();
-        if !is_plain || !desired.covered.is_empty() {
-            return None;
-        }
-        let sight = Sight::of(place.seen.snapshot, desired, place.seen.problems);
-        following.plan(world, &sight, &place.memory.ours, &self.settings(place))
+        is_plain && !provider.adjusts() && !world.has_covered()
     }
 
-    fn settings(&self, place: Place<'_>) -> plan::PlanSettings {
+    /// The plan of what may differ; nothing where everything is to be compared.
+    fn part(
+        &self,
+        world: &World,
+        input: PlanInput<'_>,
+        desired: &mut DesiredCache,
+        zones: &mut ZoneCache,
+    ) -> Option<Plan> {
+        if !self.may_plan_part(world, input.provider) {
+            return None;
+        }
+        let sight = desired.sight.sight(input.seen.snapshot, input.seen.problems);
+        zones.plan(world, &sight, input.challenge_records, &input.memory.ours, &self.settings(input))
+    }
+
+    fn settings(&self, input: PlanInput<'_>) -> plan::PlanSettings {
         let mut settings = self.planning.clone();
-        settings.capabilities = place.provider.capabilities().plan;
-        settings.recent_deletes = place.memory.recent_deletes();
-        settings.ineffective = place.memory.ineffective();
+        settings.capabilities = input.provider.capabilities().plan;
+        settings.recent_deletes = input.memory.recent_deletes();
+        settings.ineffective = input.memory.ineffective();
         settings
     }
 
-    async fn compare(&self, place: Place<'_>, desired: Desired, observed: Observed) -> Decision {
-        let settings = self.settings(place);
-        let question = Question { place, settings: &settings };
+    async fn compare(&self, input: PlanInput<'_>, desired: Desired, observed: Observed) -> (Desired, Decision) {
+        let settings = self.settings(input);
+        let question = PlanRequest { input, settings: &settings };
         let mut decision = question.answer(desired, observed).await;
         let stuck = targets::stuck(&decision.plan);
         if let (Some(resolver), false) = (&self.resolver, stuck.is_empty()) {
@@ -222,32 +260,50 @@ impl Line {
         let confirmed = self.confirmed.clone().filter(|word| decision.plan.is_confirmed_by(word));
         if confirmed.is_some() {
             let settings = plan::PlanSettings { confirm_deletes: true, ..settings.clone() };
-            let Answer { desired, observed, notes, .. } = decision;
-            decision = Question { settings: &settings, ..question }.answer(desired, observed).await;
+            let PlanResult { desired, observed, notes, .. } = decision;
+            decision = PlanRequest { settings: &settings, ..question }.answer(desired, observed).await;
             decision.notes = notes;
         }
-        let Answer { desired, plan, observed, notes } = decision;
+        let PlanResult { desired, plan, observed, notes } = decision;
         if let (Some(resolver), true, []) = (&self.resolver, stuck.is_empty(), &observe::unread(&observed)[..]) {
             resolver.resolve(&Default::default(), std::time::Instant::now()).await;
         }
-        Decision { unread: observe::unread(&observed), desired, plan, observed, notes, confirmed }
+        let (unread, nothing) = (observe::unread(&observed), DesiredUpdate::Part(Vec::new()));
+        (desired, Decision { unread, desired: nothing, plan, observed, notes, confirmed })
     }
 
-    /// Writes what was decided, unless only to observe.
-    pub async fn write(&self, decision: Decision, provider: &dyn Provider, progress: Progress<'_>) -> Pass {
+    /// Writes what was decided, unless only to observe, and shows then what ought to exist.
+    pub async fn write(
+        &self,
+        decision: Decision,
+        provider: &dyn Provider,
+        cache: &mut DesiredCache,
+        progress: Progress<'_>,
+    ) -> Pass {
         let Decision { desired, plan, unread, notes, confirmed, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
-        Pass { desired, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new(), confirmed }
+        let touched = cache.commit(desired);
+        let desired = cache.shared().clone();
+        Pass { desired, touched, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new(), confirmed }
     }
+}
+
+/// Against what everything is compared.
+#[derive(Debug)]
+pub enum Comparison {
+    /// Zones as they are kept.
+    WithCache,
+    /// Zones as they are read now, apart from those that were just given.
+    AfterReading(Given),
 }
 
 /// What a plan is made from, apart from what ought to exist and what does.
 #[derive(Clone, Copy)]
-pub struct Place<'a> {
+pub struct PlanInput<'a> {
     /// The objects.
-    pub seen: Seen<'a>,
+    pub seen: ReadObjects<'a>,
     /// What is to exist beside the records of hostnames.
-    pub beside: &'a Beside,
+    pub challenge_records: &'a ChallengeRecords,
     /// What earlier runs remember.
     pub memory: &'a Memory,
     /// Who publishes.
@@ -256,23 +312,23 @@ pub struct Place<'a> {
 
 /// The same, and what may be written.
 #[derive(Clone, Copy)]
-struct Question<'a> {
-    place: Place<'a>,
+struct PlanRequest<'a> {
+    input: PlanInput<'a>,
     settings: &'a plan::PlanSettings,
 }
 
-struct Answer {
+struct PlanResult {
     desired: Desired,
     plan: Plan,
     observed: Observed,
     notes: Vec<String>,
 }
 
-impl Question<'_> {
+impl PlanRequest<'_> {
     /// The plan. A provider that cannot say how it would keep records counts as one that could not be read.
-    async fn answer(&self, desired: Desired, mut observed: Observed) -> Answer {
+    async fn answer(&self, desired: Desired, mut observed: Observed) -> PlanResult {
         let mut adjusted = None;
-        if self.place.provider.adjusts() && observe::is_readable(&observed) {
+        if self.input.provider.adjusts() && observe::is_readable(&observed) {
             match self.adjusted(&desired).await {
                 Ok(records) => adjusted = Some(records),
                 Err(error) => observed = observe::lost(&error),
@@ -280,27 +336,27 @@ impl Question<'_> {
         }
         let (records, covered) =
             adjusted.as_ref().map_or((&desired.records, &desired.covered), |(records, covered)| (records, covered));
-        let Place { seen, beside, memory, .. } = self.place;
+        let PlanInput { seen, challenge_records, memory, .. } = self.input;
         let sight = Sight::of(seen.snapshot, &desired, seen.problems);
         let intent = Intent {
             records,
             covered,
-            challenges: &beside.challenges,
-            retired: &beside.retired,
+            challenges: &challenge_records.challenges,
+            retired: &challenge_records.retired,
             holds: &sight.holds,
             unseen: &sight.unseen,
             remembered: &memory.ours,
         };
         let mut plan = plan::decide(&intent, &observed, self.settings);
         observe::name_lost(&mut plan, &observed);
-        Answer { desired, plan, observed, notes: Vec::new() }
+        PlanResult { desired, plan, observed, notes: Vec::new() }
     }
 
     async fn adjusted(&self, desired: &Desired) -> provider::Result<(Vec<Record>, Vec<Record>)> {
-        let records = self.place.provider.adjust(desired.records.clone()).await?;
+        let records = self.input.provider.adjust(desired.records.clone()).await?;
         let covered = match desired.covered.is_empty() {
             true => Vec::new(),
-            false => self.place.provider.adjust(desired.covered.clone()).await?,
+            false => self.input.provider.adjust(desired.covered.clone()).await?,
         };
         Ok((records, covered))
     }
@@ -321,8 +377,8 @@ fn contenders(records: Vec<Record>) -> Vec<Record> {
 }
 
 /// The zones that hold these names where none are named: the last two labels of each.
-pub fn derived_zones(desired: &Desired) -> Vec<Str> {
-    let mut zones: Vec<Str> = desired.records.iter().map(|record| zone_of(&record.name)).collect();
+pub fn derived_zones<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Str> {
+    let mut zones: Vec<Str> = records.into_iter().map(|record| zone_of(&record.name)).collect();
     zones.sort();
     zones.dedup();
     zones

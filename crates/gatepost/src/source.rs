@@ -9,15 +9,17 @@ use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::lint::LintContext;
 use gatepost_core::policy::Policies;
+use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR};
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_objects::ParseSettings;
 
 use crate::cli::Input;
 use crate::error::RunError;
-use crate::run::Seen;
+use crate::run::ReadObjects;
 
 pub mod cluster;
 pub mod file;
+pub mod file_cache;
 
 /// Texts that positions refer to.
 pub trait Sources {
@@ -70,8 +72,8 @@ impl Objects {
     }
 
     /// The objects and what was decided about them, as the line takes them.
-    pub fn seen<'a>(&'a self, topology: &'a Topology) -> Seen<'a> {
-        Seen { snapshot: self.snapshot(), topology, problems: self.problems() }
+    pub fn seen<'a>(&'a self, topology: &'a Topology) -> ReadObjects<'a> {
+        ReadObjects { snapshot: self.snapshot(), topology, problems: self.problems() }
     }
 
     /// What was odd about reading them.
@@ -101,6 +103,11 @@ impl Objects {
         self.loaded.fill_places(&mut diagnostics);
         diagnostics
     }
+}
+
+/// Whether a problem says that an object, or a text, could not be read and is left out.
+pub fn is_unreadable(problem: &Diagnostic) -> bool {
+    [SYNTAX_ERROR, OBJECT_UNREADABLE].contains(&problem.reason)
 }
 
 impl Sources for Objects {

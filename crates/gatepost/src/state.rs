@@ -68,9 +68,7 @@ impl State {
             self.memory.learn(plan, outcome, memory::now());
             return Ok(());
         };
-        let before = self.memory.clone();
-        self.memory.learn(plan, outcome, memory::now());
-        if self.memory == before { Ok(()) } else { self.memory.save(directory) }
+        if self.memory.learn(plan, outcome, memory::now()) { self.memory.save(directory) } else { Ok(()) }
     }
 }
 

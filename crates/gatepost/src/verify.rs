@@ -15,12 +15,12 @@ use gatepost_core::publication::wildcards::DnsTree;
 use gatepost_core::publication::{Desired, Record, RecordType, Withheld};
 use gatepost_dns::authority::ServerAnswer;
 
+mod answers;
 pub mod handshake;
 pub mod servers;
-mod wire;
 
+pub use answers::{Limits, ask_all};
 pub use handshake::Handshake;
-pub use wire::{Limits, ask_all};
 
 /// One name, and everything there is to say about it.
 #[derive(Clone, Debug)]
@@ -49,18 +49,18 @@ pub struct TypeCheck {
     /// The type.
     pub kind: RecordType,
     /// What ought to be there, sorted; nothing where the type ought not to be there.
-    pub intent: Vec<Str>,
+    pub wanted: Vec<Str>,
     /// Whether a part of it will do, because the provider chooses among several sets.
     pub any_part: bool,
     /// What the provider has; nothing where no provider was read.
-    pub provider: Option<Vec<Str>>,
+    pub stored: Option<Vec<Str>>,
     /// What each server says.
-    pub wire: Vec<Wire>,
+    pub answered: Vec<CheckedAnswer>,
 }
 
 /// What one server says.
 #[derive(Clone, Debug)]
-pub struct Wire {
+pub struct CheckedAnswer {
     /// The server: its name or address.
     pub server: String,
     /// What it comes to.
@@ -100,7 +100,7 @@ impl Verdict {
 impl Check {
     /// Whether everything is as it ought to be, on every server.
     pub fn is_right(&self) -> bool {
-        let is_wanted = self.types.iter().any(|check| !check.intent.is_empty());
+        let is_wanted = self.types.iter().any(|check| !check.wanted.is_empty());
         let is_answered = self.unasked.is_none() && self.types.iter().all(TypeCheck::is_right);
         is_wanted && is_answered && self.tls.iter().all(Handshake::is_right)
     }
@@ -109,7 +109,7 @@ impl Check {
 impl TypeCheck {
     /// Whether every server says what it ought to.
     pub fn is_right(&self) -> bool {
-        self.wire.iter().all(|wire| wire.verdict == Verdict::Right)
+        self.answered.iter().all(|wire| wire.verdict == Verdict::Right)
     }
 
     /// What an answer comes to.
@@ -119,7 +119,7 @@ impl TypeCheck {
             return Verdict::Unanswered;
         }
         let found = canonical(self.kind, &answer.values);
-        let wanted = canonical(self.kind, &self.intent);
+        let wanted = canonical(self.kind, &self.wanted);
         match (wanted.is_empty(), found.is_empty()) {
             (true, true) if answer.alias.is_none() => Verdict::Right,
             (true, _) => Verdict::Extra,
@@ -183,13 +183,13 @@ fn check(name: &Str, records: &[Record], label: &str) -> Check {
 
 fn type_check(kind: RecordType, records: &[Record]) -> TypeCheck {
     let of_kind = || records.iter().filter(|record| record.kind == kind);
-    let intent: BTreeSet<Str> = of_kind().flat_map(|record| record.targets.iter().cloned()).collect();
+    let wanted: BTreeSet<Str> = of_kind().flat_map(|record| record.targets.iter().cloned()).collect();
     let any_part = of_kind().any(|record| record.set_identifier.is_some());
-    TypeCheck { kind, intent: intent.into_iter().collect(), any_part, provider: None, wire: Vec::new() }
+    TypeCheck { kind, wanted: wanted.into_iter().collect(), any_part, stored: None, answered: Vec::new() }
 }
 
 /// Adds what the provider has, where its zone was read.
-pub fn fill_provider(checks: &mut [Check], observed: &Observed) {
+pub fn fill_stored(checks: &mut [Check], observed: &Observed) {
     let zones: BTreeMap<&Str, (&ZoneContent, DnsTree<'_>)> = observed
         .zones()
         .filter_map(|(name, state)| match state {
@@ -208,7 +208,7 @@ pub fn fill_provider(checks: &mut [Check], observed: &Observed) {
             let at = content.sets()[from..].iter().take_while(|set| &*set.name == owner);
             let sets = at.filter(|set| set.made() == Some(one.kind));
             let values: BTreeSet<Str> = sets.flat_map(|set| set.values.iter().cloned()).collect();
-            one.provider = Some(values.into_iter().collect());
+            one.stored = Some(values.into_iter().collect());
         }
     }
 }
@@ -282,8 +282,8 @@ mod tests {
     fn a_named_name_is_what_a_wildcard_makes_of_it() {
         let name = |text: &str| Hostname::parse(text).unwrap();
         let found = checks(&desired(), &[name("other.example.org"), name("www.example.com")], "made");
-        assert_eq!(found[0].types[0].intent, ["192.0.2.1".into()]);
-        assert!(found[1].types.iter().all(|check| check.intent.is_empty()));
+        assert_eq!(found[0].types[0].wanted, ["192.0.2.1".into()]);
+        assert!(found[1].types.iter().all(|check| check.wanted.is_empty()));
         assert!(!found[1].is_right(), "nothing asks for it");
     }
 

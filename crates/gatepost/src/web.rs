@@ -139,7 +139,8 @@ async fn answer(request: &Request<Incoming>, state: HttpState) -> Response<Full<
 
 /// The plan of a pass as JSON.
 fn json(pass: &Pass) -> Bytes {
-    let view = PlanView::of(&pass.desired, None, Vec::new()).with(Some(&pass.plan), Some(&pass.outcome));
+    let desired = pass.desired.read();
+    let view = PlanView::of(&desired, None, Vec::new()).with(Some(&pass.plan), Some(&pass.outcome));
     let view = view.with_issuing(&pass.issuing);
     // It may be very long: it is written twice, so that there is never more room than it takes.
     let mut length = Length(0);

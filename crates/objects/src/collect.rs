@@ -12,7 +12,7 @@ use gatepost_core::reason::DUPLICATE_OBJECT;
 use gatepost_core::snapshot::Snapshot;
 
 use crate::locate::{FieldPart, Located, locate, place_all};
-use crate::parse::{DocumentOrigin, ParseSettings, Read, join, read_with};
+use crate::parse::{DocumentOrigin, ParseSettings, ParsedText, Read, join, read_with};
 use crate::pool::Pool;
 
 /// One text. Its debug output is only its size, for it may hold private keys.
@@ -82,7 +82,12 @@ pub fn collect(texts: impl IntoIterator<Item = (Str, Vec<u8>)>, settings: &Parse
 impl Loaded {
     /// Reads one more text.
     pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &ParseSettings, pool: &mut Pool) {
-        let reading = read_with(&name, &bytes, settings, pool);
+        let parsed = read_with(&name, &bytes, settings, pool);
+        self.take(name, bytes, parsed);
+    }
+
+    /// Adds one more text that was parsed already.
+    pub fn take(&mut self, name: Str, bytes: Vec<u8>, reading: ParsedText) {
         self.texts.insert(name, SourceText::new(bytes, reading.private));
         self.diagnostics.extend(reading.diagnostics);
         for (kind, count) in reading.passed_over {

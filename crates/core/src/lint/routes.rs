@@ -140,7 +140,7 @@ fn section(context: LintContext<'_>, route: &RouteState, index: usize) -> Diagno
 }
 
 fn owner_listeners<'a>(context: LintContext<'a>, parent: &ParentState) -> (String, &'a [ListenerId]) {
-    match \&parent.target {
+    match &parent.target {
         ParentTarget::Gateway(key) => {
             let state = context.topology.gateways.get(key);
             let own = state.map_or(&[][..], |s| &s.listeners[..s.gateway.listeners.len()]);

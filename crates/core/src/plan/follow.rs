@@ -1,6 +1,6 @@
 //! The plan of a few names, from zones that were read before: its cost follows what has changed, not the zone.
 //!
-//! A follower keeps zones by name. For the names that are asked for it gathers whatever the planner looks at on their
+//! A partial planner keeps zones by name. For the names that are asked for it gathers whatever the planner looks at on their
 //! behalf — the names above them, their markers, what those markers are about — and has [`super::decide`] compare that part
 //! as if it were everything, with the brakes told how much there is in all. Where wildcards come into play the part
 //! would have to be the whole; then it says so and gives no plan. What happens to a zone meanwhile is taken in change by
@@ -17,15 +17,15 @@ use crate::publication::{Record, RecordType};
 
 /// Zones as they were read, kept so that a few names are found among many.
 #[derive(Clone, Debug)]
-pub struct Follower {
+pub struct PartialPlanner {
     settings: PlanSettings,
-    zones: BTreeMap<Str, Followed>,
+    zones: BTreeMap<Str, CachedZone>,
     /// Whether another instance uses our owner id.
     has_owner_conflict: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Followed {
+struct CachedZone {
     epoch: Str,
     /// Why it could not be read, if so.
     unreadable: Option<String>,
@@ -50,6 +50,10 @@ pub struct Part<'a> {
     pub names: &'a [Str],
     /// The records that ought to exist at a name.
     pub records: &'a dyn Fn(&str) -> Vec<Record>,
+    /// TXT values that open certificate orders need; their names are among those that may differ.
+    pub challenges: &'a [Record],
+    /// TXT values of orders that are done; their names are among those that may differ.
+    pub retired: &'a [Record],
     /// The kinds of routes that ask for any records at all, in lower case; none where nothing does.
     pub kinds: &'a BTreeSet<String>,
     /// Hostnames of which it is not known whether they ought to be gone.
@@ -68,7 +72,7 @@ pub(super) struct Whole {
     pub(super) kinds: BTreeSet<String>,
 }
 
-impl Follower {
+impl PartialPlanner {
     /// Keeps what was read.
     pub fn new(observed: Observed, settings: &PlanSettings) -> Self {
         let zones = super::readable(&observed, settings);
@@ -76,12 +80,12 @@ impl Follower {
         let counts = zones.iter().map(|zone| (zone.name.clone(), totals(zone, settings)));
         let mut counts: BTreeMap<Str, Totals> = counts.collect();
         drop(zones);
-        let mut follower = Follower { settings: settings.clone(), zones: BTreeMap::new(), has_owner_conflict };
+        let mut planner = PartialPlanner { settings: settings.clone(), zones: BTreeMap::new(), has_owner_conflict };
         for (name, state) in observed.into_zones() {
             let counts = counts.remove(&name).unwrap_or_default();
-            follower.zones.insert(name, Followed::of(state, counts, settings));
+            planner.zones.insert(name, CachedZone::of(state, counts, settings));
         }
-        follower
+        planner
     }
 
     /// Goes by other brakes from here on: what was deleted lately, what was written in vain.
@@ -133,8 +137,8 @@ impl Follower {
         let intent = Intent {
             records: &records,
             covered: &[],
-            challenges: &[],
-            retired: &[],
+            challenges: part.challenges,
+            retired: part.retired,
             holds: part.holds,
             unseen: part.unseen,
             remembered: part.remembered,
@@ -207,7 +211,7 @@ impl Follower {
             .any(|wildcard| zone.nodes.contains_key(wildcard.as_str()) || !(part.records)(&wildcard).is_empty())
     }
 
-    fn zone_of(&self, name: &str) -> Option<(&Str, &Followed)> {
+    fn zone_of(&self, name: &str) -> Option<(&Str, &CachedZone)> {
         at_and_above(name).chain([""]).find_map(|above| self.zones.get_key_value(above))
     }
 
@@ -221,9 +225,9 @@ impl Follower {
     }
 }
 
-impl Followed {
+impl CachedZone {
     fn of(state: ZoneState, (owned, sources): Totals, settings: &PlanSettings) -> Self {
-        let mut followed = Followed {
+        let mut cached = CachedZone {
             epoch: Str::default(),
             unreadable: None,
             nodes: BTreeMap::new(),
@@ -233,13 +237,13 @@ impl Followed {
             sources,
         };
         match state {
-            ZoneState::Unreadable(why) => followed.unreadable = Some(why),
+            ZoneState::Unreadable(why) => cached.unreadable = Some(why),
             ZoneState::Read(content) => {
-                followed.epoch = content.epoch.clone();
-                content.into_sets().into_iter().for_each(|set| followed.add(set, settings));
+                cached.epoch = content.epoch.clone();
+                content.into_sets().into_iter().for_each(|set| cached.add(set, settings));
             }
         }
-        followed
+        cached
     }
 
     /// The zone with these record sets.

@@ -3,7 +3,7 @@
 //! "Not there" and "could not see" are different values here: a hostname may be wanted, not wanted, or unknown, and what is
 //! unknown is listed, so that nothing is deleted because it was not seen.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{Kind, ObjectRef, Str};
@@ -76,13 +76,55 @@ impl Sight {
     /// Gathers hidden kinds, hostnames whose verdict is unknown, and objects that could not be read: those may ask for any
     /// hostname.
     pub fn of(snapshot: &Snapshot, desired: &Desired, problems: &[Diagnostic]) -> Self {
-        let unseen = Kind::ALL.into_iter().filter(|kind| decides(*kind)).filter_map(|kind| Unseen::of(snapshot, kind));
+        let unseen = Unseen::all(snapshot);
         let unreadable = problems.iter().filter_map(Hold::of_problem);
-        let mut holds: Vec<Hold> = desired.withheld.iter().filter_map(Hold::of).chain(unreadable).collect();
-        holds.sort();
-        holds.dedup();
-        Sight { holds, unseen: unseen.collect() }
+        let holds = desired.withheld.iter().filter_map(Hold::of).chain(unreadable).collect();
+        Sight { holds: sorted(holds), unseen: unseen.collect() }
     }
+}
+
+/// Holds by route, so that a change of one route does not gather those of all again.
+#[derive(Clone, Debug, Default)]
+pub struct SightCache {
+    by_route: BTreeMap<ObjectRef, Vec<Hold>>,
+    /// The holds of all routes, sorted, each once; nothing where they are to be gathered again.
+    gathered: Option<Vec<Hold>>,
+}
+
+impl SightCache {
+    /// Begins with the hostnames that get nothing, sorted by route.
+    pub fn reset(&mut self, withheld: &[Withheld]) {
+        (self.by_route, self.gathered) = (BTreeMap::new(), None);
+        for hold in withheld.chunk_by(|a, b| a.route == b.route) {
+            self.update(&hold[0].route, hold);
+        }
+    }
+
+    /// Replaces the hostnames of one route that get nothing.
+    pub fn update(&mut self, route: &ObjectRef, withheld: &[Withheld]) {
+        let holds: Vec<Hold> = withheld.iter().filter_map(Hold::of).collect();
+        let before = match holds.is_empty() {
+            true => self.by_route.remove(route),
+            false => self.by_route.insert(route.clone(), holds.clone()),
+        };
+        if before.unwrap_or_default() != holds {
+            self.gathered = None;
+        }
+    }
+
+    /// The same as [`Sight::of`] says of the desired state that these hostnames are from.
+    pub fn sight(&mut self, snapshot: &Snapshot, problems: &[Diagnostic]) -> Sight {
+        let all = self.gathered.get_or_insert_with(|| sorted(self.by_route.values().flatten().cloned().collect()));
+        let mut holds = all.clone();
+        holds.extend(problems.iter().filter_map(Hold::of_problem));
+        Sight { holds: sorted(holds), unseen: Unseen::all(snapshot).collect() }
+    }
+}
+
+fn sorted(mut holds: Vec<Hold>) -> Vec<Hold> {
+    holds.sort();
+    holds.dedup();
+    holds
 }
 
 impl Hold {
@@ -110,6 +152,12 @@ impl Hold {
 }
 
 impl Unseen {
+    /// Every hidden kind that decides which hostnames are published.
+    fn all(snapshot: &Snapshot) -> impl Iterator<Item = Unseen> {
+        let kinds = Kind::ALL.into_iter().filter(|kind| decides(*kind));
+        kinds.filter_map(|kind| Unseen::of(snapshot, kind))
+    }
+
     fn of(snapshot: &Snapshot, kind: Kind) -> Option<Self> {
         match snapshot.visibility(kind) {
             Visibility::Complete => None,
@@ -162,5 +210,12 @@ mod tests {
             ]
         );
         assert_eq!(sight.unseen.iter().map(|unseen| &*unseen.what).collect::<Vec<_>>(), ["GRPCRoute"]);
+        let mut cache = SightCache::default();
+        cache.reset(&desired.withheld);
+        assert_eq!(cache.sight(&snapshot, &[problem(Kind::HttpRoute), problem(Kind::ConfigMap)]), sight);
+        cache.update(&desired.withheld[0].route, &desired.withheld[..1]);
+        assert_eq!(cache.sight(&snapshot, &[]).holds, sight.holds[1..2]);
+        cache.update(&desired.withheld[0].route, &[]);
+        assert!(cache.sight(&snapshot, &[]).holds.is_empty());
     }
 }

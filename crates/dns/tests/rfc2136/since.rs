@@ -1,6 +1,6 @@
 //! What changed since a zone was read: the same as reading it again, or an error.
 
-use gatepost_core::plan::follow::Follower;
+use gatepost_core::plan::follow::PartialPlanner;
 use gatepost_core::plan::{Observed, PlanSettings, Registry, ZoneContent, ZoneState};
 use gatepost_dns::provider::{ChangesSince, Provider};
 use gatepost_testkit::servers::Kind;
@@ -23,7 +23,7 @@ fn observed(zone: &str, content: ZoneContent) -> Observed {
 }
 
 /// Takes in what became of a zone; says whether it came as changes.
-async fn advance(bed: &Bed<'_>, follower: &mut Follower, settings: &PlanSettings) -> bool {
+async fn advance(bed: &Bed<'_>, follower: &mut PartialPlanner, settings: &PlanSettings) -> bool {
     let provider = bed.provider();
     let epoch = follower.epochs().next().unwrap().1.unwrap().clone();
     match provider.since(&bed.zone, &epoch).await.unwrap() {
@@ -32,7 +32,7 @@ async fn advance(bed: &Bed<'_>, follower: &mut Follower, settings: &PlanSettings
             true
         }
         ChangesSince::Whole(content) => {
-            *follower = Follower::new(observed(&bed.zone, content), settings);
+            *follower = PartialPlanner::new(observed(&bed.zone, content), settings);
             false
         }
         other => panic!("{other:?}"),
@@ -41,7 +41,7 @@ async fn advance(bed: &Bed<'_>, follower: &mut Follower, settings: &PlanSettings
 
 async fn follows(bed: Bed<'_>) {
     let settings = PlanSettings::new(Registry::WholeZone);
-    let mut follower = Follower::new(observed(&bed.zone, bed.read().await), &settings);
+    let mut follower = PartialPlanner::new(observed(&bed.zone, bed.read().await), &settings);
     let zone = &bed.zone;
     let rounds: [&[&str]; 5] = [
         &["update add new.Z 60 A 192.0.2.90", "update add new.Z 60 TXT \"a b\" \"c\""],

@@ -135,7 +135,7 @@ impl Apply {
         );
         match self.output {
             Format::Json => {
-                let desired = told(objects, decision.desired);
+                let desired = told(objects, decision.desired.into_whole());
                 let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
                 let view = PlanView::of(&desired, None, diagnostics).with(Some(&decision.plan), None);
                 write_json(out, &view.refused(reason::PLAN_STALE, message.clone()))?;
@@ -155,13 +155,13 @@ impl Apply {
         }
         let outcome = (self.planning.mode() == Mode::Act).then_some(&pass.outcome);
         if let Format::Json = self.output {
-            let desired = told(objects, pass.desired.clone());
+            let desired = told(objects, pass.desired.read().clone());
             let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
             write_json(out, &PlanView::of(&desired, None, diagnostics).with(Some(&pass.plan), outcome))?;
             return Ok(());
         }
         steps::write(out, &pass.plan, outcome, Colour::detect())?;
-        for withheld in &pass.desired.withheld {
+        for withheld in &pass.desired.read().withheld {
             let line = crate::render::plan::withheld_line(withheld);
             writeln!(out, "  {} {}", Colour::detect().paint("33", "withheld"), crate::render::inert_line(&line))?;
         }

@@ -35,14 +35,14 @@ use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Occasion, Passes, View};
 use crate::error::RunError;
-use crate::run::{Following, Pass};
+use crate::run::{Pass, ZoneCache};
 use crate::source::cluster::connect;
 use crate::state::State;
 use crate::web;
 
-mod desk;
+mod issuance;
 
-use desk::{Cabinet, Desk};
+use issuance::{Issuance, SecretSettings};
 
 /// Follow a cluster and publish exactly the hostnames that its routes serve
 ///
@@ -112,9 +112,9 @@ impl Controller {
         let connection = connect(&self.cluster.place()).await?;
         let mode = self.mode();
         let campaign = (mode == Mode::Act).then(|| self.candidacy().map(|c| c.start(&connection))).transpose()?;
-        let mut followed = self.followed(&connection, &campaign).await?;
-        let session = &mut followed.session;
-        session.line.mode = mode;
+        let mut passes = self.passes(&connection, &campaign).await?;
+        let session = &mut passes.session;
+        session.pipeline.mode = mode;
         let listener = TcpListener::bind(self.http_addr)
             .await
             .map_err(|error| Failure::usage(format!("--http-addr {}: {error}", self.http_addr)))?;
@@ -135,7 +135,7 @@ impl Controller {
             connection,
         };
         tracing::info!(mode = ?mode, "begun");
-        controller.run(&mut followed, super::serve::stopped()).await?;
+        controller.run(&mut passes, super::serve::stopped()).await?;
         tracing::info!("ended");
         Ok(Ending::Done)
     }
@@ -187,19 +187,20 @@ impl Controller {
         if name.is_empty() { "gatepost".to_owned() } else { name.to_owned() }
     }
 
-    /// The session, and the desk where certificates are made.
-    async fn followed(&self, connection: &Connection, campaign: &Option<Election>) -> Result<Followed, Failure> {
+    /// The session, and who makes certificates beside it.
+    async fn passes(&self, connection: &Connection, campaign: &Option<Election>) -> Result<ClusterPasses, Failure> {
         let mut session = self.session(connection, campaign).await?;
-        session.following = Following::new(self.interval);
+        session.zones = ZoneCache::new(self.interval);
         if let Some(most) = self.issuer.most_names() {
-            session.line.publishing.certificate_names = most;
+            session.pipeline.publishing.certificate_names = most;
         }
         let (namespace, prefix) = (self.controller_namespace.clone(), self.lease.clone());
-        let cabinet = Cabinet { connection: connection.clone(), namespace, prefix, permit: self.permit(campaign) };
-        let desk = Desk::new(&self.issuer, session.places(self.flags()), cabinet)?;
+        let secrets =
+            SecretSettings { connection: connection.clone(), namespace, prefix, permit: self.permit(campaign) };
+        let issuance = Issuance::new(&self.issuer, session.places(self.flags()), secrets)?;
         let settings = self.cert_manager(&session)?;
         let cert_manager = CertManager::new(connection.clone(), self.permit(campaign), settings);
-        Ok(Followed { session, desk, cert_manager, later: None })
+        Ok(ClusterPasses { session, issuance, cert_manager, later: None, could_write: false })
     }
 
     /// What is asked of cert-manager: everything where it is the issuer, otherwise what policies name it for.
@@ -209,8 +210,8 @@ impl Controller {
             is_usual: self.issuer.kind() == Some(IssuerFlag::CertManager),
             issuer: self.issuer.issuer_ref()?,
             waits: NameDelays { settle: rules.settle, grace: rules.grace },
-            most_names: session.line.publishing.certificate_names,
-            policy: session.line.planning.policy,
+            most_names: session.pipeline.publishing.certificate_names,
+            policy: session.pipeline.planning.policy,
             only_looks: self.mode() == Mode::Observe,
         })
     }
@@ -249,54 +250,66 @@ impl Controller {
 }
 
 /// What follows a cluster: the line, and certificates beside it.
-struct Followed {
+struct ClusterPasses {
     session: Session,
     /// Where certificates are made; nothing where nobody issues any.
-    desk: Option<Desk>,
+    issuance: Option<Issuance>,
     /// Who makes the others.
     cert_manager: CertManager,
     /// When that is to be looked at again, in seconds since 1970.
     later: Option<i64>,
+    /// Whether we could write at the last pass.
+    could_write: bool,
 }
 
-impl Followed {
+impl ClusterPasses {
     /// Brings cert-manager's objects to what they ought to be. Who does not lead leaves that to who does.
     async fn ask_cert_manager(&mut self, snapshot: &Snapshot, may_write: bool, pass: &mut Pass) {
         self.later = None;
-        if !may_write && self.session.line.mode == Mode::Act {
+        if !may_write && self.session.pipeline.mode == Mode::Act {
             return;
         }
-        let round = self.cert_manager.round(&pass.desired, snapshot, now()).await;
+        let asked = self.cert_manager.asked(&pass.desired.read());
+        let round = self.cert_manager.round(&asked, snapshot, now()).await;
         (pass.issuing, self.later) = (round.states, round.wake);
         pass.news.extend(round.events);
     }
 }
 
-impl Passes for Followed {
+impl Passes for ClusterPasses {
     async fn pass(&mut self, occasion: Occasion<'_>) -> Result<Pass, RunError> {
-        let Occasion { world, changed, problems, may_write, confirmed } = occasion;
+        let Occasion { engine, delta, problems, may_write, confirmed } = occasion;
         let session = &mut self.session;
-        session.line.confirmed = confirmed;
-        if let Some(desk) = &mut self.desk {
-            desk.prepare(session).await;
+        session.pipeline.confirmed = confirmed;
+        // Another leader may have written since: who begins to write compares everything.
+        if may_write && !self.could_write {
+            session.zones.forget();
         }
-        let decision = session.follow(world, changed, problems).await?;
+        self.could_write = may_write;
+        if let Some(issuance) = &mut self.issuance {
+            issuance.prepare(session).await;
+        }
+        let decision = session.follow(engine, delta, problems).await?;
+        let snapshot = engine.world().snapshot();
         // The embedded server is this replica's own; its provider asks for itself whether it may write.
-        let mode = session.line.mode;
+        let mode = session.pipeline.mode;
         if !may_write && session.local.is_none() {
-            session.line.mode = Mode::Observe;
+            session.pipeline.mode = Mode::Observe;
         }
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
-        session.line.mode = mode;
+        session.pipeline.mode = mode;
         if let Err(error) = kept {
             tracing::error!(error = %error, "--state-dir: what was written could not be kept");
         }
-        self.ask_cert_manager(world.snapshot(), may_write, &mut pass).await;
-        match &mut self.desk {
-            Some(desk) => desk.certify(&mut self.session, world.snapshot(), &mut pass).await,
+        self.ask_cert_manager(snapshot, may_write, &mut pass).await;
+        match &mut self.issuance {
+            Some(issuance) => issuance.certify(&mut self.session, snapshot, &mut pass).await,
             None => {
-                let (desired, known) = (&mut pass.desired, &pass.issuing);
-                certificates::withhold(desired, world.snapshot(), known, reason::ISSUER_UNUSABLE, NOBODY);
+                let known = &pass.issuing;
+                let withhold = |desired: &mut _| {
+                    certificates::withhold(desired, snapshot, known, reason::ISSUER_UNUSABLE, NOBODY);
+                };
+                pass.touched.policies.extend(self.session.desired.reflect(withhold));
             }
         }
         Ok(pass)
@@ -307,12 +320,12 @@ impl Passes for Followed {
     }
 
     fn wake(&self) -> Option<i64> {
-        let desk = self.desk.as_ref().and_then(Desk::wake);
-        [desk, self.later].into_iter().flatten().min()
+        let issuance = self.issuance.as_ref().and_then(Issuance::wake);
+        [issuance, self.later].into_iter().flatten().min()
     }
 
     fn mode(&self) -> Mode {
-        self.session.line.mode
+        self.session.pipeline.mode
     }
 }
 

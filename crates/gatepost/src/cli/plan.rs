@@ -84,7 +84,7 @@ impl Plan {
         if let Some(most) = self.issuing.most_names() {
             settings.certificate_names = most;
             if let Some(session) = &mut session {
-                session.line.publishing.certificate_names = most;
+                session.pipeline.publishing.certificate_names = most;
             }
         }
         if self.expect_no_changes && self.diff.is_none() && session.is_none() {
@@ -120,7 +120,7 @@ impl Plan {
     ) -> Result<Shown, Failure> {
         let certificates = block_on(self.issuing.look())?;
         if let (Some(session), Some(certificates)) = (&mut session, &certificates) {
-            session.beside = certificates.beside();
+            session.challenge_records = certificates.challenge_records();
         }
         let decision = match &session {
             Some(session) => Some(block_on(session.decide(objects))?),
@@ -131,7 +131,7 @@ impl Plan {
                 for note in &notes {
                     let _ = writeln!(std::io::stderr(), "note: {}", inert(note));
                 }
-                (desired, Some(plan), unread)
+                (desired.into_whole(), Some(plan), unread)
             }
             None => (self.desired(objects, settings), None, Vec::new()),
         };

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gatepost_core::incremental::Engine;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::incremental::{Delta, Engine};
 use gatepost_core::snapshot::Change;
 use gatepost_tls::certifier::IssuanceState;
 use tokio::net::TcpListener;
@@ -20,8 +21,9 @@ use super::{Ending, Failure, Input};
 use crate::apply::{Mode, chance};
 use crate::metrics::MetricSet;
 use crate::render::inert;
-use crate::run::{Following, Pass};
-use crate::source::Objects;
+use crate::run::schedule::{PassEnd, Schedule, ScheduleRules};
+use crate::run::{Pass, ZoneCache};
+use crate::source::file_cache::FileCache;
 use crate::web;
 
 mod screen;
@@ -61,7 +63,7 @@ const MOST_PASSES: usize = 4;
 /// No pass comes sooner after the last one than this, unless a file changed.
 const SOONEST: Duration = Duration::from_secs(1);
 /// Clocks may be set, so nobody sleeps for longer than an hour.
-const LONGEST_WAIT: u64 = 3600;
+const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// An address that is due and could not be asked for in the last pass has to wait for this long.
 const OVERDUE: Duration = Duration::from_secs(30);
@@ -90,8 +92,8 @@ impl Serve {
         let writes = self.planning.mode() == Mode::Act;
         let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
         session.issue(&self.issuing, flags).await?;
-        session.following = Following::new(self.interval);
-        let objects = Objects::read(&self.input)?;
+        session.zones = ZoneCache::new(self.interval);
+        let (mut files, objects) = FileCache::open(&self.input)?;
         let listener = TcpListener::bind(self.http_addr)
             .await
             .map_err(|error| Failure::usage(format!("--http-addr {}: {error}", self.http_addr)))?;
@@ -102,12 +104,17 @@ impl Serve {
         let _watcher = watch::start(&self.input.files, changes)?;
         super::warn_unreadable(&objects);
         let mut engine = session.engine(objects.snapshot().origin);
-        let pass = pass(&mut session, &mut engine, &objects).await?;
+        let everything = Change::between(engine.world().snapshot(), objects.snapshot());
+        let delta = engine.apply(everything);
+        let mut schedule = Schedule::new(self.rules(is_embedded), Instant::now());
+        schedule.began();
+        let pass = pass(&mut session, &mut engine, delta, objects.problems()).await?;
         let dns = session.local.as_ref().map(|local| local.server.address());
-        let mut screen = screen::Screen::new(&self.input, session.line.mode);
+        let mut screen = screen::Screen::new(&self.input, session.pipeline.mode);
         let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
-        screen.greet(out, &session.line, &objects, &pass, server.as_deref())?;
-        let mut wait = pause(&pass, is_embedded, self.interval);
+        screen.greet(out, &session.pipeline, &objects, &pass, server.as_deref())?;
+        drop(objects);
+        schedule.ended(Instant::now(), PassEnd::of(&pass), wake(&session), chance());
         post(&board, pass).await;
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
@@ -116,47 +123,78 @@ impl Serve {
             let is_new = tokio::select! {
                 () = &mut stop => break,
                 Some(()) = changed.recv() => true,
-                () = due(&session, wait) => false,
+                () = due(&schedule) => false,
             };
             while changed.try_recv().is_ok() {}
-            let mut work = std::pin::pin!(self.again(out, &mut session, &mut engine, &board, &mut screen, is_new));
-            let next = tokio::select! {
-                next = &mut work => next?,
+            schedule.began();
+            let mut passes = FilePasses { session: &mut session, engine: &mut engine, files: &mut files };
+            let mut work = std::pin::pin!(passes.again(out, &board, &mut screen, is_new));
+            let end = tokio::select! {
+                end = &mut work => end?,
                 () = &mut stop => {
                     // Whatever is left then was not written, and the next start begins with it.
                     let _ = tokio::time::timeout(GRACE, work).await;
                     break;
                 }
             };
-            wait = next.unwrap_or(wait);
+            match end {
+                Some((end, wake)) => schedule.ended(Instant::now(), end, wake, chance()),
+                None => schedule.repeat(Instant::now()),
+            }
         }
         Ok(Ending::Done)
     }
 
-    /// Reads again, and publishes what changed; says how long to wait then. What cannot be read leaves everything as it is.
+    /// When passes are due. Files are watched, and gathered by the watcher; nothing changes an embedded server's zones
+    /// unnoticed.
+    fn rules(&self, is_embedded: bool) -> ScheduleRules {
+        let retry = if is_embedded { AGAIN } else { AGAIN.min(self.interval).max(SOONEST) };
+        ScheduleRules {
+            debounce: Duration::ZERO,
+            change_spacing: Duration::ZERO,
+            spacing: SOONEST,
+            interval: (!is_embedded).then(|| self.interval.max(SOONEST)),
+            after_write: None,
+            first_retry: retry,
+            longest_retry: retry,
+            longest_wake: LONGEST_WAIT,
+            spread: 0.1,
+        }
+    }
+}
+
+/// What follows files from pass to pass.
+struct FilePasses<'a> {
+    session: &'a mut Session,
+    engine: &'a mut Engine,
+    files: &'a mut FileCache,
+}
+
+impl FilePasses<'_> {
+    /// Reads what changed, and publishes it; says how that ended and when something goes on by itself. What cannot be read leaves everything as it is.
     async fn again(
-        &self,
+        &mut self,
         out: &mut dyn Write,
-        session: &mut Session,
-        engine: &mut Engine,
         board: &web::SharedHttpState,
         screen: &mut screen::Screen,
         is_new: bool,
-    ) -> Result<Option<Option<Duration>>, Failure> {
-        let read = Objects::read(&self.input);
-        if let (Ok(objects), true) = (&read, is_new) {
-            super::warn_unreadable(objects);
-        }
-        let pass = match read {
-            Ok(objects) => pass(session, engine, &objects).await,
+    ) -> Result<Option<(PassEnd, Option<Duration>)>, Failure> {
+        let pass = match self.files.refresh() {
+            Ok(refreshed) => {
+                if is_new {
+                    super::warn_unreadable(&self.files.unreadable());
+                }
+                let delta = self.engine.apply(refreshed.changes);
+                pass(self.session, self.engine, delta, &refreshed.problems).await
+            }
             Err(failure) => Err(failure.into()),
         };
         match pass {
             Ok(pass) => {
                 screen.tell(out, &pass, is_new)?;
-                let wait = pause(&pass, session.local.is_some(), self.interval);
+                let end = PassEnd::of(&pass);
                 post(board, pass).await;
-                Ok(Some(wait))
+                Ok(Some((end, wake(self.session))))
             }
             Err(Failure::Unheard) => Err(Failure::Unheard),
             Err(Failure::Unreadable(error) | Failure::Usage(error)) => {
@@ -171,16 +209,19 @@ impl Serve {
 /// One pass over the line.
 ///
 /// Orders that need other TXT values than before have them published at once, by further passes.
-async fn pass(session: &mut Session, engine: &mut Engine, objects: &Objects) -> Result<Pass, Failure> {
-    let mut changed = engine.apply(Change::between(engine.world().snapshot(), objects.snapshot())).names;
-    let world = engine.world();
+async fn pass(
+    session: &mut Session,
+    engine: &mut Engine,
+    mut delta: Delta,
+    problems: &[Diagnostic],
+) -> Result<Pass, Failure> {
     let mut last: Option<Pass> = None;
     for _ in 0..MOST_PASSES {
-        let decision = session.follow(world, std::mem::take(&mut changed), objects.problems()).await?;
+        let decision = session.follow(engine, std::mem::take(&mut delta), problems).await?;
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
         let unkept = kept.err().map(|error| format!("--state-dir: this would not survive a restart: {error}"));
         pass.notes.extend(unkept);
-        let again = session.certify(objects.snapshot(), &mut pass).await;
+        let again = session.certify(engine.world().snapshot(), &mut pass).await;
         pass.notes.extend(pass.news.iter().map(|news| format!("certificate {}: {}", news.secret, news.text)));
         if let Err(error) = &again {
             pass.notes.push(format!("certificates: {error}"));
@@ -197,33 +238,21 @@ async fn pass(session: &mut Session, engine: &mut Engine, objects: &Objects) -> 
     last.ok_or_else(|| Failure::usage("no pass was made"))
 }
 
-/// How long to wait after a pass until the provider is compared again; for ever where nothing can have changed.
-fn pause(pass: &Pass, is_embedded: bool, interval: Duration) -> Option<Duration> {
-    let asked = pass.outcome.failed.values().filter_map(|error| error.retry_after()).max().unwrap_or_default();
-    let is_whole = pass.unread.is_empty() && pass.outcome.failed.is_empty();
-    match (is_whole, is_embedded) {
-        (true, true) => None,
-        (true, false) => Some(interval.max(SOONEST)),
-        (false, true) => Some(AGAIN.max(asked)),
-        (false, false) => Some(AGAIN.min(interval).max(SOONEST).max(asked)),
-    }
-}
-
-/// Ends when the provider is to be compared again, or when an address behind a name may have changed.
-async fn due(session: &Session, comparing: Option<Duration>) {
-    let resolving = session.line.resolver.as_ref().and_then(|resolver| resolver.next_due());
+/// How long until an order goes on, or an address behind a name may have changed.
+fn wake(session: &Session) -> Option<Duration> {
+    let resolving = session.pipeline.resolver.as_ref().and_then(|resolver| resolver.next_due());
     let resolving = resolving.map(|due| match due.saturating_duration_since(Instant::now()) {
         Duration::ZERO => OVERDUE,
-        wait => wait.max(SOONEST),
+        wait => wait,
     });
     let ordering = session.certificates.as_ref().and_then(|certificates| certificates.round().wake);
-    let ordering = ordering.map(|wake| {
-        let wait = u64::try_from(wake.saturating_sub(crate::certificates::now())).unwrap_or(0);
-        Duration::from_secs(wait.min(LONGEST_WAIT)).max(SOONEST)
-    });
-    match [resolving, comparing, ordering].into_iter().flatten().min() {
-        // Up to a tenth more, so that many that were started at once do not come at once for ever.
-        Some(wait) => tokio::time::sleep(wait + wait.mul_f64(chance() / 10.0)).await,
+    [resolving, ordering.map(crate::certificates::until)].into_iter().flatten().min()
+}
+
+/// Ends when a pass is due.
+async fn due(schedule: &Schedule) {
+    match schedule.wait(Instant::now()) {
+        Some(wait) => tokio::time::sleep(wait).await,
         None => std::future::pending().await,
     }
 }
@@ -245,14 +274,15 @@ fn missing(pass: &Pass) -> usize {
 }
 
 fn metrics(pass: &Pass) -> String {
+    let desired = pass.desired.read();
     let mut metrics = MetricSet::default();
-    metrics.gauge("records", "Record sets that ought to exist.", pass.desired.records.len());
-    metrics.gauge("withheld", "Hostnames that get nothing.", pass.desired.withheld.len());
+    metrics.gauge("records", "Record sets that ought to exist.", desired.records.len());
+    metrics.gauge("withheld", "Hostnames that get nothing.", desired.withheld.len());
     metrics.gauge("held", "Changes that are held back.", pass.plan.held.len());
     metrics.gauge("zones", "Zones that were read.", pass.plan.epochs.len());
     metrics.gauge("unreadable", "Zones that could not be read.", pass.unread.len());
     metrics.gauge("failed", "Changes that failed in the last pass.", pass.outcome.failed.len());
-    metrics.gauge("certificates", "Certificates that ought to exist.", pass.desired.certificates.len());
+    metrics.gauge("certificates", "Certificates that ought to exist.", desired.certificates.len());
     metrics.gauge("certificate_names_missing", "Names that wait for a certificate.", missing(pass));
     metrics.into_text()
 }
@@ -272,11 +302,19 @@ pub(super) async fn stopped() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::Parser;
     use gatepost_dns::provider::{ProviderError as Error, ProviderProblem as Problem};
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        serve: Serve,
+    }
 
     fn after(failure: Option<Option<Duration>>, unread: &[&str]) -> Pass {
         let mut pass = Pass {
             desired: Default::default(),
+            touched: Default::default(),
             plan: Default::default(),
             outcome: Default::default(),
             unread: unread.iter().map(|text| (*text).to_owned()).collect(),
@@ -302,7 +340,13 @@ mod tests {
             (after(Some(Some(minute * 5)), &[]), false, minute, Some(minute * 5)),
         ];
         for (i, (pass, is_embedded, interval, expected)) in rows.into_iter().enumerate() {
-            assert_eq!(pause(&pass, is_embedded, interval), expected, "row {i}");
+            let interval = format!("--interval={}s", interval.as_secs());
+            let serve = Command::try_parse_from(["serve", "-f", "x", &interval]).unwrap().serve;
+            let now = Instant::now();
+            let mut schedule = Schedule::new(serve.rules(is_embedded), now);
+            schedule.began();
+            schedule.ended(now, PassEnd::of(&pass), None, 0.0);
+            assert_eq!(schedule.wait(now), expected, "row {i}");
         }
     }
 }

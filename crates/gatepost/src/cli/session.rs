@@ -6,9 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::incremental::{Engine, World};
+use gatepost_core::incremental::{Delta, Engine, World};
 use gatepost_core::model::Str;
-use gatepost_core::publication::Desired;
+use gatepost_core::publication::{Desired, Record};
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::embedded::DnsServer;
 use gatepost_dns::provider::{Provider, Shared};
@@ -23,22 +23,25 @@ use super::flags::provider::{self, ProviderFlags};
 use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
 use crate::error::RunError;
-use crate::run::{Beside, Decision, Following, Line, Pass, Place, Seen, derived_zones};
+use crate::run::desired::DesiredCache;
+use crate::run::{ChallengeRecords, Decision, Pass, Pipeline, PlanInput, ReadObjects, ZoneCache, derived_zones};
 use crate::source::Objects;
 use crate::state::State;
 
 /// A provider, and everything that is needed to publish through it.
 pub(super) struct Session {
     /// What a pass goes by.
-    pub(super) line: Line,
+    pub(super) pipeline: Pipeline,
     /// Who publishes.
     pub(super) provider: Shared,
     /// What earlier runs remember.
     pub(super) state: State,
     /// What is to exist beside the records of hostnames.
-    pub(super) beside: Beside,
+    pub(super) challenge_records: ChallengeRecords,
+    /// What ought to exist as of the last pass.
+    pub(super) desired: DesiredCache,
     /// What is kept from pass to pass, for who makes many.
-    pub(super) following: Following,
+    pub(super) zones: ZoneCache,
     /// The embedded server, where that is the provider.
     pub(super) local: Option<Local>,
     /// The certificates, where somebody issues them.
@@ -111,61 +114,100 @@ impl Session {
             (None, None) => flags.provider.open(flags.publishing.domains())?,
         };
         let scope = flags.publishing.scope();
-        let line = Line { publishing, scope, planning, mode: flags.planning.mode(), confirmed: None, resolver };
-        let (beside, following) = (Beside::default(), Following::default());
-        Ok(Session { line, provider, state, beside, following, local, certificates: None })
+        let pipeline = Pipeline { publishing, scope, planning, mode: flags.planning.mode(), confirmed: None, resolver };
+        let (challenge_records, zones, desired) =
+            (ChallengeRecords::default(), ZoneCache::default(), DesiredCache::default());
+        Ok(Session { pipeline, provider, state, challenge_records, desired, zones, local, certificates: None })
     }
 
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
-        let topology = objects.topology(&self.line.scope);
+        let topology = objects.topology(&self.pipeline.scope);
         let seen = objects.seen(&topology);
-        let desired = self.line.desired(seen, &self.beside);
-        self.prepare(&desired).await?;
-        Ok(self.line.decide(self.place(seen), desired).await)
+        let desired = self.pipeline.desired(seen, &self.challenge_records);
+        self.prepare(&desired.records).await?;
+        Ok(self.pipeline.decide(self.plan_input(seen), desired).await)
     }
 
     /// What decides about the objects of this session as they change.
     pub(super) fn engine(&self, origin: Origin) -> Engine {
-        Engine::new(self.line.publishing.clone(), self.line.scope.clone(), origin)
+        Engine::new(self.pipeline.publishing.clone(), self.pipeline.scope.clone(), origin)
     }
 
-    /// What ought to exist against what does, for who follows changes with an engine; these names have other records than
-    /// before.
+    /// What ought to exist against what does, for who follows changes with an engine. Everything is made and compared only
+    /// where the names that changed are not enough to tell.
     pub(super) async fn follow(
         &mut self,
-        world: &World,
-        changed: Vec<Str>,
+        engine: &mut Engine,
+        delta: Delta,
         problems: &[Diagnostic],
     ) -> Result<Decision, RunError> {
-        let desired = self.line.desired_in(world, &self.beside);
-        self.prepare(&desired).await?;
-        let seen = Seen { snapshot: world.snapshot(), topology: world.topology(), problems };
-        let mut following = std::mem::take(&mut self.following);
-        following.note(changed);
-        let decision = self.line.follow(world, self.place(seen), desired, &mut following).await;
-        self.following = following;
-        Ok(decision)
+        let challenges = self.challenge_records.challenges.iter().map(|record| record.name.clone());
+        let by_challenges = engine.set_existing_names(challenges);
+        let (mut desired, mut zones) = (std::mem::take(&mut self.desired), std::mem::take(&mut self.zones));
+        zones.note(delta.names.iter().chain(&by_challenges.names).cloned());
+        let world = engine.world();
+        let may_plan_part = zones.may_plan_part() && self.pipeline.may_plan_part(world, &*self.provider);
+        let whole = (!may_plan_part).then(|| self.pipeline.desired_in(world));
+        if may_plan_part {
+            [delta, by_challenges].iter().for_each(|delta| desired.note(engine, delta));
+        }
+        let decision = self.decide_change(world, whole, problems, &mut desired, &mut zones).await;
+        if decision.is_err() {
+            zones.forget();
+        }
+        (self.desired, self.zones) = (desired, zones);
+        decision
     }
 
-    async fn prepare(&self, desired: &Desired) -> Result<(), RunError> {
+    async fn decide_change(
+        &self,
+        world: &World,
+        whole: Option<Desired>,
+        problems: &[Diagnostic],
+        desired: &mut DesiredCache,
+        zones: &mut ZoneCache,
+    ) -> Result<Decision, RunError> {
+        match &whole {
+            Some(whole) => self.prepare(&whole.records).await?,
+            None => {
+                let changed: Vec<Record> = zones.open().flat_map(|name| world.records(name)).collect();
+                self.prepare(&changed).await?;
+            }
+        }
+        let input = self.plan_input(ReadObjects { snapshot: world.snapshot(), topology: world.topology(), problems });
+        match self.pipeline.decide_part(world, input, desired, zones).await {
+            Ok(decision) => Ok(decision),
+            Err(comparison) => {
+                let whole = whole.unwrap_or_else(|| self.pipeline.desired_in(world));
+                Ok(self.pipeline.decide_whole(input, comparison, whole, desired, zones).await)
+            }
+        }
+    }
+
+    async fn prepare(&self, records: &[Record]) -> Result<(), RunError> {
         match &self.local {
-            Some(local) => local.prepare(desired).await,
+            Some(local) => local.prepare(records).await,
             None => Ok(()),
         }
     }
 
-    fn place<'a>(&'a self, seen: Seen<'a>) -> Place<'a> {
-        Place { seen, beside: &self.beside, memory: self.state.memory(), provider: &*self.provider }
+    fn plan_input<'a>(&'a self, seen: ReadObjects<'a>) -> PlanInput<'a> {
+        PlanInput {
+            seen,
+            challenge_records: &self.challenge_records,
+            memory: self.state.memory(),
+            provider: &*self.provider,
+        }
     }
 
     /// Opens the issuer that is named. Challenges are to be answered by the embedded server, or by those that the provider names.
     pub(super) async fn issue(&mut self, issuing: &IssuingFlags, flags: Flags<'_>) -> Result<(), Failure> {
         if let Some(most) = issuing.most_names() {
-            self.line.publishing.certificate_names = most;
+            self.pipeline.publishing.certificate_names = most;
         }
         self.certificates = issuing.open(self.places(flags)).await?;
-        self.beside = self.certificates.as_ref().map(Certificates::beside).unwrap_or_default();
+        self.challenge_records = self.certificates.as_ref().map(Certificates::challenge_records).unwrap_or_default();
         Ok(())
     }
 
@@ -182,22 +224,27 @@ impl Session {
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
     /// once, because other TXT values are wanted now.
     pub(super) async fn certify(&mut self, snapshot: &Snapshot, pass: &mut Pass) -> Result<bool, String> {
-        let Some(certificates) = &mut self.certificates else { return Ok(false) };
-        if self.line.mode == Mode::Observe {
+        let (Some(certificates), Mode::Act) = (&mut self.certificates, self.pipeline.mode) else {
+            pass.touched.policies.extend(self.desired.reflect(|_| ()));
             return Ok(false);
-        }
+        };
         let forgotten = match pass.unread.is_empty() && pass.outcome.is_complete() {
             true => certificates.forget_retired().await,
             false => Ok(()),
         };
         let advanced = match forgotten {
-            Ok(()) => certificates.advance(&pass.desired, snapshot, certificates::now()).await,
+            Ok(()) => {
+                let wants = certificates::wants(&pass.desired.read(), snapshot);
+                certificates.advance(&wants, certificates::now()).await
+            }
             failed => failed,
         };
-        self.beside = certificates.beside();
+        self.challenge_records = certificates.challenge_records();
         let round = certificates.round();
         pass.issuing.extend(round.states.iter().cloned());
-        certificates::reflect(&mut pass.desired, snapshot, &pass.issuing);
+        let states = &pass.issuing;
+        let reflected = self.desired.reflect(|desired| certificates::reflect(desired, snapshot, states));
+        pass.touched.policies.extend(reflected);
         advanced.map_err(|error| error.to_string())?;
         pass.news.extend(round.events.iter().cloned());
         Ok(round.needs_publishing)
@@ -205,9 +252,9 @@ impl Session {
 
     /// Writes what was decided, and remembers it; says what could not be kept.
     pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
-        let pass = self.line.write(decision, &*self.provider, progress).await;
-        self.following.settle(&pass, &self.beside);
-        if self.line.mode == Mode::Observe {
+        let pass = self.pipeline.write(decision, &*self.provider, &mut self.desired, progress).await;
+        self.zones.settle(&pass, &self.challenge_records);
+        if self.pipeline.mode == Mode::Observe {
             return (pass, Ok(()));
         }
         let kept = self.state.learn(&pass.plan, &pass.outcome).map_err(|error| error.to_string());
@@ -224,11 +271,11 @@ impl Local {
     }
 
     /// Serves the zones that are named, or those of the hostnames; a zone that was served once stays.
-    async fn prepare(&self, desired: &Desired) -> Result<(), RunError> {
+    async fn prepare(&self, records: &[Record]) -> Result<(), RunError> {
         let mut zones = self.zones.clone();
         if zones.is_empty() {
             zones = self.embedded.zones().await.unwrap_or_default();
-            zones.extend(derived_zones(desired));
+            zones.extend(derived_zones(records));
             zones.sort();
             zones.dedup();
         }
@@ -240,3 +287,6 @@ impl Local {
 pub(super) fn block_on<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,11 +18,11 @@ use super::flags::{Publishing, resolver_address, system_resolvers};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Format, Input};
 use crate::render::{Colour, inert, verify as text};
-use crate::run::{Beside, Line};
+use crate::run::{ChallengeRecords, Pipeline};
 use crate::source::Objects;
 use crate::verify::handshake::{Trust, shake_all};
 use crate::verify::servers::Servers;
-use crate::verify::{Check, Limits, ask_all, checks, fill_provider};
+use crate::verify::{Check, Limits, ask_all, checks, fill_stored};
 use crate::view::verify::VerifyView;
 use crate::view::write_json;
 
@@ -127,8 +127,8 @@ impl Verify {
             return Ok(Subject { checks: self.checks(&self.desired(objects)?), plan: None, unread: Vec::new() });
         };
         let decision = session.decide(objects).await?;
-        let mut checks = self.checks(&decision.desired);
-        fill_provider(&mut checks, &decision.observed);
+        let mut checks = self.checks(&decision.desired.into_whole());
+        fill_stored(&mut checks, &decision.observed);
         Ok(Subject { checks, plan: Some(decision.plan), unread: decision.unread })
     }
 
@@ -138,7 +138,7 @@ impl Verify {
     }
 
     fn desired(&self, objects: &Objects) -> Result<Desired, Failure> {
-        let line = Line {
+        let pipeline = Pipeline {
             publishing: self.publishing.settings()?,
             scope: self.publishing.scope(),
             planning: gatepost_core::plan::PlanSettings::new(gatepost_core::plan::Registry::Noop),
@@ -146,8 +146,8 @@ impl Verify {
             mode: crate::apply::Mode::Observe,
             resolver: None,
         };
-        let topology = objects.topology(&line.scope);
-        Ok(line.desired(objects.seen(&topology), &Beside::default()))
+        let topology = objects.topology(&pipeline.scope);
+        Ok(pipeline.desired(objects.seen(&topology), &ChallengeRecords::default()))
     }
 
     async fn servers(&self) -> Result<Servers, Failure> {

@@ -107,6 +107,19 @@ impl CertManager {
         }
     }
 
+    /// The part of a desired state that a round looks at: little where nobody asks cert-manager for anything.
+    pub fn asked(&self, desired: &Desired) -> Desired {
+        let is_asked =
+            self.mirror.is_some() || self.settings.is_usual || desired.certificates.iter().any(|c| self.is_theirs(c));
+        match is_asked {
+            true => {
+                let (certificates, kept_names) = (desired.certificates.clone(), desired.kept_names.clone());
+                Desired { certificates, kept_names, ..Desired::default() }
+            }
+            false => Desired::default(),
+        }
+    }
+
     /// Brings the objects to what they ought to be, as far as is permitted, and says how every certificate stands.
     pub async fn round(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Round {
         let wanted: Vec<&Certificate> = desired.certificates.iter().filter(|c| self.is_theirs(c)).collect();

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gatepost_core::model::{self, Kind, ObjectRef, Str};
 use gatepost_core::plan::Verb;
 use gatepost_core::policy::{self, HostnameReport, HostnameState, PolicyReport};
+use gatepost_core::publication::Desired;
 use gatepost_core::reason::{Reason, Severity};
 use gatepost_kube::objects::{self, EventNote};
 use gatepost_kube::{Connection, Error};
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 use super::View;
 use super::permit::Permit;
 use crate::run::Pass;
+use crate::run::desired::{Touched, records_at};
 
 mod issuance;
 
@@ -32,38 +34,73 @@ const LONGEST: usize = 1000;
 pub(super) struct Reporter {
     connection: Connection,
     identity: String,
-    /// What was last written on each policy, without times.
-    written: BTreeMap<ObjectRef, Value>,
-    told: BTreeSet<(ObjectRef, String, String)>,
+    /// What was last written on each policy, without times, and the generation that it was about.
+    written: BTreeMap<ObjectRef, (Value, Option<i64>)>,
+    /// Policies whose status may differ from what was written.
+    due: Touched,
+    /// Whether names were open the last time, so that a policy may have called them pending.
+    had_open: bool,
+    sent: BTreeSet<(ObjectRef, String, String)>,
     /// How often each was told.
     times: BTreeMap<(ObjectRef, String, String), u64>,
 }
 
 impl Reporter {
     pub(super) fn new(connection: Connection, identity: String) -> Reporter {
-        Reporter { connection, identity, written: BTreeMap::new(), told: BTreeSet::new(), times: BTreeMap::new() }
+        Reporter {
+            connection,
+            identity,
+            written: BTreeMap::new(),
+            due: Touched::default(),
+            had_open: false,
+            sent: BTreeSet::new(),
+            times: BTreeMap::new(),
+        }
+    }
+
+    /// Takes in whose reports a pass touched, whether or not they may be written now.
+    pub(super) fn note(&mut self, pass: &Pass) {
+        self.due = std::mem::take(&mut self.due).and(pass.touched.clone());
     }
 
     /// Writes what a pass came to, as long as the permit lasts; gives back what failed.
     pub(super) async fn report(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
         let mut troubles = Vec::new();
-        for report in &pass.desired.policies {
+        let open = open_names(pass);
+        let reports = self.due_reports(view, pass, !open.is_empty());
+        // Until each is written it stays due.
+        self.due =
+            Touched { policies: reports.iter().map(|report| report.policy.clone()).collect(), ..Touched::default() };
+        for report in &reports {
             if permit.refusal().is_some() {
                 return troubles;
             }
-            if let Err(error) = self.policy(view, report, pass).await {
-                troubles.push(error);
+            match self.policy(view, report, &open).await {
+                Ok(()) => _ = self.due.policies.remove(&report.policy),
+                Err(error) => troubles.push(error),
             }
         }
         troubles.extend(self.events(view, pass, permit).await);
         troubles
     }
 
-    async fn policy(&mut self, view: &View, report: &PolicyReport, pass: &Pass) -> Result<(), Error> {
+    /// The reports whose status may differ from what was written.
+    fn due_reports(&mut self, view: &View, pass: &Pass, has_open: bool) -> Vec<PolicyReport> {
+        let had_open = std::mem::replace(&mut self.had_open, has_open);
+        let are_all_due = has_open || had_open;
+        let is_known = |policy: &ObjectRef| {
+            self.written.get(policy).is_some_and(|(_, written)| *written == generation(view, policy))
+        };
+        let is_due =
+            |report: &&PolicyReport| are_all_due || self.due.has_policy(&report.policy) || !is_known(&report.policy);
+        pass.desired.read().policies.iter().filter(is_due).cloned().collect()
+    }
+
+    async fn policy(&mut self, view: &View, report: &PolicyReport, open: &OpenNames) -> Result<(), Error> {
         let Some(served) = view.served(&report.policy) else { return Ok(()) };
         let generation = generation(view, &report.policy);
-        let status = status(report, pass, generation);
-        if self.written.get(&report.policy) == Some(&status) {
+        let status = status(report, open, generation);
+        if self.written.get(&report.policy).is_some_and(|(written, _)| *written == status) {
             return Ok(());
         }
         let live = match objects::read(&self.connection, &served).await {
@@ -75,23 +112,29 @@ impl Reporter {
         if !is_same(&stamped, &live["status"]) {
             objects::write_status(&self.connection, &served, &stamped).await?;
         }
-        self.written.insert(report.policy.clone(), status);
+        self.written.insert(report.policy.clone(), (status, generation));
         Ok(())
     }
 
-    async fn events(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
+    /// What is not told yet, as much of it as one pass tells. What is no longer so may be told again when it is so again.
+    fn untold(&mut self, pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
         let (mut new, mut current) = (Vec::new(), BTreeSet::new());
-        for (object, note) in notes(pass, &parents(pass)) {
+        let desired = pass.desired.read();
+        for (object, note) in notes(pass, &desired, &parents(pass, &desired)) {
             let key = (object, note.reason.clone(), note.text.clone());
-            if self.told.contains(&key) {
+            if self.sent.contains(&key) {
                 current.insert(key);
             } else if new.len() < MOST_EVENTS {
                 new.push((key.0, note));
             }
         }
-        // What is no longer so may be told again when it is so again.
-        self.told = current;
-        self.times.retain(|told, _| self.told.contains(told) || view.knows(&told.0));
+        self.sent = current;
+        new
+    }
+
+    async fn events(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
+        let new = self.untold(pass);
+        self.times.retain(|told, _| self.sent.contains(told) || view.knows(&told.0));
         let mut troubles = Vec::new();
         for (object, note) in new {
             let Some(served) = view.served(&object).filter(|_| permit.refusal().is_none()) else { continue };
@@ -100,7 +143,7 @@ impl Reporter {
             match objects::tell(&self.connection, &served, &note, &self.identity, times).await {
                 Ok(()) => {
                     self.times.insert(key.clone(), times);
-                    self.told.insert(key);
+                    self.sent.insert(key);
                 }
                 Err(error) if error.is_not_found() => {}
                 Err(error) => troubles.push(error),
@@ -114,7 +157,11 @@ const PUBLISHED: &str = "HostnamePublished";
 
 /// What there is to tell: what was written, what failed, what is withheld, what is held, what became of certificates. There may
 /// be very much of it, so it is told one by one.
-fn notes<'a>(pass: &'a Pass, parents: &'a Parents<'a>) -> impl Iterator<Item = (ObjectRef, EventNote)> + 'a {
+fn notes<'a>(
+    pass: &'a Pass,
+    desired: &'a Desired,
+    parents: &'a Parents<'a>,
+) -> impl Iterator<Item = (ObjectRef, EventNote)> + 'a {
     let steps = pass.plan.steps.iter().enumerate().filter_map(|(i, step)| {
         let note = match pass.outcome.failed.get(&i) {
             Some(error) => warning("PublishFailed", format!("{} could not be published: {error}", step.name)),
@@ -125,7 +172,7 @@ fn notes<'a>(pass: &'a Pass, parents: &'a Parents<'a>) -> impl Iterator<Item = (
         let objects: BTreeSet<ObjectRef> = step.routes.iter().cloned().chain(parents).collect();
         Some(objects.into_iter().map(move |object| (object, note.clone())))
     });
-    let withheld = pass.desired.withheld.iter().filter(|withheld| matters(withheld.reason)).map(|withheld| {
+    let withheld = desired.withheld.iter().filter(|withheld| matters(withheld.reason)).map(|withheld| {
         let text = format!("{} is not published ({}): {}", withheld.hostname, withheld.reason, withheld.message);
         (withheld.route.clone(), warning("HostnameWithheld", text))
     });
@@ -133,22 +180,21 @@ fn notes<'a>(pass: &'a Pass, parents: &'a Parents<'a>) -> impl Iterator<Item = (
         let text = format!("{} is held ({}): {}", held.name, held.reason, held.message);
         Some((held.object.clone()?, warning("ChangeHeld", text)))
     });
-    issuance::notes(pass).into_iter().chain(steps.flatten()).chain(withheld).chain(held)
+    issuance::notes(pass, desired).into_iter().chain(steps.flatten()).chain(withheld).chain(held)
 }
 
 /// The Gateways and ListenerSets of names.
 type Parents<'a> = BTreeMap<&'a Str, Vec<ObjectRef>>;
 
 /// Whose listeners serve the names that steps are about.
-fn parents(pass: &Pass) -> Parents<'_> {
+fn parents<'a>(pass: &'a Pass, desired: &Desired) -> Parents<'a> {
     let mut parents: Parents<'_> = pass.plan.steps.iter().map(|s| (&s.name, Vec::new())).collect();
     if parents.is_empty() {
         return parents;
     }
-    for record in &pass.desired.records {
-        if let Some(owners) = parents.get_mut(&record.name) {
-            owners.extend(record.listeners.iter().map(|listener| listener.owner.clone()));
-        }
+    for (name, owners) in &mut parents {
+        let listeners = records_at(desired, name).iter().flat_map(|record| record.listeners.iter());
+        owners.extend(listeners.map(|listener| listener.owner.clone()));
     }
     parents
 }
@@ -183,10 +229,11 @@ fn generation(view: &View, policy: &ObjectRef) -> Option<i64> {
 }
 
 /// The status of a policy, without times: what ought to be served and could not be written is pending.
-fn status(report: &PolicyReport, pass: &Pass, generation: Option<i64>) -> Value {
+fn status(report: &PolicyReport, open: &OpenNames, generation: Option<i64>) -> Value {
     // A certificate does not wait for a record.
-    let open = if report.policy.kind == Kind::DnsPolicy { open_names(pass) } else { BTreeMap::new() };
-    let hostnames: Vec<HostnameReport> = report.hostnames.iter().map(|hostname| settled(hostname, &open)).collect();
+    let none = OpenNames::new();
+    let open = if report.policy.kind == Kind::DnsPolicy { open } else { &none };
+    let hostnames: Vec<HostnameReport> = report.hostnames.iter().map(|hostname| settled(hostname, open)).collect();
     let mut conditions = report.conditions.clone();
     if hostnames != report.hostnames {
         for condition in conditions.iter_mut().filter(|condition| &*condition.kind == "Enforced") {
@@ -201,9 +248,12 @@ fn status(report: &PolicyReport, pass: &Pass, generation: Option<i64>) -> Value 
     })
 }
 
+/// Names that are wanted and not there, with why.
+type OpenNames = BTreeMap<Str, (Reason, String)>;
+
 /// Names that are wanted and not there: their step failed or was not tried, or is held.
-fn open_names(pass: &Pass) -> BTreeMap<Str, (Reason, String)> {
-    let mut open = BTreeMap::new();
+fn open_names(pass: &Pass) -> OpenNames {
+    let mut open = OpenNames::new();
     for held in pass.plan.held.iter().filter(|held| held.verb != Some(Verb::Delete)) {
         open.insert(held.name.clone(), (held.reason, held.message.clone()));
     }
@@ -215,7 +265,7 @@ fn open_names(pass: &Pass) -> BTreeMap<Str, (Reason, String)> {
     open
 }
 
-fn settled(hostname: &HostnameReport, open: &BTreeMap<Str, (Reason, String)>) -> HostnameReport {
+fn settled(hostname: &HostnameReport, open: &OpenNames) -> HostnameReport {
     match (hostname.state, open.get(&hostname.hostname)) {
         (HostnameState::Served, Some((reason, message))) => {
             HostnameReport { state: HostnameState::Pending(*reason), message: message.clone(), ..hostname.clone() }

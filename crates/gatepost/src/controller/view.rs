@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::incremental::{Engine, World};
+use gatepost_core::incremental::{Delta, Engine};
 use gatepost_core::model::{Kind, ObjectRef, Str};
 use gatepost_core::snapshot::{Change, Snapshot, Visibility};
 use gatepost_kube::objects::ServedObject;
@@ -77,19 +77,15 @@ impl View {
         }
     }
 
-    /// Decides about everything that was told so far; says which names have other records now.
-    pub fn settle(&mut self) -> Vec<Str> {
-        self.engine.apply(std::mem::take(&mut self.pending)).names
-    }
-
-    /// The objects as of the last time, and what was decided about them.
-    pub fn world(&self) -> &World {
-        self.engine.world()
+    /// Decides about everything that was told so far; says what came of it.
+    pub fn settle(&mut self) -> (&mut Engine, Delta) {
+        let delta = self.engine.apply(std::mem::take(&mut self.pending));
+        (&mut self.engine, delta)
     }
 
     /// The objects as of the last time.
     pub fn snapshot(&self) -> &Snapshot {
-        self.world().snapshot()
+        self.engine.world().snapshot()
     }
 
     /// Whether every kind was read, or is known to be out of sight.

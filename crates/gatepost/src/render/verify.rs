@@ -8,7 +8,7 @@ use gatepost_core::plan::Plan;
 use gatepost_core::reason::Reason;
 
 use super::{Colour, explanation, inert_line, plan};
-use crate::verify::{Check, Handshake, TypeCheck, Verdict, Wire};
+use crate::verify::{Check, CheckedAnswer, Handshake, TypeCheck, Verdict};
 
 /// Writes what was found out.
 pub fn write(out: &mut dyn Write, checks: &[Check], decided: Option<&Plan>, colour: Colour) -> std::io::Result<()> {
@@ -24,7 +24,7 @@ pub fn write(out: &mut dyn Write, checks: &[Check], decided: Option<&Plan>, colo
 /// The counts in one line.
 pub fn summary(checks: &[Check]) -> String {
     let right = checks.iter().filter(|check| check.is_right()).count();
-    let wires = || checks.iter().flat_map(|check| &check.types).flat_map(|check| &check.wire);
+    let wires = || checks.iter().flat_map(|check| &check.types).flat_map(|check| &check.answered);
     let servers: BTreeSet<&str> = wires().map(|wire| wire.server.as_str()).collect();
     let names = if checks.len() == 1 { "name is" } else { "names are" };
     let on = if servers.len() == 1 { "server" } else { "servers" };
@@ -32,7 +32,7 @@ pub fn summary(checks: &[Check]) -> String {
 }
 
 fn write_right(out: &mut dyn Write, check: &Check, colour: Colour) -> std::io::Result<()> {
-    let sets: Vec<String> = wanted(check).map(|one| format!("{} {}", one.kind, one.intent.join(" "))).collect();
+    let sets: Vec<String> = wanted(check).map(|one| format!("{} {}", one.kind, one.wanted.join(" "))).collect();
     let until = check.tls.iter().filter_map(|handshake| handshake.leaf.as_ref().ok()).map(|leaf| leaf.not_after).min();
     let tls = until.map(|until| format!("  TLS until {}", explanation::date(until))).unwrap_or_default();
     let line = format!("{}{}  {}{tls}", check.name, asked(check), sets.join("  "));
@@ -50,16 +50,16 @@ fn write_wrong(out: &mut dyn Write, check: &Check, decided: Option<&Plan>, colou
         row("withheld", &plan::withheld_line(withheld))?;
     }
     for one in &check.types {
-        if one.intent.is_empty() && one.is_right() && check.unasked.is_none() {
+        if one.wanted.is_empty() && one.is_right() && check.unasked.is_none() {
             continue;
         }
-        if !one.intent.is_empty() {
-            row("intent", &format!("{} {}  because {}", one.kind, one.intent.join(" "), because(check)))?;
+        if !one.wanted.is_empty() {
+            row("intent", &format!("{} {}  because {}", one.kind, one.wanted.join(" "), because(check)))?;
         }
-        if let Some(values) = &one.provider {
+        if let Some(values) = &one.stored {
             row("provider", &format!("{} {}", one.kind, some(values)))?;
         }
-        for wire in &one.wire {
+        for wire in &one.answered {
             row("wire", &format!("{} {}", one.kind, wire_line(wire, one)))?;
         }
     }
@@ -83,7 +83,7 @@ fn write_wrong(out: &mut dyn Write, check: &Check, decided: Option<&Plan>, colou
 }
 
 fn wanted(check: &Check) -> impl Iterator<Item = &TypeCheck> {
-    check.types.iter().filter(|one| !one.intent.is_empty())
+    check.types.iter().filter(|one| !one.wanted.is_empty())
 }
 
 fn asked(check: &Check) -> String {
@@ -103,7 +103,7 @@ fn some<T: AsRef<str>>(values: &[T]) -> String {
     if values.is_empty() { "nothing".to_owned() } else { values.join(" ") }
 }
 
-fn wire_line(wire: &Wire, check: &TypeCheck) -> String {
+fn wire_line(wire: &CheckedAnswer, check: &TypeCheck) -> String {
     let server = &wire.server;
     let answer = match &wire.answer {
         Ok(answer) => answer,
@@ -115,7 +115,7 @@ fn wire_line(wire: &Wire, check: &TypeCheck) -> String {
         }
         (Verdict::Unanswered, _) => format!("{server} answers {}", answer.code),
         (_, Some(alias)) => format!("{server} says that it is a CNAME for {alias}"),
-        (Verdict::Right, _) if check.intent.is_empty() => format!("{server} has none, as it should be"),
+        (Verdict::Right, _) if check.wanted.is_empty() => format!("{server} has none, as it should be"),
         (Verdict::Right, _) => format!("{server} says {}, as it should be", some(&answer.values)),
         (Verdict::Missing, _) if answer.code == "NXDOMAIN" => {
             format!("{server} says that there is no such name (NXDOMAIN)")
@@ -137,10 +137,10 @@ fn tls_line(handshake: &Handshake) -> String {
 
 /// What to do next, where that can be told from what was found.
 fn advice(check: &Check, decided: Option<&Plan>) -> Vec<String> {
-    let is_published = |one: &TypeCheck| one.provider.as_ref().is_some_and(|found| *found == one.intent);
-    let is_bad = |one: &TypeCheck| !one.intent.is_empty() && !one.is_right();
+    let is_published = |one: &TypeCheck| one.stored.as_ref().is_some_and(|found| *found == one.wanted);
+    let is_bad = |one: &TypeCheck| !one.wanted.is_empty() && !one.is_right();
     let bad: Vec<&TypeCheck> = check.types.iter().filter(|one| is_bad(one)).collect();
-    let silent = check.types.iter().flat_map(|one| &one.wire).all(|wire| wire.verdict == Verdict::Unanswered);
+    let silent = check.types.iter().flat_map(|one| &one.answered).all(|wire| wire.verdict == Verdict::Unanswered);
     let mut told = Vec::new();
     if wanted(check).next().is_none() && check.withheld.is_empty() {
         told.push(format!("`gatepost explain {}` says what is missing", check.name));

@@ -9,7 +9,7 @@ use gatepost_core::plan::{Observed, Plan, ZoneContent, ZoneState};
 use gatepost_core::reason;
 use gatepost_dns::provider::{Provider, ProviderError as Error, Result};
 
-use super::following::Given;
+use super::zone_cache::Given;
 
 /// Zones that are read at the same time.
 const AT_ONCE: usize = 8;

@@ -4,7 +4,7 @@
 //! bounded, and what cannot be read is an error that names the path: a read is complete or it is a failure.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -27,18 +27,32 @@ pub struct Text {
     pub bytes: Vec<u8>,
 }
 
+/// A file that is to be read.
+pub(super) struct FoundFile {
+    /// Its path as given, or `-`.
+    pub(super) path: PathBuf,
+    /// What the system says of it; nothing for standard input.
+    pub(super) metadata: Option<Metadata>,
+}
+
 /// Reads all texts behind the paths of a command line.
 pub fn texts(paths: &[PathBuf]) -> Result<Vec<Text>, RunError> {
+    let found = find(paths)?;
+    found.iter().map(|file| read(&file.path)).collect::<anyhow::Result<_>>().map_err(RunError::Unreadable)
+}
+
+/// Finds all files behind the paths of a command line, in the order in which they are read.
+pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<FoundFile>, RunError> {
     let mut finder = Finder::default();
     for path in paths {
         finder.add(path).map_err(RunError::Unreadable)?;
     }
-    finder.found.iter().map(|path| read(path)).collect::<anyhow::Result<_>>().map_err(RunError::Unreadable)
+    Ok(finder.found)
 }
 
 #[derive(Default)]
 struct Finder {
-    found: Vec<PathBuf>,
+    found: Vec<FoundFile>,
     /// Folders already looked into, so that links cannot lead in circles.
     folders: BTreeSet<PathBuf>,
 }
@@ -46,14 +60,14 @@ struct Finder {
 impl Finder {
     fn add(&mut self, path: &Path) -> anyhow::Result<()> {
         if path == Path::new("-") {
-            self.found.push(path.to_owned());
+            self.found.push(FoundFile { path: path.to_owned(), metadata: None });
             return Ok(());
         }
         let metadata = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
         if metadata.is_dir() {
             return self.folder(path, 0);
         }
-        self.found.push(path.to_owned());
+        self.found.push(FoundFile { path: path.to_owned(), metadata: Some(metadata) });
         Ok(())
     }
 
@@ -76,7 +90,7 @@ impl Finder {
             if metadata.is_dir() {
                 self.folder(&path, depth + 1)?;
             } else if metadata.is_file() && is_manifest(&path) {
-                self.found.push(path);
+                self.found.push(FoundFile { path, metadata: Some(metadata) });
             }
             if self.found.len() > MOST {
                 return Err(anyhow!("more than {MOST} files; name a smaller folder"));
@@ -94,7 +108,7 @@ fn is_manifest(path: &Path) -> bool {
     path.extension().is_some_and(|e| ["yaml", "yml", "json"].iter().any(|known| e.eq_ignore_ascii_case(known)))
 }
 
-fn read(path: &Path) -> anyhow::Result<Text> {
+pub(super) fn read(path: &Path) -> anyhow::Result<Text> {
     let name = path.display().to_string();
     let bytes = if name == "-" {
         bounded(std::io::stdin().lock(), "standard input")?

@@ -106,23 +106,29 @@ impl Memory {
         zones
     }
 
-    pub(super) fn learn(&mut self, plan: &Plan, outcome: &Outcome, now: u64) {
-        self.ours.extend(plan.ours.iter().cloned());
+    /// Learns what a plan called ours and what was written; says whether anything is remembered otherwise than before.
+    /// Record sets of ours may be very many, so those are not copied to compare them.
+    pub(super) fn learn(&mut self, plan: &Plan, outcome: &Outcome, now: u64) -> bool {
+        let recently = (self.deleted.clone(), self.rewrites.clone());
+        let new: Vec<&RecordKey> = plan.ours.iter().filter(|key| !self.ours.contains(*key)).collect();
+        let mut is_other = !new.is_empty();
+        self.ours.extend(new.into_iter().cloned());
         self.deleted.retain(|_, at| *at >= now.saturating_sub(RECENT));
         for step in outcome.written.iter().filter_map(|i| plan.steps.get(*i)) {
-            step.changes.iter().for_each(|change| self.learn_change(&step.zone, change, now));
+            step.changes.iter().for_each(|change| is_other |= self.learn_change(&step.zone, change, now));
         }
         self.learn_rewrites(plan, outcome, now);
+        is_other || recently.0 != self.deleted || recently.1 != self.rewrites
     }
 
-    fn learn_change(&mut self, zone: &Str, change: &SetChange, now: u64) {
+    fn learn_change(&mut self, zone: &Str, change: &SetChange, now: u64) -> bool {
         let (name, set_identifier) = (change.name.clone(), change.set_identifier.clone());
         let key = RecordKey { name, kind: change.kind, set_identifier };
         match change.new {
-            Some(_) => _ = self.deleted.remove(&(zone.clone(), key)),
+            Some(_) => self.deleted.remove(&(zone.clone(), key)).is_some(),
             None => {
-                self.ours.remove(&key);
-                self.deleted.insert((zone.clone(), key), now);
+                let was_ours = self.ours.remove(&key);
+                self.deleted.insert((zone.clone(), key), now).is_none() || was_ours
             }
         }
     }

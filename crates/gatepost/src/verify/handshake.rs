@@ -26,7 +26,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
-use super::wire::Limits;
+use super::answers::Limits;
 use super::{Check, canonical};
 
 /// What one address shows for a name.
@@ -98,7 +98,7 @@ async fn addresses(check: &Check, ports: &BTreeMap<ListenerKey, u16>) -> BTreeSe
     let ports: BTreeSet<u16> = check.listeners.iter().filter_map(|listener| ports.get(listener).copied()).collect();
     let mut found = BTreeSet::new();
     for one in &check.types {
-        for value in canonical(one.kind, &one.intent) {
+        for value in canonical(one.kind, &one.wanted) {
             for port in &ports {
                 match value.parse::<IpAddr>() {
                     Ok(ip) => _ = found.insert(SocketAddr::new(ip, *port)),

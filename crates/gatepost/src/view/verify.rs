@@ -4,7 +4,7 @@ use gatepost_dns::authority::ServerAnswer;
 use serde::Serialize;
 
 use super::plan::{WithheldView, withheld};
-use crate::verify::{Check, Handshake, TypeCheck, Wire};
+use crate::verify::{Check, CheckedAnswer, Handshake, TypeCheck};
 
 /// The whole answer.
 #[derive(Serialize, Debug)]
@@ -112,13 +112,13 @@ fn one(check: &TypeCheck) -> TypeView {
     TypeView {
         kind: check.kind.as_str(),
         right: check.is_right(),
-        intent: texts(&check.intent),
-        provider: check.provider.as_deref().map(texts),
-        wire: check.wire.iter().map(wire).collect(),
+        intent: texts(&check.wanted),
+        provider: check.stored.as_deref().map(texts),
+        wire: check.answered.iter().map(wire).collect(),
     }
 }
 
-fn wire(wire: &Wire) -> WireView {
+fn wire(wire: &CheckedAnswer) -> WireView {
     let answer: Option<&ServerAnswer> = wire.answer.as_ref().ok();
     WireView {
         server: wire.server.clone(),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::model::*;
 use crate::model::{Kind, Str};
-use crate::plan::follow::{Follower, Part};
+use crate::plan::follow::{Part, PartialPlanner};
 use crate::plan::{Held, Instance, PlanSettings, RecordSet, Registry, TxtRegistry, ZoneChange, ZoneContent};
 use crate::publication::Record;
 
@@ -35,6 +35,23 @@ fn records(wanted: &BTreeMap<usize, usize>) -> Vec<Record> {
 
 fn kinds(records: &[Record]) -> BTreeSet<String> {
     records.iter().flat_map(|record| &record.routes).map(|r| r.kind.as_str().to_ascii_lowercase()).collect()
+}
+
+/// Certificate orders that are open for some names: of each name one of two values.
+fn orders() -> impl Strategy<Value = BTreeMap<usize, usize>> {
+    prop::collection::btree_map(0..NAMES.len(), 0..2usize, 0..3)
+}
+
+fn challenges(orders: &BTreeMap<usize, usize>) -> Vec<Record> {
+    let name = |name: usize| format!("_acme-challenge.{}", NAMES[name].trim_start_matches("*."));
+    orders.iter().map(|(at, value)| challenge(&name(*at), &[["first", "second"][*value]])).collect()
+}
+
+/// A wish with open orders, after one with others: what those needed is retired.
+fn ordering(records: Vec<Record>, now: &BTreeMap<usize, usize>, before: &BTreeMap<usize, usize>) -> TestIntent {
+    let over = before.iter().filter(|(name, value)| now.get(name) != Some(value)).map(|(name, value)| (*name, *value));
+    let retired = challenges(&over.collect());
+    TestIntent { records, challenges: challenges(now), retired, ..TestIntent::default() }
 }
 
 fn wishes() -> impl Strategy<Value = BTreeMap<usize, usize>> {
@@ -99,24 +116,26 @@ proptest! {
         before in wishes(),
         after in wishes(),
         foreign in prop::option::of(0..NAMES.len()),
+        (ordered_before, ordered) in (orders(), orders()),
         settings in choices(),
     ) {
         let mut model = Model::of(&[]);
         if let Some(name) = foreign {
             model.put(NAMES[name], "A", &["203.0.113.7"]);
         }
-        let old = TestIntent::of(&records(&before));
+        let old = ordering(records(&before), &ordered_before, &BTreeMap::new());
         model.settle(&old, &settings);
-        let new = TestIntent::of(&records(&after));
+        let new = ordering(records(&after), &ordered, &ordered_before);
         let all = model.plan(&new, &settings);
-        let mut follower = Follower::new(model.observed(), &settings);
+        let mut follower = PartialPlanner::new(model.observed(), &settings);
         let names: Vec<Str> = NAMES.iter().map(|name| Str::from(*name)).collect();
         let differ: BTreeSet<&Str> = all.steps.iter().map(|step| &step.name).chain(all.held.iter().map(|h| &h.name)).collect();
-        let asked: Vec<Str> = names.iter().filter(|name| differ.contains(name)).cloned().collect();
+        let mut asked: Vec<Str> = names.iter().filter(|name| differ.contains(name)).cloned().collect();
+        asked.extend(new.challenges.iter().chain(&new.retired).map(|record| record.name.clone()));
         let wanted = |name: &str| new.records.iter().filter(|record| &*record.name == name).cloned().collect();
         let (kinds, nothing) = (kinds(&new.records), BTreeSet::new());
         let part =
-            Part { names: &asked, records: &wanted, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+            Part { names: &asked, records: &wanted, challenges: &new.challenges, retired: &new.retired, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
         let meets_wildcard = asked.iter().any(|name| name.contains("w.example.com"));
         let Some(found) = follower.plan(&part) else {
             prop_assert!(meets_wildcard);
@@ -127,7 +146,7 @@ proptest! {
         let read = model.content();
         found.steps.iter().for_each(|step| model.write(step));
         prop_assert!(follower.advance(ZONE, vec![change(&read, &model.content())]).is_some());
-        let fresh = Follower::new(model.observed(), &settings);
+        let fresh = PartialPlanner::new(model.observed(), &settings);
         prop_assert_eq!(follower.plan(&part).map(|plan| plan.steps), fresh.plan(&part).map(|plan| plan.steps));
         prop_assert_eq!(follower.counts(), fresh.counts());
     }
@@ -138,27 +157,30 @@ proptest! {
         before in wishes(),
         after in wishes(),
         edits in prop::collection::vec((0..40usize, 0..3u8), 0..6),
+        (ordered_before, ordered) in (orders(), orders()),
         settings in choices(),
     ) {
         let mut model = Model::of(&[]);
-        let (old, new) = (TestIntent::of(&records(&before)), TestIntent::of(&records(&after)));
+        let old = ordering(records(&before), &ordered_before, &BTreeMap::new());
+        let new = ordering(records(&after), &ordered, &ordered_before);
         let rest = model.settle(&old, &settings);
         let read = model.content();
-        let mut follower = Follower::new(model.observed(), &settings);
+        let mut follower = PartialPlanner::new(model.observed(), &settings);
         edit(&mut model, &edits);
         let change = change(&read, &model.content());
         let mut names = follower.advance(ZONE, vec![change.clone()]).unwrap();
-        let fresh = Follower::new(model.observed(), &settings);
+        let fresh = PartialPlanner::new(model.observed(), &settings);
         prop_assert_eq!(follower.counts(), fresh.counts());
         prop_assert_eq!(follower.clone().into_everything(), model.observed());
         let differs = |name: &&str| (old.records.iter().find(|r| &*r.name == *name)) != (new.records.iter().find(|r| &*r.name == *name));
         names.extend(NAMES.iter().filter(|name| differs(name)).map(|name| Str::from(*name)));
         names.extend(rest.held.iter().map(|held| held.name.clone()));
+        names.extend(new.challenges.iter().chain(&new.retired).map(|record| record.name.clone()));
         let asked: Vec<Str> = names.into_iter().collect();
         let wanted = |name: &str| new.records.iter().filter(|record| &*record.name == name).cloned().collect();
         let (kinds, nothing) = (kinds(&new.records), BTreeSet::new());
         let part =
-            Part { names: &asked, records: &wanted, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+            Part { names: &asked, records: &wanted, challenges: &new.challenges, retired: &new.retired, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
         let all = model.plan(&new, &settings);
         if let Some(found) = follower.plan(&part) {
             prop_assert_eq!(&found.steps, &all.steps);
@@ -175,17 +197,25 @@ fn an_owner_conflict_that_appears_is_seen_and_what_does_not_fit_is_refused() {
     let of = |instance: &str| with(TxtRegistry::new("me", Instance::new(instance)));
     let mut model = Model::of(&[]);
     model.settle(&TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]), &of("one"));
-    let mut follower = Follower::new(model.observed(), &of("one"));
+    let mut follower = PartialPlanner::new(model.observed(), &of("one"));
     let mut other = Model::of(&[]);
     other.settle(&TestIntent::of(&[record("b.example.com", &["192.0.2.2"])]), &of("two"));
     let mut come = other.content().into_sets();
     come.retain(|set| !["SOA", "NS"].contains(&set.kind.as_str()));
     let arrival = ZoneChange { from: "1".into(), to: "2".into(), come, ..ZoneChange::default() };
-    let part = |follower: &Follower, name: &str| {
+    let part = |follower: &PartialPlanner, name: &str| {
         let (names, nothing) = ([Str::from(name)], BTreeSet::new());
         let (records, kinds) = (|_: &str| Vec::new(), BTreeSet::new());
-        let part =
-            Part { names: &names, records: &records, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+        let part = Part {
+            names: &names,
+            records: &records,
+            challenges: &[],
+            retired: &[],
+            kinds: &kinds,
+            holds: &[],
+            unseen: &[],
+            remembered: &nothing,
+        };
         follower.plan(&part)
     };
     assert!(part(&follower, "f.example.com").is_some());
@@ -203,14 +233,23 @@ fn a_marker_that_somebody_removes_concerns_its_record() {
     let mut model = Model::of(&[]);
     model.settle(&wish, &settings);
     let read = model.content();
-    let mut follower = Follower::new(model.observed(), &settings);
+    let mut follower = PartialPlanner::new(model.observed(), &settings);
     model.sets.retain(|(name, _, _), _| &**name != "a-f.example.com");
     let names = follower.advance(ZONE, vec![change(&read, &model.content())]).unwrap();
     let asked: Vec<Str> = names.into_iter().collect();
     assert_eq!(asked, ["a-f.example.com".into()]);
     let wanted = |name: &str| wish.records.iter().filter(|record| &*record.name == name).cloned().collect();
     let (kinds, nothing) = (kinds(&wish.records), BTreeSet::new());
-    let part = Part { names: &asked, records: &wanted, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
+    let part = Part {
+        names: &asked,
+        records: &wanted,
+        challenges: &[],
+        retired: &[],
+        kinds: &kinds,
+        holds: &[],
+        unseen: &[],
+        remembered: &nothing,
+    };
     let (found, all) = (follower.plan(&part).unwrap(), model.plan(&wish, &settings));
     assert_eq!((&found.steps, named(&found.held)), (&all.steps, named(&all.held)));
     assert_eq!(all.held.len(), 1);

@@ -12,7 +12,7 @@ use gatepost_core::reason::Severity;
 use crate::apply::Mode;
 use crate::cli::{Failure, Input, explain};
 use crate::render::{Colour, explanation, inert, inert_line, plan, steps};
-use crate::run::{Line, Pass};
+use crate::run::{Pass, Pipeline};
 use crate::source::Objects;
 
 /// At most this many names that do not work are explained at the start.
@@ -36,22 +36,23 @@ impl Screen {
     pub(super) fn greet(
         &mut self,
         out: &mut dyn Write,
-        line: &Line,
+        pipeline: &Pipeline,
         objects: &Objects,
         pass: &Pass,
         server: Option<&str>,
     ) -> Result<(), Failure> {
         self.tell(out, pass, true)?;
-        let topology = objects.topology(&line.scope);
+        let topology = objects.topology(&pipeline.scope);
         let world = LintContext { snapshot: objects.snapshot(), topology: &topology };
         let mut shown = BTreeSet::new();
-        let bad = pass.desired.withheld.iter().filter(|w| w.reason.row().severity <= Severity::Warning);
+        let desired = pass.desired.read();
+        let bad = desired.withheld.iter().filter(|w| w.reason.row().severity <= Severity::Warning);
         for withheld in bad {
             let Ok(name) = Hostname::parse(&withheld.hostname) else { continue };
             if shown.len() < EXPLAINED && shown.insert(name.clone()) {
                 let mut explained = Explanation::of(world, &name);
                 explain::place(objects, &mut explained);
-                let published = Publication::of(world, &pass.desired, &explained);
+                let published = Publication::of(world, &desired, &explained);
                 write!(out, "\n{}", explanation::render(&explained, &published, Colour::detect()))?;
             }
         }
@@ -66,7 +67,8 @@ impl Screen {
         broken: Option<&Hostname>,
     ) -> Result<(), Failure> {
         writeln!(out, "\ntry:")?;
-        if let Some(record) = pass.desired.records.iter().find(|record| !record.name.starts_with('*')) {
+        let desired = pass.desired.read();
+        if let Some(record) = desired.records.iter().find(|record| !record.name.starts_with('*')) {
             let at = server.and_then(|server| server.rsplit_once(':'));
             let at = at.map(|(host, port)| format!("@{} -p {port} ", host.trim_matches(['[', ']'])));
             writeln!(out, "  dig {}{} {}", at.unwrap_or_default(), inert_line(&record.name), record.kind)?;
@@ -97,7 +99,7 @@ impl Screen {
             for note in &pass.notes {
                 writeln!(out, "  note: {}", inert(note))?;
             }
-            writeln!(out, "{}", plan::summary(&pass.desired))?;
+            writeln!(out, "{}", plan::summary(&pass.desired.read()))?;
             out.flush()?;
         }
         Ok(())

@@ -5,17 +5,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::model::{Key, ObjectRef, Str};
-use gatepost_core::publication::{Certificate, Record};
+use gatepost_core::publication::{Certificate, Desired, Record};
 use gatepost_kube::objects::EventNote;
 use gatepost_tls::certifier::{IssuanceEventKind, IssuanceState};
 
 use super::matters;
 use crate::run::Pass;
+use crate::run::desired::records_at;
 
 /// What there is to tell.
-pub(super) fn notes(pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
+pub(super) fn notes(pass: &Pass, desired: &Desired) -> Vec<(ObjectRef, EventNote)> {
     let certificates: BTreeMap<&Key, &Certificate> =
-        pass.desired.certificates.iter().map(|certificate| (&certificate.secret, certificate)).collect();
+        desired.certificates.iter().map(|certificate| (&certificate.secret, certificate)).collect();
     let mut notes = Vec::new();
     for news in pass.news.iter().filter(|news| news.what == IssuanceEventKind::Issued) {
         let text = format!("Secret {} {}", news.secret, news.text);
@@ -25,7 +26,7 @@ pub(super) fn notes(pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
     }
     for state in &pass.issuing {
         if let Some(certificate) = certificates.get(&state.secret) {
-            notes.extend(missing(state, certificate, pass));
+            notes.extend(missing(state, certificate, desired));
         }
     }
     notes
@@ -33,7 +34,7 @@ pub(super) fn notes(pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
 
 /// Names that get no certificate, for a reason that somebody should know: on the Gateway once for each reason, and on the
 /// routes that serve them.
-fn missing(state: &IssuanceState, certificate: &Certificate, pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
+fn missing(state: &IssuanceState, certificate: &Certificate, desired: &Desired) -> Vec<(ObjectRef, EventNote)> {
     let mut notes = Vec::new();
     let mut by_reason: BTreeMap<(&str, String), Vec<&Str>> = BTreeMap::new();
     for name in &state.wanted {
@@ -49,7 +50,7 @@ fn missing(state: &IssuanceState, certificate: &Certificate, pass: &Pass) -> Vec
         };
         notes.extend(owners(certificate).into_iter().map(|owner| (owner, note(&names))));
         for name in names {
-            let routes = pass.desired.records.iter().filter(|record| record.name == *name).flat_map(routes);
+            let routes = records_at(desired, name).iter().flat_map(routes);
             let routes: BTreeSet<ObjectRef> = routes.collect();
             notes.extend(routes.into_iter().map(|route| (route, note(&[name]))));
         }

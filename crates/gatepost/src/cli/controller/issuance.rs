@@ -22,13 +22,13 @@ use crate::cli::flags::issuing::Bystander;
 use crate::cli::session::Session;
 use crate::controller::permit::Permit;
 use crate::controller::secrets::{SecretNotebook, SecretStore};
-use crate::run::{Beside, Pass};
+use crate::run::{ChallengeRecords, Pass};
 
 /// Where certificates are made and kept.
-pub(super) struct Desk {
+pub(super) struct Issuance {
     flags: IssuerFlags,
     places: ChallengeSources,
-    cabinet: Cabinet,
+    secrets: SecretSettings,
     /// The words of the term that certificates were opened in, and where they are remembered.
     open: Option<(String, Arc<SecretNotebook>)>,
     /// What stands in the way of everything.
@@ -38,7 +38,7 @@ pub(super) struct Desk {
 
 /// The Secrets of a controller.
 #[derive(Clone)]
-pub(super) struct Cabinet {
+pub(super) struct SecretSettings {
     pub(super) connection: Connection,
     /// The controller's own namespace.
     pub(super) namespace: String,
@@ -55,20 +55,20 @@ const AGAIN: i64 = 10;
 /// How often a replica that does not lead looks which challenges its own DNS server is to answer, in seconds.
 const LOOK: i64 = 3;
 
-impl Desk {
-    /// The desk for an issuer that makes key pairs; nothing where there is none. What cannot work is told at once.
+impl Issuance {
+    /// Issuance by an issuer that makes key pairs; nothing where there is none. IssuanceEventKind cannot work is told at once.
     pub(super) fn new(
         flags: &IssuerFlags,
         places: ChallengeSources,
-        cabinet: Cabinet,
-    ) -> Result<Option<Desk>, Failure> {
+        secrets: SecretSettings,
+    ) -> Result<Option<Issuance>, Failure> {
         flags.check()?;
         match flags.kind() {
             Some(IssuerFlag::Embedded | IssuerFlag::Acme) => {}
             Some(IssuerFlag::CertManager) | None => return Ok(None),
         }
-        flags.acme(cabinet.notebook(None))?;
-        Ok(Some(Desk { flags: flags.clone(), places, cabinet, open: None, trouble: None, wake: None }))
+        flags.acme(secrets.notebook(None))?;
+        Ok(Some(Issuance { flags: flags.clone(), places, secrets, open: None, trouble: None, wake: None }))
     }
 
     /// When something is to be done, in seconds since 1970.
@@ -78,7 +78,7 @@ impl Desk {
 
     /// Opens certificates for our term, and closes those of a term that is over.
     pub(super) async fn prepare(&mut self, session: &mut Session) {
-        let permit = &self.cabinet.permit;
+        let permit = &self.secrets.permit;
         let term = permit.words().filter(|_| permit.leads());
         let is_open = |(words, notes): &(String, Arc<SecretNotebook>)| Some(words) == term.as_ref() && !notes.is_lost();
         if self.open.as_ref().is_some_and(is_open) {
@@ -93,10 +93,10 @@ impl Desk {
     }
 
     async fn begin(&mut self, term: String, session: &mut Session) {
-        let notebook = self.cabinet.notebook(Some(term.clone()));
+        let notebook = self.secrets.notebook(Some(term.clone()));
         match self.certificates(notebook.clone()).await {
             Ok(certificates) => {
-                session.beside = certificates.beside();
+                session.challenge_records = certificates.challenge_records();
                 session.certificates = Some(certificates);
                 (self.open, self.trouble) = (Some((term, notebook)), None);
             }
@@ -107,7 +107,7 @@ impl Desk {
 
     async fn certificates(&self, notebook: Arc<SecretNotebook>) -> Result<Certificates, Failure> {
         let issuer = self.flags.open(notebook.clone()).await?;
-        let store = self.cabinet.store(&*issuer);
+        let store = self.secrets.store(&*issuer);
         let rules = IssuanceRules { calls: CALLS, ..self.flags.rules(issuer.limits()) };
         let certifier = Certifier::open(issuer, Arc::new(store), notebook, rules).await.map_err(unusable)?;
         Ok(Certificates::new(certifier, self.flags.challenge_servers(self.places.clone()).await?))
@@ -117,16 +117,16 @@ impl Desk {
     async fn follow(&mut self, session: &mut Session) {
         self.wake = Some(now() + LOOK);
         let bystander: Arc<dyn Issuer> = Arc::new(Bystander(Default::default()));
-        let (store, notebook) = (self.cabinet.store(&*bystander), self.cabinet.notebook(None));
+        let (store, notebook) = (self.secrets.store(&*bystander), self.secrets.notebook(None));
         let rules = self.flags.rules(bystander.limits());
         if let Ok(certifier) = Certifier::open(bystander, Arc::new(store), notebook, rules).await {
-            session.beside = after(&session.beside, certifier.challenges());
+            session.challenge_records = after(&session.challenge_records, certifier.challenges());
         }
     }
 
     /// Lets orders advance behind a pass, and puts what became of them into its reports.
     pub(super) async fn certify(&mut self, session: &mut Session, snapshot: &Snapshot, pass: &mut Pass) {
-        if session.certificates.is_some() && self.cabinet.permit.refusal().is_none() {
+        if session.certificates.is_some() && self.secrets.permit.refusal().is_none() {
             match session.certify(snapshot, pass).await {
                 Ok(again) => {
                     let wake = session.certificates.as_ref().and_then(|certificates| certificates.round().wake);
@@ -137,12 +137,14 @@ impl Desk {
             }
         } else {
             let idle =
-                || self.cabinet.permit.refusal().unwrap_or_else(|| "only a leader that may write issues".to_owned());
+                || self.secrets.permit.refusal().unwrap_or_else(|| "only a leader that may write issues".to_owned());
             let (reason, why) = match &self.trouble {
                 Some(why) => (reason::CERTIFICATE_NOT_STORED, why.clone()),
                 None => (reason::CERTIFICATE_PENDING, idle()),
             };
-            certificates::withhold(&mut pass.desired, snapshot, &pass.issuing, reason, &why);
+            let known = &pass.issuing;
+            let withhold = |desired: &mut _| certificates::withhold(desired, snapshot, known, reason, &why);
+            pass.touched.policies.extend(session.desired.reflect(withhold));
         }
         pass.notes.extend(self.trouble.iter().map(|why| format!("certificates: {why}")));
     }
@@ -152,7 +154,7 @@ impl Desk {
     }
 }
 
-impl Cabinet {
+impl SecretSettings {
     /// What is remembered, to be written in a term of leading, or only to be read.
     fn notebook(&self, term: Option<String>) -> Arc<SecretNotebook> {
         let (connection, permit) = (self.connection.clone(), self.permit.clone());
@@ -165,7 +167,7 @@ impl Cabinet {
 }
 
 /// What is to be answered now; what was to be answered before goes.
-fn after(before: &Beside, challenges: Vec<Record>) -> Beside {
+fn after(before: &ChallengeRecords, challenges: Vec<Record>) -> ChallengeRecords {
     let is_wanted = |name: &Str, value: &Str| challenges.iter().any(|r| r.name == *name && r.targets.contains(value));
     let mut retired = before.challenges.clone();
     for record in &mut retired {
@@ -173,5 +175,5 @@ fn after(before: &Beside, challenges: Vec<Record>) -> Beside {
         record.targets = left.cloned().collect();
     }
     retired.retain(|record| !record.targets.is_empty());
-    Beside { challenges, retired }
+    ChallengeRecords { challenges, retired }
 }

@@ -14,7 +14,7 @@ const MOST_TOLD: usize = 10;
 
 /// What is known of certificates since the last pass, and what is counted since the start.
 #[derive(Default)]
-pub(super) struct Issuance {
+pub(super) struct IssuanceLog {
     happened: BTreeMap<IssuanceEventKind, u64>,
     held: usize,
     open: usize,
@@ -25,7 +25,7 @@ pub(super) struct Issuance {
     told: BTreeSet<String>,
 }
 
-impl Issuance {
+impl IssuanceLog {
     pub(super) fn take(&mut self, pass: &Pass) {
         for news in &pass.news {
             *self.happened.entry(news.what).or_default() += 1;

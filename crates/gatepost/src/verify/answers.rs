@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::servers::{Server, Servers};
-use super::{Check, Verdict, Wire};
+use super::{Check, CheckedAnswer, Verdict};
 
 /// Bounds of asking.
 #[derive(Clone, Copy, Debug)]
@@ -55,10 +55,10 @@ pub async fn ask_all(checks: &mut [Check], servers: &mut Servers, limits: Limits
     for ((i, t, server), answer) in questions.join_all().await {
         let one = &mut checks[i].types[t];
         let verdict = one.judge(&answer);
-        one.wire.push(Wire { server, verdict, answer });
+        one.answered.push(CheckedAnswer { server, verdict, answer });
     }
     for one in checks.iter_mut().flat_map(|check| &mut check.types) {
-        one.wire.sort_by(|a, b| a.server.cmp(&b.server));
+        one.answered.sort_by(|a, b| a.server.cmp(&b.server));
     }
 }
 
@@ -85,7 +85,7 @@ async fn question(
 fn not_found(check: &mut Check, label: &str, why: &str) {
     for one in &mut check.types {
         let answer = Err(format!("its address could not be found out: {why}"));
-        one.wire.push(Wire { server: label.to_owned(), verdict: Verdict::Unanswered, answer });
+        one.answered.push(CheckedAnswer { server: label.to_owned(), verdict: Verdict::Unanswered, answer });
     }
 }
 

@@ -3,11 +3,12 @@
 //! A line is written when something is new and not again while it stays so. Labels of numbers come from short lists, never
 //! from objects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use gatepost_core::model::Kind;
+use gatepost_core::model::{Kind, ObjectRef};
 use gatepost_core::plan::Verb;
+use gatepost_core::publication::Withheld;
 use gatepost_core::reason::KIND_NOT_WATCHED;
 use gatepost_core::snapshot::{Change, Visibility};
 use gatepost_kube::Error;
@@ -22,7 +23,7 @@ use crate::run::Pass;
 
 mod issuance;
 
-use issuance::Issuance;
+use issuance::IssuanceLog;
 
 /// A kind that was not heard of for longer than this is told in `/readyz`; bookmarks come every minute.
 const OLD: Duration = Duration::from_secs(150);
@@ -37,14 +38,15 @@ pub(super) struct Log {
     /// How many deletes wait for somebody's word, and which.
     unconfirmed: Option<(usize, String)>,
     frozen: Option<String>,
-    withheld: BTreeSet<String>,
+    /// Lines on hostnames that get nothing, by route.
+    withheld: BTreeMap<ObjectRef, BTreeSet<String>>,
     held: BTreeSet<String>,
     unwritten: BTreeSet<String>,
     unread: Vec<String>,
     failed: Option<String>,
     reports: Vec<String>,
     numbers: Numbers,
-    issuance: Issuance,
+    issuance: IssuanceLog,
 }
 
 /// What is counted.
@@ -187,16 +189,7 @@ impl Log {
 
     /// Names that get nothing and changes that are held: each once, as long as it stays so.
     fn withholding(&mut self, pass: &Pass) {
-        let mut now = BTreeSet::new();
-        for withheld in &pass.desired.withheld {
-            let line = format!("{} {} {} {}", withheld.route, withheld.hostname, withheld.reason, withheld.message);
-            if !self.withheld.contains(&line) {
-                let (route, hostname) = (withheld.route.to_string(), &*withheld.hostname);
-                info!(route, hostname, reason = withheld.reason.name(), field = %withheld.field, detail = withheld.message, "withheld");
-            }
-            now.insert(line);
-        }
-        self.withheld = now;
+        self.withholding_hostnames(pass);
         let mut now = BTreeSet::new();
         for held in &pass.plan.held {
             let line = format!("{} {} {}", held.name, held.reason, held.message);
@@ -207,6 +200,34 @@ impl Log {
             now.insert(line);
         }
         self.held = now;
+    }
+
+    /// Looks at the routes that a pass touched only.
+    fn withholding_hostnames(&mut self, pass: &Pass) {
+        let desired = pass.desired.read();
+        let before = match pass.touched.everything {
+            true => std::mem::take(&mut self.withheld),
+            false => pass.touched.withheld.iter().filter_map(|route| self.withheld.remove_entry(route)).collect(),
+        };
+        let of_route = |route: &ObjectRef| {
+            let (first, last) = (
+                desired.withheld.partition_point(|withheld| withheld.route < *route),
+                desired.withheld.partition_point(|withheld| withheld.route <= *route),
+            );
+            &desired.withheld[first..last]
+        };
+        let touched: Vec<&[Withheld]> = match pass.touched.everything {
+            true => vec![&desired.withheld[..]],
+            false => pass.touched.withheld.iter().map(of_route).collect(),
+        };
+        for withheld in touched.into_iter().flatten() {
+            let line = format!("{} {} {}", withheld.hostname, withheld.reason, withheld.message);
+            if !before.get(&withheld.route).is_some_and(|lines| lines.contains(&line)) {
+                let (route, hostname) = (withheld.route.to_string(), &*withheld.hostname);
+                info!(route, hostname, reason = withheld.reason.name(), field = %withheld.field, detail = withheld.message, "withheld");
+            }
+            self.withheld.entry(withheld.route.clone()).or_default().insert(line);
+        }
     }
 
     pub(super) fn reported(&mut self, troubles: &[Error]) {
@@ -297,8 +318,9 @@ impl Numbers {
             self.written[step.verb as usize] += 1;
         }
         self.failures += pass.outcome.failed.len() as u64;
-        (self.records, self.certificates) = (pass.desired.records.len(), pass.desired.certificates.len());
-        (self.withheld, self.held) = (pass.desired.withheld.len(), pass.plan.held.len());
+        let desired = pass.desired.read();
+        (self.records, self.certificates) = (desired.records.len(), desired.certificates.len());
+        (self.withheld, self.held) = (desired.withheld.len(), pass.plan.held.len());
         self.zones = pass.plan.epochs.len();
     }
 }

@@ -1,0 +1,275 @@
+//! Files as they were read last, so that only those that changed are read and parsed again.
+//!
+//! A file whose size, times and inode are as before was not changed, unless it was written a moment before it was read:
+//! then its bytes are compared. What cannot be read leaves everything as it was. Of an object that several files describe
+//! the last one counts, in the order of [`super::file`]. Objects themselves are not kept here: the engine has them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::Metadata;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::model::ObjectRef;
+use gatepost_core::snapshot::{Change, Object, Origin};
+use gatepost_objects::{Loaded, ParseSettings, ParsedText, Pool, read_with};
+use ring::digest::{SHA256, digest};
+
+use super::file::{self, FoundFile, Text};
+use super::{Objects, is_unreadable};
+use crate::cli::Input;
+use crate::error::RunError;
+
+/// A file that was written less than this before it was read may have been written again with the same times.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// The files of a command line as they were read last.
+pub struct FileCache {
+    paths: Vec<PathBuf>,
+    /// In the order in which they are read; the later one wins.
+    files: Vec<Arc<CachedFile>>,
+}
+
+/// What changed since the last time.
+#[derive(Debug, Default)]
+pub struct Refreshed {
+    /// Objects that came, changed or went.
+    pub changes: Vec<Change>,
+    /// What is odd about all objects, changed or not, apart from those that are described twice.
+    pub problems: Vec<Diagnostic>,
+}
+
+/// What is known of one file.
+#[derive(Clone)]
+struct CachedFile {
+    path: PathBuf,
+    stamp: Option<Stamp>,
+    hash: Vec<u8>,
+    objects: BTreeSet<ObjectRef>,
+    problems: Vec<Diagnostic>,
+}
+
+/// What tells two states of a file apart without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Stamp {
+    length: u64,
+    modified: SystemTime,
+    inode: [i64; 4],
+    /// Whether it had not been written for some time when it was read.
+    is_settled: bool,
+}
+
+/// A file at this moment, and its objects where it was parsed.
+struct Looked {
+    file: Arc<CachedFile>,
+    parsed: Option<Vec<Object>>,
+}
+
+impl FileCache {
+    /// Reads everything for the first time.
+    pub fn open(input: &Input) -> Result<(FileCache, Objects), RunError> {
+        let mut cache = FileCache { paths: input.files.clone(), files: Vec::new() };
+        let (mut loaded, mut pool) = (Loaded::default(), Pool::new());
+        for found in file::find(&cache.paths)? {
+            let stamp = found.metadata.as_ref().and_then(Stamp::of);
+            let text = file::read(&found.path).map_err(RunError::Unreadable)?;
+            let reading = parse(&text, &mut pool);
+            cache.files.push(Arc::new(CachedFile::of(found.path, stamp, &text, &reading)));
+            loaded.take(text.name.into(), text.bytes, reading);
+        }
+        if input.as_cluster {
+            loaded.snapshot.origin = Origin::Cluster;
+        }
+        Ok((cache, Objects { loaded }))
+    }
+
+    /// Reads what changed; on a failure everything stays as it was.
+    pub fn refresh(&mut self) -> Result<Refreshed, RunError> {
+        let mut known: BTreeMap<&PathBuf, &Arc<CachedFile>> =
+            self.files.iter().map(|file| (&file.path, file)).collect();
+        let mut pool = Pool::new();
+        let mut looked: Vec<Looked> = Vec::with_capacity(known.len());
+        for found in file::find(&self.paths)? {
+            let before = known.get(&found.path).copied();
+            looked.push(look(found, before, &mut pool).map_err(RunError::Unreadable)?);
+        }
+        looked.iter().for_each(|now| _ = known.remove(&now.file.path));
+        let gone = known.into_values().flat_map(|file| file.objects.iter().cloned()).collect();
+        let changes = self.changes(gone, &mut looked)?;
+        self.files = looked.into_iter().map(|now| now.file).collect();
+        let problems = self.files.iter().flat_map(|file| file.problems.iter().cloned()).collect();
+        Ok(Refreshed { changes, problems })
+    }
+
+    /// The files that could not be read in part, with their texts, for who shows where.
+    pub fn unreadable(&self) -> Objects {
+        let lost = self.files.iter().filter(|file| file.problems.iter().any(is_unreadable));
+        let texts = lost.filter_map(|file| file::read(&file.path).ok()).map(|text| (text.name.into(), text.bytes));
+        Objects { loaded: gatepost_objects::collect(texts, &ParseSettings::default()) }
+    }
+
+    /// What became of the objects of files that are gone or were parsed. `gone` are those of files that are gone.
+    fn changes(&self, gone: BTreeSet<ObjectRef>, looked: &mut [Looked]) -> Result<Vec<Change>, RunError> {
+        let mut affected = gone;
+        let before: BTreeMap<&PathBuf, &BTreeSet<ObjectRef>> =
+            self.files.iter().map(|file| (&file.path, &file.objects)).collect();
+        for now in looked.iter().filter(|now| now.parsed.is_some()) {
+            affected.extend(now.file.objects.iter().cloned());
+            affected.extend(before.get(&now.file.path).into_iter().copied().flatten().cloned());
+        }
+        if affected.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut winners: BTreeMap<ObjectRef, usize> = BTreeMap::new();
+        for (at, now) in looked.iter().enumerate() {
+            winners.extend(now.file.objects.intersection(&affected).map(|object| (object.clone(), at)));
+        }
+        affected.into_iter().map(|object| self.change(object, &winners, looked)).collect()
+    }
+
+    fn change(
+        &self,
+        object: ObjectRef,
+        winners: &BTreeMap<ObjectRef, usize>,
+        looked: &mut [Looked],
+    ) -> Result<Change, RunError> {
+        let Some(now) = winners.get(&object).and_then(|at| looked.get_mut(*at)) else {
+            return Ok(Change::Delete(object));
+        };
+        if now.parsed.is_none() {
+            // Another file described it, too, and does so no longer.
+            let text = file::read(&now.file.path).map_err(RunError::Unreadable)?;
+            now.parsed = Some(objects_of(parse(&text, &mut Pool::new())));
+        }
+        let described = now.parsed.iter().flatten().rfind(|described| described.object() == object);
+        Ok(described.map_or(Change::Delete(object), |object| Change::Upsert(object.clone())))
+    }
+}
+
+/// Looks at a file: it is read where it may have changed, and parsed where it has.
+fn look(found: FoundFile, before: Option<&Arc<CachedFile>>, pool: &mut Pool) -> anyhow::Result<Looked> {
+    let stamp = found.metadata.as_ref().and_then(Stamp::of);
+    if let Some(before) = before.filter(|before| before.stamp.is_some() && before.stamp == stamp)
+        && stamp.as_ref().is_some_and(|stamp| stamp.is_settled)
+    {
+        return Ok(Looked { file: before.clone(), parsed: None });
+    }
+    let text = file::read(&found.path)?;
+    if let Some(before) = before.filter(|before| before.hash == hash(&text)) {
+        return Ok(Looked { file: Arc::new(CachedFile { stamp, ..(**before).clone() }), parsed: None });
+    }
+    let reading = parse(&text, pool);
+    let file = Arc::new(CachedFile::of(found.path, stamp, &text, &reading));
+    Ok(Looked { file, parsed: Some(objects_of(reading)) })
+}
+
+fn parse(text: &Text, pool: &mut Pool) -> ParsedText {
+    read_with(&text.name, &text.bytes, &ParseSettings::default(), pool)
+}
+
+fn objects_of(reading: ParsedText) -> Vec<Object> {
+    reading.objects.into_iter().map(|read| read.object).collect()
+}
+
+fn hash(text: &Text) -> Vec<u8> {
+    digest(&SHA256, &text.bytes).as_ref().to_vec()
+}
+
+impl CachedFile {
+    fn of(path: PathBuf, stamp: Option<Stamp>, text: &Text, reading: &ParsedText) -> CachedFile {
+        let objects = reading.objects.iter().map(|read| read.object.object()).collect();
+        CachedFile { path, stamp, hash: hash(text), objects, problems: reading.diagnostics.clone() }
+    }
+}
+
+impl Stamp {
+    /// The stamp of a file that is about to be read; nothing where the system does not tell its times.
+    fn of(metadata: &Metadata) -> Option<Stamp> {
+        let modified = metadata.modified().ok()?;
+        let is_settled = modified.elapsed().is_ok_and(|age| age > SETTLED);
+        Some(Stamp { length: metadata.len(), modified, inode: inode(metadata), is_settled })
+    }
+}
+
+/// Device, inode and time of the last change of either.
+#[cfg(unix)]
+fn inode(metadata: &Metadata) -> [i64; 4] {
+    use std::os::unix::fs::MetadataExt;
+    [metadata.dev().cast_signed(), metadata.ino().cast_signed(), metadata.ctime(), metadata.ctime_nsec()]
+}
+
+#[cfg(not(unix))]
+fn inode(_: &Metadata) -> [i64; 4] {
+    [0; 4]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gatepost_core::incremental::Engine;
+    use gatepost_core::snapshot::Snapshot;
+    use gatepost_testkit::scratch::Scratch;
+
+    fn gateway(name: &str, class: &str) -> String {
+        format!(
+            "apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {{name: {name}, namespace: a}}\n\
+             spec: {{gatewayClassName: {class}, listeners: [{{name: web, port: 80, protocol: HTTP}}]}}\n---\n"
+        )
+    }
+
+    fn input(folder: &Scratch) -> Input {
+        Input { files: vec![folder.path().to_owned()], as_cluster: false, cluster: Default::default() }
+    }
+
+    /// Takes in what changed, and compares with reading everything.
+    fn follow(cache: &mut FileCache, engine: &mut Engine, folder: &Scratch) -> usize {
+        let refreshed = cache.refresh().unwrap();
+        let count = refreshed.changes.len();
+        engine.apply(refreshed.changes);
+        let objects = Objects::read(&input(folder)).unwrap();
+        assert_eq!(engine.world().snapshot(), objects.snapshot());
+        let lost = |problems: &[Diagnostic]| problems.iter().filter(|d| is_unreadable(d)).cloned().collect::<Vec<_>>();
+        assert_eq!(lost(&refreshed.problems), lost(objects.problems()));
+        assert_eq!(lost(cache.unreadable().problems()), lost(objects.problems()));
+        count
+    }
+
+    #[test]
+    fn only_what_changed_is_told_and_it_is_what_reading_everything_gives() {
+        let folder = Scratch::new().unwrap();
+        folder.file("a.yaml", &(gateway("one", "x") + &gateway("both", "first"))).unwrap();
+        folder.file("b.yaml", &(gateway("two", "x") + &gateway("both", "second"))).unwrap();
+        let (mut cache, objects) = FileCache::open(&input(&folder)).unwrap();
+        let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
+        engine.apply(Change::between(&Snapshot::new(), objects.snapshot()));
+        assert_eq!(follow(&mut cache, &mut engine, &folder), 0, "nothing changed");
+        folder.file("a.yaml", &(gateway("one", "y") + &gateway("both", "third"))).unwrap();
+        assert_eq!(follow(&mut cache, &mut engine, &folder), 2, "the later file still wins");
+        folder.file("b.yaml", &gateway("two", "x")).unwrap();
+        follow(&mut cache, &mut engine, &folder);
+        folder.file("c.yaml", &gateway("both", "fourth")).unwrap();
+        follow(&mut cache, &mut engine, &folder);
+        std::fs::rename(folder.path().join("c.yaml"), folder.path().join("0.yaml")).unwrap();
+        follow(&mut cache, &mut engine, &folder);
+        folder.file("b.yaml", "kind: [").unwrap();
+        follow(&mut cache, &mut engine, &folder);
+        folder.file("b.yaml", &gateway("two", "z")).unwrap();
+        follow(&mut cache, &mut engine, &folder);
+        std::fs::remove_file(folder.path().join("a.yaml")).unwrap();
+        follow(&mut cache, &mut engine, &folder);
+        assert_eq!(engine.world().snapshot().gateways.len(), 2);
+    }
+
+    #[test]
+    fn a_failure_changes_nothing() {
+        let folder = Scratch::new().unwrap();
+        folder.file("in/a.yaml", &gateway("one", "x")).unwrap();
+        let (mut cache, _) = FileCache::open(&input(&folder)).unwrap();
+        folder.file("in/a.yaml", &gateway("one", "y")).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join("b.yaml")).unwrap();
+        assert!(matches!(cache.refresh(), Err(RunError::Unreadable(_))));
+        std::fs::remove_file(folder.path().join("b.yaml")).unwrap();
+        assert_eq!(cache.refresh().unwrap().changes.len(), 1, "it is told once it can be read");
+    }
+}
