@@ -3,7 +3,12 @@
 //! ```text
 //! cargo bench -p gatepost --bench cluster                       10, 10,000 and 50,000 routes, into docs/performance/cluster.md
 //! cargo bench -p gatepost --bench cluster -- --routes 10,10000  these
+//! cargo bench -p gatepost --bench cluster -- --binary OLD --binary NEW   processor time per changed route, of each program
 //! ```
+//!
+//! With `--binary`, at 500 and 50,000 routes unless `--routes` says otherwise: `--changes` (40) routes get another hostname, one
+//! after the other, and the processor time of the controller's process between the first and the last is divided by them. Every
+//! program has the same cluster and a zone of its own. Nothing else runs meanwhile: whole comparisons are an hour apart.
 //!
 //! Routes go straight into the store of the API server, and from there the way of every change. A change is timed from the
 //! moment it is sent to the store to the first answer of BIND that shows it; about a fifth of a second of that is the time for
@@ -24,6 +29,13 @@ use serde_json::{Value, json};
 const ZONE: &str = "bench.test";
 const SIZES: [usize; 3] = [10, 10_000, 50_000];
 const CHANGES: usize = 7;
+/// With `--binary`.
+const COMPARED_SIZES: [usize; 2] = [500, 50_000];
+const COMPARED_CHANGES: usize = 40;
+/// The time after an answer in which the passes behind a change end; a pass that wrote is followed by another after a second.
+const AFTER_CHANGE: Duration = Duration::from_secs(3);
+/// Clock ticks of `/proc/PID/stat` in a second, which Linux has fixed.
+const TICKS: f64 = 100.0;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -37,8 +49,13 @@ fn main() -> Outcome<()> {
         println!("skipped: run scripts/servers, and install BIND");
         return Ok(());
     }
-    let asked = words.iter().position(|word| word == "--routes").and_then(|at| words.get(at + 1));
+    let asked = values(&words, "--routes").first().copied();
     let asked = asked.map(|list| list.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>()).transpose()?;
+    let programs = values(&words, "--binary");
+    if !programs.is_empty() {
+        let changes = values(&words, "--changes").first().map_or(Ok(COMPARED_CHANGES), |text| text.parse())?;
+        return compare(&programs, &asked.unwrap_or(COMPARED_SIZES.to_vec()), changes);
+    }
     println!(
         "{:>7} {:>12} {:>11} {:>11} {:>7} {:>10} {:>10} {:>10}",
         "routes", "first sync s", "change ms", "at most ms", "ratio", "peak MiB", "steady MiB", "KiB/route"
@@ -64,6 +81,58 @@ fn main() -> Outcome<()> {
         fs::write(root.join("docs/performance/cluster.md"), page)?;
     }
     Ok(())
+}
+
+/// The words behind each occurrence of a flag.
+fn values<'w>(words: &'w [String], flag: &str) -> Vec<&'w str> {
+    words.windows(2).filter(|pair| pair[0] == flag).map(|pair| pair[1].as_str()).collect()
+}
+
+/// Measures the processor time per changed route of each program, at each size.
+fn compare(programs: &[&str], sizes: &[usize], changes: usize) -> Outcome<()> {
+    println!("{:>7} {:>7} {:>14} {:>14} {:>7}  program", "routes", "changes", "ms per change", "ms/s at rest", "ratio");
+    for routes in sizes.iter().copied() {
+        let cluster = cluster()?;
+        cluster.store(
+            "gateway.networking.k8s.io",
+            "httproutes",
+            (0..routes).map(|n| route(n, &format!("host-{n}"))),
+        )?;
+        let mut first = None;
+        for (number, program) in programs.iter().enumerate() {
+            let (change, rest) = processor_time(&cluster, number, program, routes, changes)?;
+            let ratio = change / *first.get_or_insert(change);
+            println!("{routes:>7} {changes:>7} {change:>14.1} {rest:>14.2} {ratio:>7.2}  {program}");
+        }
+    }
+    println!("processor time of the controller's process, user and system; that at rest, for as long, is taken off");
+    Ok(())
+}
+
+/// Milliseconds of processor time per changed route, and per second at rest.
+fn processor_time(
+    cluster: &Cluster,
+    number: usize,
+    program: &str,
+    routes: usize,
+    changes: usize,
+) -> Outcome<(f64, f64)> {
+    let (zone, lease) = (bind()?, format!("program-{number}"));
+    let controller = Controller::of(program, cluster, &zone, &["--interval", "1h", "--lease", &lease])?;
+    controller.until_steps(routes)?;
+    std::thread::sleep(2 * AFTER_CHANGE);
+    let (start, before) = (Instant::now(), controller.processor_time()?);
+    std::thread::sleep(5 * AFTER_CHANGE);
+    let rest = (controller.processor_time()? - before) / start.elapsed().as_secs_f64();
+    let (start, before) = (Instant::now(), controller.processor_time()?);
+    for change in 0..changes {
+        let (route_number, label) = (change * routes / changes, format!("changed-{number}-{change}"));
+        cluster.store("gateway.networking.k8s.io", "httproutes", [route(route_number, &label)])?;
+        until_answered(zone.address, &label)?;
+        std::thread::sleep(AFTER_CHANGE);
+    }
+    let spent = controller.processor_time()? - before - rest * start.elapsed().as_secs_f64();
+    Ok((spent / changes as f64, rest))
 }
 
 const PAGE: &str = "\
@@ -167,7 +236,12 @@ struct Controller {
 
 impl Controller {
     fn start(cluster: &Cluster, zone: &DnsServer) -> Outcome<Controller> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_gatepost"));
+        Controller::of(env!("CARGO_BIN_EXE_gatepost"), cluster, zone, &[])
+    }
+
+    /// The same of any program, with more words.
+    fn of(program: &str, cluster: &Cluster, zone: &DnsServer, more: &[&str]) -> Outcome<Controller> {
+        let mut command = Command::new(program);
         let (host, port) = (zone.address.ip().to_string(), zone.address.port().to_string());
         let words = [
             ["--http-addr", "127.0.0.1:0"],
@@ -180,7 +254,12 @@ impl Controller {
             ["--rfc2136-tsig-keyname", KEY_NAME],
             ["--rfc2136-tsig-secret", KEY_SECRET],
         ];
-        command.arg("controller").args(words.as_flattened()).arg("--kubeconfig").arg(cluster.kubeconfig(ADMIN));
+        command
+            .arg("controller")
+            .args(words.as_flattened())
+            .args(more)
+            .arg("--kubeconfig")
+            .arg(cluster.kubeconfig(ADMIN));
         let mut process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let mut lines = BufReader::new(process.stderr.take().ok_or("no standard error")?).lines();
         let ready = lines.find_map(|line| line.ok().filter(|line| line.starts_with("ready "))).ok_or("it ended")?;
@@ -208,6 +287,15 @@ impl Controller {
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)
+    }
+
+    /// Milliseconds of processor time that its process has used, in user and system mode.
+    fn processor_time(&self) -> Outcome<f64> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
+        // The name of the program, in parentheses, may hold anything; user and system time are 12th and 13th behind it.
+        let fields = stat.rsplit_once(')').ok_or("no name")?.1.split_whitespace();
+        let ticks = fields.skip(11).take(2).map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+        Ok(ticks.iter().sum::<u64>() as f64 * 1000.0 / TICKS)
     }
 
     /// KiB of memory, as the system counts them.

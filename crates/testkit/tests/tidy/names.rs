@@ -251,8 +251,8 @@ fn raw_literal(text: &str) -> Option<usize> {
 
 /// The length of a character literal, or of the mark of a lifetime.
 fn character(text: &str) -> usize {
-    if text.starts_with("'\\") {
-        return text[2..].char_indices().skip(1).find(|(_, c)| *c == '\'').map_or(text.len(), |(at, _)| at + 3);
+    if let Some(escaped) = text.strip_prefix("'\\") {
+        return escaped.char_indices().skip(1).find(|(_, c)| *c == '\'').map_or(text.len(), |(at, _)| at + 3);
     }
     let mut characters = text.char_indices().skip(2);
     characters.next().filter(|(_, c)| *c == '\'').map_or(1, |(at, _)| at + 1)
