@@ -16,7 +16,6 @@ struct Command {
     planning: PlanningFlags,
 }
 
-/// More than a pass writes while zones are still kept.
 const ROUTES: usize = 2000;
 
 fn world() -> Snapshot {
@@ -45,6 +44,11 @@ async fn pass(session: &mut Session, engine: &mut Engine, delta: Delta) -> (bool
     (is_whole, pass.plan.steps.iter().map(|step| step.name.to_string()).collect())
 }
 
+/// The embedded server does not tell what changed: after a write its zones are read and compared whole once.
+async fn reread(session: &mut Session, engine: &mut Engine) {
+    assert_eq!(pass(session, engine, Delta::default()).await, (true, Vec::new()));
+}
+
 fn challenge(name: &str) -> Record {
     Record {
         name: name.into(),
@@ -71,8 +75,7 @@ fn one_changed_route_among_many_makes_nothing_whole_also_while_an_order_is_open(
         let mut route = (**world.routes.values().nth(7).unwrap()).clone();
         let delta = engine.apply(Change::between(&Snapshot::new(), &world));
         assert_eq!(pass(&mut session, &mut engine, delta).await.1.len(), ROUTES);
-        // So much was written that the zone is read once more.
-        assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (true, Vec::new()));
+        reread(&mut session, &mut engine).await;
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, Vec::new()));
 
         route.hostnames = vec![gatepost_core::model::WrittenHostname::new("new.example.org")].into();
@@ -81,17 +84,21 @@ fn one_changed_route_among_many_makes_nothing_whole_also_while_an_order_is_open(
         let (is_whole, mut names) = pass(&mut session, &mut engine, delta).await;
         names.sort();
         assert_eq!((is_whole, names), (false, vec![old, "new.example.org".to_owned()]));
+        reread(&mut session, &mut engine).await;
 
         let order = "_acme-challenge.new.example.org";
         session.challenge_records.challenges = vec![challenge(order)];
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, vec![order.to_owned()]));
+        reread(&mut session, &mut engine).await;
         route.hostnames = vec![gatepost_core::model::WrittenHostname::new("newer.example.org")].into();
         let delta = engine.apply([Change::Upsert(Object::Route(route))]);
         let (is_whole, mut names) = pass(&mut session, &mut engine, delta).await;
         names.sort();
         assert_eq!((is_whole, names), (false, vec!["new.example.org".to_owned(), "newer.example.org".to_owned()]));
+        reread(&mut session, &mut engine).await;
         session.challenge_records = ChallengeRecords { challenges: Vec::new(), retired: vec![challenge(order)] };
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, vec![order.to_owned()]));
+        reread(&mut session, &mut engine).await;
         session.challenge_records = ChallengeRecords::default();
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, Vec::new()));
         Ok(())
