@@ -38,7 +38,7 @@ pub struct Controller {
     /// What was told.
     pub view: View,
     /// Whether we lead; nothing in observe mode, which needs no leader.
-    pub campaign: Option<Election>,
+    pub election: Option<Election>,
     /// What may be written at this moment.
     pub permit: permit::Permit,
     /// Who we are, in Events.
@@ -89,7 +89,7 @@ impl Controller {
     pub async fn run(mut self, passes: &mut impl Passes, stop: impl Future<Output = ()>) -> Result<(), RunError> {
         tokio::pin!(stop);
         let mut reporter = report::Reporter::new(self.connection.clone(), self.identity.clone());
-        let mut log = log::Log::new(self.campaign.as_ref().map(|campaign| campaign.lease.clone()));
+        let mut log = log::Log::new(self.election.as_ref().map(|election| election.lease.clone()));
         let mut schedule = Schedule::new(rules(self.interval), Instant::now());
         loop {
             tokio::select! {
@@ -101,10 +101,10 @@ impl Controller {
                         self.take(told, &mut log, &mut schedule);
                     }
                 }
-                () = standing_changed(&mut self.campaign) => {
-                    let standing = self.standing();
+                () = leader_state_changed(&mut self.election) => {
+                    let leader_state = self.leader_state();
                     // A renewal alone is no reason to compare anything.
-                    if log.standing(&standing) {
+                    if log.leader_state(&leader_state) {
                         schedule.changed(Instant::now());
                     }
                 }
@@ -126,8 +126,8 @@ impl Controller {
             }
             self.post(&log);
         }
-        if let Some(campaign) = self.campaign.take() {
-            campaign.end().await;
+        if let Some(election) = self.election.take() {
+            election.end().await;
         }
         Ok(())
     }
@@ -153,11 +153,11 @@ impl Controller {
         let pass = passes.pass(occasion).await?;
         log.pass(&pass, refusal.as_deref());
         reporter.note(&pass);
-        if let (Some(word), Some(campaign)) = (&pass.confirmed, &self.campaign)
+        if let (Some(word), Some(election)) = (&pass.confirmed, &self.election)
             && refusal.is_none()
             && pass.outcome.is_complete()
         {
-            campaign.used(word);
+            election.used(word);
         }
         if passes.mode() == Mode::Act && self.permit.refusal().is_none() {
             let troubles = reporter.report(&self.view, &pass, &self.permit).await;
@@ -168,8 +168,8 @@ impl Controller {
         Ok(ending)
     }
 
-    fn standing(&mut self) -> LeaderState {
-        self.campaign.as_mut().map(|campaign| campaign.leader_state.borrow_and_update().clone()).unwrap_or_default()
+    fn leader_state(&mut self) -> LeaderState {
+        self.election.as_mut().map(|election| election.leader_state.borrow_and_update().clone()).unwrap_or_default()
     }
 
     /// Tells over HTTP how things stand.
@@ -183,11 +183,11 @@ impl Controller {
 }
 
 /// Ends when the Lease tells something new; never without one.
-async fn standing_changed(campaign: &mut Option<Election>) {
-    let changed = async |standing: &mut watch::Receiver<LeaderState>| standing.changed().await;
-    match campaign {
-        Some(campaign) => {
-            if changed(&mut campaign.leader_state).await.is_err() {
+async fn leader_state_changed(election: &mut Option<Election>) {
+    let changed = async |leader_state: &mut watch::Receiver<LeaderState>| leader_state.changed().await;
+    match election {
+        Some(election) => {
+            if changed(&mut election.leader_state).await.is_err() {
                 std::future::pending::<()>().await;
             }
         }

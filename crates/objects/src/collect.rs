@@ -93,8 +93,8 @@ impl Loaded {
         for (kind, count) in reading.passed_over {
             *self.passed_over.entry(kind).or_default() += count;
         }
-        let twins: Vec<DuplicateObjects> = reading.objects.into_iter().filter_map(|read| self.object(read)).collect();
-        self.tell_twins(&twins);
+        let pairs: Vec<DuplicateObjects> = reading.objects.into_iter().filter_map(|read| self.object(read)).collect();
+        self.report_duplicates(&pairs);
     }
 
     /// Where an object was read.
@@ -123,7 +123,7 @@ impl Loaded {
 
     /// Gives every diagnostic its place, and those of related objects; each document is walked once.
     pub fn fill_places(&self, diagnostics: &mut [Diagnostic]) {
-        let mut wishes = Vec::new();
+        let mut requests = Vec::new();
         for diagnostic in diagnostics {
             let mark = FieldPart::of(diagnostic.reason);
             let main =
@@ -133,28 +133,28 @@ impl Loaded {
                 main.into_iter().chain(others).filter(|(_, _, place, _)| place.is_none())
             {
                 if let Some(origin) = self.origins.get(object) {
-                    wishes.push(PlaceRequest { origin, path: join(&origin.prefix, field), mark, place });
+                    requests.push(PlaceRequest { origin, path: join(&origin.prefix, field), mark, place });
                 }
             }
         }
-        self.grant(wishes);
+        self.grant(requests);
     }
 
     /// Fills the places that are wanted, document by document.
-    fn grant(&self, wishes: Vec<PlaceRequest<'_>>) {
+    fn grant(&self, requests: Vec<PlaceRequest<'_>>) {
         let mut documents: BTreeMap<(Str, usize), Vec<PlaceRequest<'_>>> = BTreeMap::new();
-        for wish in wishes {
+        for wish in requests {
             documents.entry((wish.origin.source.clone(), wish.origin.bytes.start)).or_default().push(wish);
         }
-        documents.into_values().for_each(|wishes| self.grant_in_one(wishes));
+        documents.into_values().for_each(|requests| self.grant_in_one(requests));
     }
 
-    fn grant_in_one(&self, wishes: Vec<PlaceRequest<'_>>) {
-        let Some(origin) = wishes.first().map(|wish| wish.origin) else { return };
+    fn grant_in_one(&self, requests: Vec<PlaceRequest<'_>>) {
+        let Some(origin) = requests.first().map(|wish| wish.origin) else { return };
         let text = self.texts.get(&origin.source).and_then(|text| text.as_bytes().get(origin.bytes.clone()));
         let document = text.and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
-        let wanted: Vec<(FieldPath, FieldPart)> = wishes.iter().map(|wish| (wish.path.clone(), wish.mark)).collect();
-        for (wish, place) in wishes.into_iter().zip(place_all(document, origin, &wanted)) {
+        let wanted: Vec<(FieldPath, FieldPart)> = requests.iter().map(|wish| (wish.path.clone(), wish.mark)).collect();
+        for (wish, place) in requests.into_iter().zip(place_all(document, origin, &wanted)) {
             *wish.place = Some(place);
         }
     }
@@ -168,16 +168,15 @@ impl Loaded {
     }
 
     /// Tells about objects with one name, at both places.
-    fn tell_twins(&mut self, twins: &[DuplicateObjects]) {
-        let mut places: Vec<[Option<SourcePosition>; 2]> = vec![[None, None]; twins.len()];
-        let mut wishes = Vec::new();
-        for (twins, [first, second]) in twins.iter().zip(&mut places) {
-            wishes.push(PlaceRequest::for_name(&twins.first, first));
-            wishes.push(PlaceRequest::for_name(&twins.second, second));
+    fn report_duplicates(&mut self, pairs: &[DuplicateObjects]) {
+        let mut places: Vec<[Option<SourcePosition>; 2]> = vec![[None, None]; pairs.len()];
+        let mut requests = Vec::new();
+        for (pair, [first, second]) in pairs.iter().zip(&mut places) {
+            requests.push(PlaceRequest::for_name(&pair.first, first));
+            requests.push(PlaceRequest::for_name(&pair.second, second));
         }
-        self.grant(wishes);
-        let told =
-            twins.iter().zip(places).flat_map(|(twins, [first, second])| duplicates(&twins.object, first, second));
+        self.grant(requests);
+        let told = pairs.iter().zip(places).flat_map(|(pair, [first, second])| duplicates(&pair.object, first, second));
         self.diagnostics.extend(told);
     }
 }

@@ -37,7 +37,7 @@ pub fn examples(page: &str) -> Vec<Example> {
     let mut rest = page;
     while let Some((_, after)) = rest.split_once("\n```yaml ") {
         let (head, body) = after.split_once('\n').unwrap_or((after, ""));
-        let (documents, behind) = body.split_once("\n```").unwrap_or((body, ""));
+        let (documents, after) = body.split_once("\n```").unwrap_or((body, ""));
         let (word, command) = head.split_once(' ').unwrap_or((head, "check"));
         if matches!(word, "fires" | "quiet") {
             found.push(Example {
@@ -46,7 +46,7 @@ pub fn examples(page: &str) -> Vec<Example> {
                 documents: format!("{documents}\n"),
             });
         }
-        rest = behind;
+        rest = after;
     }
     found
 }

@@ -94,18 +94,18 @@ impl<'a> PortHolders<'a> {
     fn take(&mut self, resource: Range<usize>, clashes: &mut Vec<Clash>) {
         let (listeners, start, first) = (self.listeners, resource.start, clashes.len());
         let mut own: BTreeMap<u16, ProtocolHolders> = BTreeMap::new();
-        let (mut standing, mut is_crowded) = (Vec::with_capacity(resource.len()), false);
+        let (mut unconflicted, mut is_crowded) = (Vec::with_capacity(resource.len()), false);
         for place in resource.filter(|place| listeners[*place].refused.is_none()) {
             match self.against_earlier(place, start, &mut is_crowded) {
                 Some(conflict) => clashes.push((place, conflict)),
                 None => {
                     let spec = listeners[place].spec();
                     own.entry(spec.port).or_default().add(&spec.protocol, place);
-                    standing.push(place);
+                    unconflicted.push(place);
                 }
             }
         }
-        for place in standing {
+        for place in unconflicted {
             match self.among_themselves(&own, place, is_crowded) {
                 Some(conflict) => clashes.push((place, conflict)),
                 None => {

@@ -334,12 +334,12 @@ impl<'a, 't> NameDiff<'a, 't> {
         if let Some(foreign) = self.found.iter().filter(|_| !self.is_adopted()).find(blocks) {
             return Some(foreign_reason(&self.name, foreign.kind, &foreign.ownership));
         }
-        let standing = self.zone.at(&self.name).iter().filter(|set| !is_cleared(set, removals));
+        let left = self.zone.at(&self.name).iter().filter(|set| !is_cleared(set, removals));
         if wanted.kind == RecordType::Cname {
-            if let Some(reason) = self.cname_obstacle(standing) {
+            if let Some(reason) = self.cname_obstacle(left) {
                 return Some(reason);
             }
-        } else if standing.into_iter().any(|set| set.made() == Some(RecordType::Cname)) {
+        } else if left.into_iter().any(|set| set.made() == Some(RecordType::Cname)) {
             return Some((
                 reason::TYPE_CLASH,
                 format!("`{}` is a CNAME that is left alone, and nothing may stand beside it", self.name),
@@ -349,11 +349,11 @@ impl<'a, 't> NameDiff<'a, 't> {
     }
 
     /// Why a CNAME would not be the only record set of its name.
-    fn cname_obstacle<'s>(&self, standing: impl Iterator<Item = &'s RecordSet>) -> Option<(Reason, String)> {
+    fn cname_obstacle<'s>(&self, left: impl Iterator<Item = &'s RecordSet>) -> Option<(Reason, String)> {
         if self.context.settings.capabilities.has_aliases {
             return None;
         }
-        let beside = standing.filter(|set| set.made() != Some(RecordType::Cname)).map(|set| set.kind.to_string());
+        let beside = left.filter(|set| set.made() != Some(RecordType::Cname)).map(|set| set.kind.to_string());
         let beside: BTreeSet<String> = beside.collect();
         if self.name == *self.zone.name {
             return Some((

@@ -96,12 +96,12 @@ pub(super) fn of_gateway(
         let targets = Err(without_address(input, place, !inside.is_empty()));
         return ResolvedTargets { targets, diagnostics: diagnostics.into() };
     }
-    let (targets, mut told) = of_values(&values, policy, place);
-    told.append(&mut diagnostics);
-    ResolvedTargets { targets, diagnostics: told.into() }
+    let (targets, mut diagnosed) = of_values(&values, policy, place);
+    diagnosed.append(&mut diagnostics);
+    ResolvedTargets { targets, diagnostics: diagnosed.into() }
 }
 
-/// The targets of an object's annotation under a policy. Odd ones were told where the annotation was read.
+/// The targets of an object's annotation under a policy. Odd ones were reported where the annotation was read.
 pub(super) fn of_annotations(
     values: &[Str],
     policy: Option<&DnsPolicy>,
@@ -109,11 +109,11 @@ pub(super) fn of_annotations(
     key: Option<&Str>,
 ) -> ResolvedTargets {
     let field = key.map_or_else(|| FieldPath::of("metadata.annotations"), annotation_field);
-    let (targets, mut told) = of_values(values, policy, Place { object: object.clone(), field });
+    let (targets, mut diagnosed) = of_values(values, policy, Place { object: object.clone(), field });
     if values.iter().any(|value| is_odd_target(value)) {
-        told.retain(|diagnostic| diagnostic.reason != reason::TARGET_INVALID);
+        diagnosed.retain(|diagnostic| diagnostic.reason != reason::TARGET_INVALID);
     }
-    ResolvedTargets { targets, diagnostics: told.into() }
+    ResolvedTargets { targets, diagnostics: diagnosed.into() }
 }
 
 /// Targets or what stands in their way.

@@ -29,27 +29,27 @@ pub(super) struct NameAtListener<'a> {
 /// The hostnames that a route requests for, in order; none where an annotation keeps them all out.
 pub(super) fn of_route<'a>(
     route: &'a Route,
-    told: &RouteAnnotations,
+    annotations: &RouteAnnotations,
     settings: &PublicationSettings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ShortVec<AskedName<'a>> {
     // Most routes have hostnames and no annotations.
-    let is_plain = told.hostnames.is_none() && told.hostname_source == HostnameSource::All;
+    let is_plain = annotations.hostnames.is_none() && annotations.hostname_source == HostnameSource::All;
     if is_plain && are_all_its_own(route, settings) {
         return route.hostnames.iter().enumerate().map(|(index, written)| AskedName::Own(index, written)).collect();
     }
     let mut wanted = Vec::new();
-    if told.hostname_source != HostnameSource::AnnotationOnly && route.kind.has_hostnames() {
+    if annotations.hostname_source != HostnameSource::AnnotationOnly && route.kind.has_hostnames() {
         wanted.extend(spec_names(route));
     }
-    if told.hostname_source != HostnameSource::DefinedHostsOnly && !settings.ignore_hostname_annotation {
-        wanted.extend(annotation_names(told).into_iter().filter(|name| !name.text.is_empty()));
+    if annotations.hostname_source != HostnameSource::DefinedHostsOnly && !settings.ignore_hostname_annotation {
+        wanted.extend(annotation_names(annotations).into_iter().filter(|name| !name.text.is_empty()));
     }
     let takes_template = wanted.is_empty() || settings.combine_fqdn_annotation;
-    if told.hostname_source != HostnameSource::AnnotationOnly && takes_template {
+    if annotations.hostname_source != HostnameSource::AnnotationOnly && takes_template {
         wanted.extend(template_names(route, settings, diagnostics));
     }
-    if wanted.is_empty() && told.hostname_source == HostnameSource::All {
+    if wanted.is_empty() && annotations.hostname_source == HostnameSource::All {
         wanted.push(WantedHostname { text: "".into(), origin: HostnameOrigin::Listener });
     }
     wanted.into_iter().map(|wanted| read(route, wanted)).collect()

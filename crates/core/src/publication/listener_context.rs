@@ -47,7 +47,7 @@ pub(crate) struct ListenerContext {
     /// Why nothing is published here by want of a policy, if so.
     pub(super) ungoverned: Option<Obstacle>,
     /// Whose annotation names targets, and what they are.
-    pub(super) teller: ObjectRef,
+    pub(super) targets_owner: ObjectRef,
     /// The key of that annotation.
     pub(super) target_key: Option<Str>,
     /// Those targets, without empty ones.
@@ -224,16 +224,16 @@ impl<'a> ContextBuilder<'a> {
     fn context(&mut self, listener: &ListenerState) -> ListenerContext {
         let ListenerInput { base, policies } = self.input;
         let gateway = self.gateway.as_ref().map(|side| side.state);
-        let spoken = verdicts::status_index(listener);
+        let status_entry = verdicts::status_index(listener);
         let policy = policies.dns.governing(listener.id);
         let addresses = gateway.map(|gateway| self.addresses(&gateway.gateway, policy.map(|policy| &**policy)));
         self.enter(listener);
-        let (teller, target_key, targets) = self.told(listener);
+        let (targets_owner, target_key, targets) = self.annotated_targets(listener);
         let usual = match targets.is_empty() {
             true => addresses.clone(),
             false => {
                 let policy = policy.map(|policy| &**policy);
-                Some(Arc::new(addresses::of_annotations(&targets, policy, &teller, target_key.as_ref())))
+                Some(Arc::new(addresses::of_annotations(&targets, policy, &targets_owner, target_key.as_ref())))
             }
         };
         ListenerContext {
@@ -241,13 +241,13 @@ impl<'a> ContextBuilder<'a> {
             rank: rank(base, listener, gateway, policy.map(|policy| &**policy)),
             left_out: self.left_out(listener),
             computed: self.computed(listener),
-            observed_status: self.observed_status(listener, spoken),
+            observed_status: self.observed_status(listener, status_entry),
             speaks: gateway.is_some_and(|state| !state.gateway.status.conditions.is_empty()),
             controller: gateway.and_then(controller),
-            waits_for_secret: verdicts::waits_for_secret(listener, spoken),
+            waits_for_secret: verdicts::waits_for_secret(listener, status_entry),
             policy: policy.cloned(),
             ungoverned: ungoverned(self.input, listener, policy.is_some()),
-            teller,
+            targets_owner,
             target_key,
             targets,
             addresses,
@@ -272,9 +272,9 @@ impl<'a> ContextBuilder<'a> {
     }
 
     fn left_out(&self, listener: &ListenerState) -> Option<(ObjectRef, String)> {
-        let told = |selected: &SelectedOwner| Some((selected.object.clone(), selected.left_out.clone()?));
-        let above = self.gateway.as_ref().and_then(|side| told(&side.selected));
-        above.or_else(|| told(&self.set_of(listener)?.selected)).or_else(|| told(&self.alone(listener)?))
+        let passed_over = |selected: &SelectedOwner| Some((selected.object.clone(), selected.left_out.clone()?));
+        let above = self.gateway.as_ref().and_then(|side| passed_over(&side.selected));
+        above.or_else(|| passed_over(&self.set_of(listener)?.selected)).or_else(|| passed_over(&self.alone(listener)?))
     }
 
     /// Why the listener carries nothing by our own judgement, if so; nothing is said where it is part of no Gateway.
@@ -284,10 +284,10 @@ impl<'a> ContextBuilder<'a> {
         gateway.computed.clone().or_else(set).or_else(|| verdicts::computed(self.input.base, listener))
     }
 
-    fn observed_status(&self, listener: &ListenerState, spoken: Option<usize>) -> Option<ObservedStatus> {
+    fn observed_status(&self, listener: &ListenerState, status_entry: Option<usize>) -> Option<ObservedStatus> {
         let gateway = self.gateway.as_ref().map(|side| &side.observed_status);
         let set = self.set_of(listener).map(|side| &side.observed_status);
-        verdicts::of_listener_side(listener, spoken, [gateway, set])
+        verdicts::of_listener_side(listener, status_entry, [gateway, set])
     }
 
     /// The Gateway of a listener that is part of none, as the settings see it.
@@ -301,7 +301,7 @@ impl<'a> ContextBuilder<'a> {
     }
 
     /// The targets that a listener's owner names: a ListenerSet's own, else its Gateway's.
-    fn told(&self, listener: &ListenerState) -> (ObjectRef, Option<Str>, Vec<Str>) {
+    fn annotated_targets(&self, listener: &ListenerState) -> (ObjectRef, Option<Str>, Vec<Str>) {
         let gateway = self.gateway.as_ref().map(|side| &side.selected);
         let set = self.set_of(listener).map(|side| &side.selected);
         let alone = self.alone(listener);

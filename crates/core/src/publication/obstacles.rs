@@ -157,12 +157,14 @@ impl Case<'_> {
             Some(set) => Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone()),
             None => parent.key.clone(),
         };
-        let told = topology.gateways.get(&gateway).map(|state| self.world().gateway(state)).unwrap_or_default();
-        let told = match set {
-            Some(_) if told.is_empty() => topology.sets.get(&parent).map(|s| self.world().set(s)).unwrap_or_default(),
-            _ => told,
+        let diagnostics = topology.gateways.get(&gateway).map(|state| self.world().gateway(state)).unwrap_or_default();
+        let diagnostics = match set {
+            Some(_) if diagnostics.is_empty() => {
+                topology.sets.get(&parent).map(|s| self.world().set(s)).unwrap_or_default()
+            }
+            _ => diagnostics,
         };
-        match told.into_iter().next() {
+        match diagnostics.into_iter().next() {
             Some(diagnostic) => Obstacle::of(diagnostic, &parent),
             None => self.on_route(reason::NOT_SELECTED, format!("{parent} is left out by the settings")),
         }

@@ -83,7 +83,7 @@ pub(crate) struct RouteExtras {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// What is odd about targets and Secrets that other routes use as well.
     pub(crate) shared: Vec<Arc<Vec<Diagnostic>>>,
-    /// What policies are told.
+    /// What policies are requested.
     pub(crate) policy_entries: Vec<PolicyStatusEntry>,
     /// Names that it wants in certificates without having claims on them, and those that it has not in common.
     pub(crate) unclaimed: Vec<UnclaimedNames>,
@@ -145,9 +145,9 @@ impl NameClaim {
 }
 
 impl AnnotatedValues {
-    fn of(told: &RouteAnnotations) -> Option<Box<Self>> {
-        let (ttl, set_identifier) = (told.ttl, told.set_identifier.clone());
-        let values = AnnotatedValues { ttl, set_identifier, properties: told.properties.clone() };
+    fn of(requested: &RouteAnnotations) -> Option<Box<Self>> {
+        let (ttl, set_identifier) = (requested.ttl, requested.set_identifier.clone());
+        let values = AnnotatedValues { ttl, set_identifier, properties: requested.properties.clone() };
         (values != AnnotatedValues::default()).then(|| Box::new(values))
     }
 }
@@ -161,20 +161,20 @@ pub(crate) fn of_route(base: PublicationInput<'_>, contexts: &ListenerContexts, 
         builder.extras().passed_over = Some(PassedOver { object: route.object(), because });
         return builder.finish(None);
     }
-    let told = match annotations.entries().is_empty() {
+    let requested = match annotations.entries().is_empty() {
         true => RouteAnnotations::default(),
         false => RouteAnnotations::read(&annotations, &route.object(), &mut builder.extras().diagnostics),
     };
     let mut diagnostics = Vec::new();
-    let asked = asked_names::of_route(route, &told, base.settings, &mut diagnostics);
+    let asked = asked_names::of_route(route, &requested, base.settings, &mut diagnostics);
     if !diagnostics.is_empty() {
         builder.extras().diagnostics.append(&mut diagnostics);
     }
     if asked.is_empty() {
         builder.extras().withheld.push(obstacles::nothing_asked(state));
     }
-    builder.walk(&told, &asked);
-    builder.finish(AnnotatedValues::of(&told))
+    builder.walk(&requested, &asked);
+    builder.finish(AnnotatedValues::of(&requested))
 }
 
 struct ClaimBuilder<'a> {
@@ -193,16 +193,16 @@ struct AttachedListener<'a> {
 
 /// What all names of a route at one listener share.
 struct ClaimSite<'p> {
-    told: &'p RouteAnnotations,
+    requested: &'p RouteAnnotations,
     listener: &'p ListenerState,
     context: &'p Arc<ListenerContext>,
 }
 
 impl<'a> ClaimBuilder<'a> {
-    fn walk(&mut self, told: &RouteAnnotations, asked: &[AskedName<'_>]) {
+    fn walk(&mut self, requested: &RouteAnnotations, asked: &[AskedName<'_>]) {
         let mut is_answered: ShortVec<bool> = asked.iter().map(|_| false).collect();
         for attached in &attached_listeners(self.base, self.state) {
-            self.claim_at(told, asked, attached, &mut is_answered);
+            self.claim_at(requested, asked, attached, &mut is_answered);
         }
         for (one, _) in asked.iter().zip(&is_answered).filter(|(_, is_answered)| !**is_answered) {
             let withheld = obstacles::unanswered(self.base, self.contexts, self.state, one);
@@ -223,7 +223,7 @@ impl<'a> ClaimBuilder<'a> {
     /// Claims the names that the route asks for at one listener, and marks those as answered.
     fn claim_at(
         &mut self,
-        told: &RouteAnnotations,
+        requested: &RouteAnnotations,
         asked: &[AskedName<'_>],
         attached: &AttachedListener<'a>,
         is_answered: &mut [bool],
@@ -234,7 +234,7 @@ impl<'a> ClaimBuilder<'a> {
         }
         let Some((verdict, common)) = self.pair_verdict(context, &attached.parents) else { return };
         let names = asked_names::at_listener(asked, &listener.hostname, is_answered);
-        let site = ClaimSite { told, listener, context };
+        let site = ClaimSite { requested, listener, context };
         let certified = self.certified_names(attached.id, common, &verdict);
         for name in &names {
             match self.claim(&site, name, &verdict) {
@@ -358,23 +358,23 @@ impl<'a> ClaimBuilder<'a> {
 
     /// The targets by annotations, else the addresses of the Gateway; none where they are what the listener usually says.
     fn targets(&mut self, site: &ClaimSite<'_>) -> Result<Option<Arc<Targets>>, Obstacle> {
-        let (told, context) = (site.told, site.context);
-        if told.targets.is_empty() && told.strategy != Strategy::RouteOnly {
+        let (requested, context) = (site.requested, site.context);
+        if requested.targets.is_empty() && requested.strategy != Strategy::RouteOnly {
             self.resolved(context.usual.as_ref())?;
             return Ok(None);
         }
-        let own: Vec<Str> = told.targets.iter().filter(|target| !target.is_empty()).cloned().collect();
-        let chosen = match told.targets.is_empty() {
+        let own: Vec<Str> = requested.targets.iter().filter(|target| !target.is_empty()).cloned().collect();
+        let chosen = match requested.targets.is_empty() {
             true => Default::default(),
-            false => told.strategy.choose(&own, &context.targets),
+            false => requested.strategy.choose(&own, &context.targets),
         };
         let targets = if chosen.is_empty() {
             self.resolved(context.addresses.as_ref())?.clone()
         } else {
             let is_own = chosen.iter().any(|target| own.contains(target));
             let (place, key) = match is_own {
-                true => (self.state.route.object(), told.target_key.as_ref()),
-                false => (context.teller.clone(), context.target_key.as_ref()),
+                true => (self.state.route.object(), requested.target_key.as_ref()),
+                false => (context.targets_owner.clone(), context.target_key.as_ref()),
             };
             let resolved = addresses::of_annotations(&chosen, context.policy.as_deref(), &place, key);
             self.resolved(Some(&Arc::new(resolved)))?.clone()
@@ -400,10 +400,10 @@ impl<'a> ClaimBuilder<'a> {
     /// Whether the listener's wildcard may stand for a name: the answer has to be the same. Only targets that are not the
     /// usual ones are given.
     fn is_coverable(&mut self, site: &ClaimSite<'_>, name: &Hostname, targets: Option<&Arc<Targets>>) -> bool {
-        let (told, context) = (site.told, site.context);
+        let (requested, context) = (site.requested, site.context);
         let Some(wildcard) = context.rank.wildcard.as_ref().filter(|wildcard| *wildcard != name) else { return false };
-        let is_plain = told.set_identifier.is_none() && told.properties.is_empty();
-        let is_usual = told.ttl.is_none_or(|ttl| Some(ttl) == context.rank.policy_ttl);
+        let is_plain = requested.set_identifier.is_none() && requested.properties.is_empty();
+        let is_usual = requested.ttl.is_none_or(|ttl| Some(ttl) == context.rank.policy_ttl);
         if !(is_plain && is_usual && wildcard.is_wildcard()) {
             return false;
         }

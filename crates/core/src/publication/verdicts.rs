@@ -93,7 +93,7 @@ fn decided(
 /// Why a Gateway carries nothing by our own judgement, if so.
 pub(super) fn computed_gateway(base: PublicationInput<'_>, gateway: &GatewayState) -> Option<Obstacle> {
     let world = LintContext { snapshot: base.snapshot, topology: base.topology };
-    Some(told(world.gateway(gateway), gateway.refused?, &gateway_object(&gateway.gateway.meta.key)))
+    Some(obstacle_of(world.gateway(gateway), gateway.refused?, &gateway_object(&gateway.gateway.meta.key)))
 }
 
 /// Why a ListenerSet of a Gateway carries nothing by our own judgement, if so.
@@ -101,18 +101,18 @@ pub(super) fn computed_set(base: PublicationInput<'_>, set: &ListenerSet) -> Opt
     let world = LintContext { snapshot: base.snapshot, topology: base.topology };
     let object = set.object();
     let state = base.topology.sets.get(&object)?;
-    Some(told(world.set(state), state.refused?, &object))
+    Some(obstacle_of(world.set(state), state.refused?, &object))
 }
 
 /// Why a listener of a Gateway carries nothing by our own judgement, if so; whatever is said of its owners.
 pub(super) fn computed(base: PublicationInput<'_>, listener: &ListenerState) -> Option<Obstacle> {
     let refused = listener.refused.or(listener.conflict.map(|conflict| conflict.reason))?;
     let world = LintContext { snapshot: base.snapshot, topology: base.topology };
-    Some(told(world.listener(listener.id), refused, &listener.owner.object()))
+    Some(obstacle_of(world.listener(listener.id), refused, &listener.owner.object()))
 }
 
 /// The diagnostic with this reason, as an obstacle.
-fn told(diagnostics: Vec<Diagnostic>, reason: Reason, object: &ObjectRef) -> Obstacle {
+fn obstacle_of(diagnostics: Vec<Diagnostic>, reason: Reason, object: &ObjectRef) -> Obstacle {
     match diagnostics.into_iter().find(|diagnostic| diagnostic.reason == reason) {
         Some(diagnostic) => Obstacle::of(diagnostic, object),
         None => {

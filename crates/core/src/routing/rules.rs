@@ -113,7 +113,8 @@ impl<'a> RoutingDecision<'a> {
     fn say_losers(&mut self, listener: &'a ServingListener, winner: Option<ChosenRule<'a>>) {
         let losers = self.losers(listener, winner);
         let has_expression = |entry: &RuleMatch| self.router.test(*entry).has_path_expression();
-        let behind = losers.iter().any(|(_, loss)| matches!(loss, Loss::Behind(entry, _) if has_expression(entry)));
+        let lost_expression =
+            losers.iter().any(|(_, loss)| matches!(loss, Loss::Behind(entry, _) if has_expression(entry)));
         let first = losers.iter().any(|(_, loss)| matches!(loss, Loss::Behind(..)))
             && winner.is_some_and(|winner| has_expression(&winner.entry));
         let routes = &self.router.routes;
@@ -127,7 +128,7 @@ impl<'a> RoutingDecision<'a> {
         if losers.len() > MANY {
             self.say(format!("{} more routes on this listener were not chosen", losers.len() - MANY));
         }
-        if first || behind {
+        if first || lost_expression {
             self.say("where regular expressions rank among paths is left to implementations; here by length");
         }
     }

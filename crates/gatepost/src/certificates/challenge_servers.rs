@@ -35,7 +35,7 @@ impl ChallengeServers {
     /// These servers, and nobody else.
     pub fn named(servers: Servers, patience: Duration) -> Self {
         let named = match servers {
-            Servers::Named(named) => named,
+            Servers::Given(named) => named,
             Servers::OfZones(_) => Vec::new(),
         };
         ChallengeServers { named, resolvers: None, zones: Vec::new(), found: Mutex::default(), patience }

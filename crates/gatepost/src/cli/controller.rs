@@ -111,8 +111,8 @@ impl Controller {
     async fn follow(self) -> Result<Ending, Failure> {
         let connection = connect(&self.cluster.place()).await?;
         let mode = self.mode();
-        let campaign = (mode == Mode::Act).then(|| self.candidacy().map(|c| c.start(&connection))).transpose()?;
-        let mut passes = self.passes(&connection, &campaign).await?;
+        let election = (mode == Mode::Act).then(|| self.candidacy().map(|c| c.start(&connection))).transpose()?;
+        let mut passes = self.passes(&connection, &election).await?;
         let session = &mut passes.session;
         session.pipeline.mode = mode;
         let listener = TcpListener::bind(self.http_addr)
@@ -127,8 +127,8 @@ impl Controller {
         let controller = controller::Controller {
             watching: ClusterWatch::start(&connection, self.patience(&kinds)),
             view: View::new(&kinds, session.engine(Origin::Cluster)),
-            permit: self.permit(&campaign),
-            campaign,
+            permit: self.permit(&election),
+            election,
             identity: self.identity(),
             interval: self.interval,
             board,
@@ -164,9 +164,9 @@ impl Controller {
         watch::WatchSettings { stale: self.max_staleness, doubt: self.doubt, idle, ..watch::WatchSettings::new(kinds) }
     }
 
-    fn permit(&self, campaign: &Option<Election>) -> Permit {
-        let standing = campaign.as_ref().map(|campaign| campaign.leader_state.clone());
-        Permit::new(standing, self.freeze_file.clone())
+    fn permit(&self, election: &Option<Election>) -> Permit {
+        let leader_state = election.as_ref().map(|election| election.leader_state.clone());
+        Permit::new(leader_state, self.freeze_file.clone())
     }
 
     /// No two processes have the same, not even one after the other in the same pod.
@@ -188,18 +188,18 @@ impl Controller {
     }
 
     /// The session, and who makes certificates beside it.
-    async fn passes(&self, connection: &Connection, campaign: &Option<Election>) -> Result<ClusterPasses, Failure> {
-        let mut session = self.session(connection, campaign).await?;
+    async fn passes(&self, connection: &Connection, election: &Option<Election>) -> Result<ClusterPasses, Failure> {
+        let mut session = self.session(connection, election).await?;
         session.zones = ZoneCache::new(self.interval);
         if let Some(most) = self.issuer.most_names() {
             session.pipeline.publishing.certificate_names = most;
         }
         let (namespace, prefix) = (self.controller_namespace.clone(), self.lease.clone());
         let secrets =
-            SecretSettings { connection: connection.clone(), namespace, prefix, permit: self.permit(campaign) };
+            SecretSettings { connection: connection.clone(), namespace, prefix, permit: self.permit(election) };
         let issuance = Issuance::new(&self.issuer, session.places(self.flags()), secrets)?;
         let settings = self.cert_manager(&session)?;
-        let cert_manager = CertManager::new(connection.clone(), self.permit(campaign), settings);
+        let cert_manager = CertManager::new(connection.clone(), self.permit(election), settings);
         Ok(ClusterPasses { session, issuance, cert_manager, later: None, could_write: false })
     }
 
@@ -221,14 +221,14 @@ impl Controller {
     }
 
     /// The session, with the provider behind the permit. The embedded server is every replica's own and needs no leader.
-    async fn session(&self, connection: &Connection, campaign: &Option<Election>) -> Result<Session, Failure> {
+    async fn session(&self, connection: &Connection, election: &Option<Election>) -> Result<Session, Failure> {
         let flags = self.flags();
         let is_embedded = self.provider.is_embedded();
         let writes = self.mode() == Mode::Act;
         let state = State::open(self.provider.state_dir(), writes)?.of_instance(instance(connection).await?);
         let listen = is_embedded.then_some(self.dns_addr);
-        let mut session = Session::of(flags, listen, writes, state, self.provider_of_cluster(connection, campaign))?;
-        let permit = if is_embedded { Permit::new(None, self.freeze_file.clone()) } else { self.permit(campaign) };
+        let mut session = Session::of(flags, listen, writes, state, self.provider_of_cluster(connection, election))?;
+        let permit = if is_embedded { Permit::new(None, self.freeze_file.clone()) } else { self.permit(election) };
         let is_fenced = self.provider.kind().is_some_and(ProviderKind::is_of_network);
         let owner = is_fenced.then(|| self.planning.owner());
         session.provider = Arc::new(Guarded::new(session.provider.clone(), permit, owner));
@@ -236,12 +236,12 @@ impl Controller {
     }
 
     /// The providers that are no server of the network.
-    fn provider_of_cluster(&self, connection: &Connection, campaign: &Option<Election>) -> Option<Shared> {
+    fn provider_of_cluster(&self, connection: &Connection, election: &Option<Election>) -> Option<Shared> {
         match self.provider.kind() {
             None => Some(Nowhere::shared()),
             Some(kind) if kind.is_of_cluster() => {
                 let domains = self.publishing.domains();
-                let (namespace, permit) = (&self.controller_namespace, self.permit(campaign));
+                let (namespace, permit) = (&self.controller_namespace, self.permit(election));
                 Some(Arc::new(DnsEndpoints::new(connection.clone(), namespace, domains, permit)))
             }
             Some(_) => None,

@@ -306,7 +306,7 @@ mod tests {
     use gatepost_dns::provider::{ProviderError as Error, ProviderProblem as Problem};
 
     #[derive(Parser)]
-    struct Command {
+    struct ServeLine {
         #[command(flatten)]
         serve: Serve,
     }
@@ -341,7 +341,7 @@ mod tests {
         ];
         for (i, (pass, is_embedded, interval, expected)) in rows.into_iter().enumerate() {
             let interval = format!("--interval={}s", interval.as_secs());
-            let serve = Command::try_parse_from(["serve", "-f", "x", &interval]).unwrap().serve;
+            let serve = ServeLine::try_parse_from(["serve", "-f", "x", &interval]).unwrap().serve;
             let now = Instant::now();
             let mut schedule = Schedule::new(serve.rules(is_embedded), now);
             schedule.began();

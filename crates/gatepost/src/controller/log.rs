@@ -34,7 +34,7 @@ pub(super) struct Log {
     /// The Lease, as `kubectl` takes it.
     lease: String,
     /// Whether we lead, what freezes and what is confirmed.
-    standing: Option<(bool, Option<String>, Option<String>)>,
+    leader_state: Option<(bool, Option<String>, Option<String>)>,
     /// How many deletes wait for somebody's word, and which.
     unconfirmed: Option<(usize, String)>,
     frozen: Option<String>,
@@ -94,17 +94,17 @@ impl Log {
     }
 
     /// Says whether anything is new that decides what is written.
-    pub(super) fn standing(&mut self, standing: &LeaderState) -> bool {
-        let leads = standing.leads();
-        let now = (leads, standing.frozen.clone(), standing.confirmed.clone());
-        let before = self.standing.replace(now.clone());
+    pub(super) fn leader_state(&mut self, leader_state: &LeaderState) -> bool {
+        let leads = leader_state.leads();
+        let now = (leads, leader_state.frozen.clone(), leader_state.confirmed.clone());
+        let before = self.leader_state.replace(now.clone());
         if before.as_ref().map(|(led, ..)| *led) != Some(leads) {
             match leads {
-                true => info!(term = standing.term.as_ref().map(|term| term.fencing_token.as_str()), "leading"),
-                false => info!(holder = standing.holder, "not leading"),
+                true => info!(term = leader_state.term.as_ref().map(|term| term.fencing_token.as_str()), "leading"),
+                false => info!(holder = leader_state.holder, "not leading"),
             }
         }
-        if let Some(trouble) = &standing.trouble {
+        if let Some(trouble) = &leader_state.trouble {
             warn!(error = %trouble, "the Lease could not be read or renewed");
         }
         before != Some(now)

@@ -24,14 +24,14 @@ pub(crate) const TERM: &str = "gatepost.dev/term";
 /// What may be written.
 #[derive(Clone, Debug, Default)]
 pub struct Permit {
-    standing: Option<watch::Receiver<LeaderState>>,
+    leader_state: Option<watch::Receiver<LeaderState>>,
     freeze_file: Option<PathBuf>,
 }
 
 impl Permit {
     /// Asks the Lease, where there is one, and a file that freezes while it exists.
-    pub fn new(standing: Option<watch::Receiver<LeaderState>>, freeze_file: Option<PathBuf>) -> Permit {
-        Permit { standing, freeze_file }
+    pub fn new(leader_state: Option<watch::Receiver<LeaderState>>, freeze_file: Option<PathBuf>) -> Permit {
+        Permit { leader_state, freeze_file }
     }
 
     /// Why nothing may be written; nothing where it may.
@@ -44,25 +44,25 @@ impl Permit {
         if let Some(path) = self.freeze_file.as_ref().filter(|path| path.exists()) {
             return Some(format!("writing is frozen: {} exists", path.display()));
         }
-        let standing = self.standing.as_ref()?.borrow();
-        let reason = standing.frozen.as_ref()?;
+        let leader_state = self.leader_state.as_ref()?.borrow();
+        let reason = leader_state.frozen.as_ref()?;
         Some(format!("writing is frozen by the annotation {} of the Lease: {reason}", gatepost_kube::lease::FREEZE))
     }
 
     /// The word by which somebody has confirmed held deletes.
     pub fn confirmed(&self) -> Option<String> {
-        self.standing.as_ref()?.borrow().confirmed.clone()
+        self.leader_state.as_ref()?.borrow().confirmed.clone()
     }
 
     /// Whether we lead; also where there is no Lease.
     pub fn leads(&self) -> bool {
-        self.standing.as_ref().is_none_or(|standing| standing.borrow().leads())
+        self.leader_state.as_ref().is_none_or(|leader_state| leader_state.borrow().leads())
     }
 
     /// Who leads, where it is not us.
     fn followed(&self) -> Option<String> {
-        let standing = self.standing.as_ref()?.borrow();
-        (!standing.leads()).then(|| match (&*standing.holder, &standing.trouble) {
+        let leader_state = self.leader_state.as_ref()?.borrow();
+        (!leader_state.leads()).then(|| match (&*leader_state.holder, &leader_state.trouble) {
             (_, Some(error)) => format!("the Lease is not ours: {error}"),
             ("", None) => "the Lease is not ours yet".to_owned(),
             (holder, None) => format!("{holder} leads"),
@@ -76,8 +76,8 @@ impl Permit {
 
     /// The words of our term.
     pub(crate) fn words(&self) -> Option<String> {
-        let standing = self.standing.as_ref()?.borrow();
-        standing.term.as_ref().map(|term| term.fencing_token.to_string())
+        let leader_state = self.leader_state.as_ref()?.borrow();
+        leader_state.term.as_ref().map(|term| term.fencing_token.to_string())
     }
 }
 
@@ -96,7 +96,7 @@ impl Guarded {
     /// Puts a provider behind the permit; `owner` is our owner id, which tells our fence from others' in the same zone, and is
     /// only given where zones are to be fenced.
     pub fn new(inner: Shared, permit: Permit, owner: Option<&str>) -> Guarded {
-        let has_term = permit.standing.is_some() && inner.capabilities().preconditions;
+        let has_term = permit.leader_state.is_some() && inner.capabilities().preconditions;
         let label = owner.filter(|_| has_term).map(label);
         Guarded { inner, permit, label, raised: Mutex::default() }
     }
@@ -297,14 +297,14 @@ mod tests {
 
     #[test]
     fn who_does_not_lead_writes_nothing() {
-        let (tell, standing) = watch::channel(LeaderState { holder: "other".into(), ..LeaderState::default() });
-        let permit = Permit::new(Some(standing), None);
+        let (tell, leader_state) = watch::channel(LeaderState { holder: "other".into(), ..LeaderState::default() });
+        let permit = Permit::new(Some(leader_state), None);
         assert_eq!(permit.refusal().unwrap(), "other leads");
         let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
         let term = gatepost_kube::lease::Term { fencing_token: "term=1".into(), until };
         tell.send_replace(LeaderState { term: Some(term), ..LeaderState::default() });
         assert_eq!(permit.refusal(), None);
-        tell.send_modify(|standing| standing.frozen = Some("rollout".into()));
+        tell.send_modify(|leader_state| leader_state.frozen = Some("rollout".into()));
         assert!(permit.refusal().unwrap().contains("rollout"));
     }
 }

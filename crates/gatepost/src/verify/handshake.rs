@@ -103,8 +103,8 @@ async fn addresses(check: &Check, ports: &BTreeMap<ListenerKey, u16>) -> BTreeSe
                 match value.parse::<IpAddr>() {
                     Ok(ip) => _ = found.insert(SocketAddr::new(ip, *port)),
                     Err(_) if one.kind == RecordType::Cname => {
-                        let behind = tokio::net::lookup_host((value.as_str(), *port)).await;
-                        found.extend(behind.into_iter().flatten());
+                        let resolved = tokio::net::lookup_host((value.as_str(), *port)).await;
+                        found.extend(resolved.into_iter().flatten());
                     }
                     Err(_) => {}
                 }

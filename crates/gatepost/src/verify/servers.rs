@@ -11,7 +11,7 @@ use gatepost_dns::resolve;
 #[derive(Debug)]
 pub enum Servers {
     /// These, about every name.
-    Named(Vec<Server>),
+    Given(Vec<Server>),
     /// Those of the zone of each name, as resolvers find them.
     OfZones(Finder),
 }
@@ -42,7 +42,7 @@ impl Servers {
             }
         }
         let servers = servers.into_iter().map(|(address, label)| Server { address, label });
-        Ok(Servers::Named(servers.collect()))
+        Ok(Servers::Given(servers.collect()))
     }
 
     /// The servers that resolvers find.
@@ -53,7 +53,7 @@ impl Servers {
     /// The servers that are asked about a name.
     pub(super) async fn of(&mut self, name: &Str) -> Result<Found, String> {
         match self {
-            Servers::Named(servers) => Ok((servers.clone(), Vec::new())),
+            Servers::Given(servers) => Ok((servers.clone(), Vec::new())),
             Servers::OfZones(finder) => {
                 let found = finder.name_servers(name).await?;
                 let server = |(address, name): (SocketAddr, Str)| Server {

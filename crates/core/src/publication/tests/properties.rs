@@ -127,14 +127,14 @@ fn made(objects: Vec<Object>, settings: &PublicationSettings) -> Made {
 }
 
 /// Who wants a name where.
-type Wish = (ObjectRef, ListenerId);
+type Claimant = (ObjectRef, ListenerId);
 
 impl Made {
     /// Names that are to be published with who wants them: attached pairs of which nothing is withheld.
-    fn granted(&self) -> BTreeMap<Hostname, BTreeSet<Wish>> {
+    fn granted(&self) -> BTreeMap<Hostname, BTreeSet<Claimant>> {
         let withheld: BTreeSet<_> =
             self.desired.withheld.iter().map(|w| (w.route.clone(), w.listener.clone(), w.hostname.clone())).collect();
-        let mut granted: BTreeMap<Hostname, BTreeSet<Wish>> = BTreeMap::new();
+        let mut granted: BTreeMap<Hostname, BTreeSet<Claimant>> = BTreeMap::new();
         for (route, id, names) in self.topology.attachments() {
             let listener = self.topology.listener(id);
             for hostname in asked(&route.route, &listener.hostname, names) {
@@ -149,7 +149,7 @@ impl Made {
     }
 
     /// What a wish is to be answered with, by plain reading.
-    fn targets(&self, (route, id): &Wish) -> BTreeSet<String> {
+    fn targets(&self, (route, id): &Claimant) -> BTreeSet<String> {
         let route = &self.topology.routes[route].route;
         if let Some(target) = annotation(route, "target") {
             return BTreeSet::from([target.to_string()]);

@@ -91,7 +91,7 @@ pub(in crate::cli) async fn look(directory: &Path, limits: RateLimits) -> Result
     let store = Arc::new(FileStore::new(directory));
     let rules = IssuanceRules { limits: limits.clone(), ..IssuanceRules::default() };
     let certifier = Certifier::open(Arc::new(Bystander(limits)), store, notebook(directory), rules).await;
-    let nobody = ChallengeServers::named(Servers::Named(Vec::new()), PATIENCE);
+    let nobody = ChallengeServers::named(Servers::Given(Vec::new()), PATIENCE);
     Ok(Certificates::new(certifier.map_err(unusable)?, nobody))
 }
 

@@ -7,7 +7,7 @@ use gatepost_core::snapshot::{Change, Object};
 use super::*;
 
 #[derive(Parser)]
-struct Command {
+struct SessionFlags {
     #[command(flatten)]
     publishing: Publishing,
     #[command(flatten)]
@@ -66,8 +66,8 @@ fn challenge(name: &str) -> Record {
 #[test]
 fn one_changed_route_among_many_makes_nothing_whole_also_while_an_order_is_open() {
     let work = async {
-        let Command { publishing, provider, planning } =
-            Command::parse_from(["serve", "--provider", "embedded", "--policy", "sync"]);
+        let SessionFlags { publishing, provider, planning } =
+            SessionFlags::parse_from(["serve", "--provider", "embedded", "--policy", "sync"]);
         let flags = Flags { publishing: &publishing, provider: &provider, planning: &planning };
         let mut session = Session::with(flags, Some(NOWHERE), true)?;
         session.zones = ZoneCache::new(Duration::from_secs(600));
