@@ -10,22 +10,18 @@ use crate::names::{Hostname, HostnameError};
 mod gateway;
 mod identity;
 mod labels;
-mod maybe;
 mod policy;
 mod route;
 mod status;
 mod support;
-mod time;
 
 pub use gateway::*;
 pub use identity::*;
 pub use labels::Labels;
-pub use maybe::Maybe;
 pub use policy::*;
 pub use route::*;
 pub use status::*;
 pub use support::*;
-pub use time::Time;
 
 /// A shared text.
 pub type Str = Arc<str>;

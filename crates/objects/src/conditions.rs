@@ -1,6 +1,6 @@
 //! Conditions of a status, as somebody wrote them. Nothing is judged here: what cannot be understood is left empty.
 
-use gatepost_core::model::{Condition, Conditions, ListenerStatus, SharedList, Time};
+use gatepost_core::model::{Condition, Conditions, ListenerStatus, SharedList, Str};
 
 use crate::fields::{FieldValue, Fields};
 
@@ -11,9 +11,9 @@ pub(crate) fn conditions(status: &Fields<'_>) -> Conditions {
 }
 
 /// The conditions below `conditions`; their times are added to a list.
-pub(crate) fn said(status: &Fields<'_>, times: &mut Vec<Option<Time>>) -> SharedList<Condition> {
+pub(crate) fn said(status: &Fields<'_>, times: &mut Vec<Option<Str>>) -> SharedList<Condition> {
     let said = status.mappings("conditions", |f| {
-        times.push(f.node("lastTransitionTime").and_then(FieldValue::text).map(Time::new));
+        times.push(f.node("lastTransitionTime").and_then(FieldValue::text).map(|time| f.share(time)));
         Condition {
             kind: f.text("type").unwrap_or_default(),
             status: f.text("status").unwrap_or_default(),

@@ -47,7 +47,7 @@ fn who_an_object_is() {
     let text = "apiVersion: v1\nkind: Service\nmetadata:\n  name: a\n  creationTimestamp: \"1970-01-01T00:01:00Z\"\n  generation: 3\n  labels: {l: m}\n  annotations: {x: \"y\"}\n";
     let meta = one(text).meta().clone();
     assert_eq!(meta.key, Key::new("default", "a"));
-    assert_eq!((meta.created.get(), meta.generation.get()), (Some(60), Some(3)));
+    assert_eq!((meta.created, meta.generation), (Some(60), Some(3)));
     assert_eq!(meta.labels.get("l").map(AsRef::as_ref), Some("m"));
     assert_eq!(meta.annotations.get("x").map(AsRef::as_ref), Some("y"));
     let class = one(

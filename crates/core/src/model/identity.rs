@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Labels, Maybe, OWN_GROUP, Str};
+use super::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Labels, OWN_GROUP, Str};
 
 /// The kinds of objects that the rules read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -243,9 +243,9 @@ pub struct Meta {
     /// Namespace and name.
     pub key: Key,
     /// When it was created, in seconds since 1970; unset for objects that no server has seen, which counts as newest.
-    pub created: Maybe,
+    pub created: Option<i64>,
     /// Generation, where a server set one.
-    pub generation: Maybe,
+    pub generation: Option<i64>,
     /// Labels.
     pub labels: Labels,
     /// Annotations.
@@ -256,18 +256,12 @@ impl Meta {
     /// An object that only has a name.
     pub fn named(namespace: impl Into<Str>, name: impl Into<Str>) -> Self {
         let key = Key::new(namespace, name);
-        Meta {
-            key,
-            created: Maybe::default(),
-            generation: Maybe::default(),
-            labels: Labels::new(),
-            annotations: Labels::new(),
-        }
+        Meta { key, created: None, generation: None, labels: Labels::new(), annotations: Labels::new() }
     }
 
     /// The order of precedence among objects: oldest first, then `namespace/name`.
     pub fn seniority(&self) -> (i64, &Key) {
-        (self.created.get().unwrap_or(i64::MAX), &self.key)
+        (self.created.unwrap_or(i64::MAX), &self.key)
     }
 
     /// An annotation's value.

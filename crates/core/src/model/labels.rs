@@ -89,7 +89,7 @@ impl FromIterator<(Str, Str)> for Labels {
             pairs.sort_by(|a, b| a.0.cmp(&b.0));
             pairs.dedup_by(|earlier, last| earlier.0 == last.0);
         }
-        Labels(pairs.into())
+        if pairs.is_empty() { Labels::default() } else { Labels(pairs.into()) }
     }
 }
 

@@ -1,12 +1,12 @@
 //! Conditions and statuses, as read and as made.
 //!
-//! What is said is the same for most objects; only when it was said differs. So the two are kept apart: equal conditions can be
-//! one value, and the times beside them are mostly a single one.
+//! Most objects have the same conditions at different times. So times are kept apart: objects share equal lists of
+//! conditions. A time is the text that somebody wrote, kept to be written again and never compared with a clock.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::{ParentRef, SharedList, Str, Time};
+use super::{ParentRef, SharedList, Str};
 
 /// One condition of a status, without its time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -51,18 +51,18 @@ pub fn condition<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Cond
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
     said: SharedList<Condition>,
-    since: Since,
+    times: SharedList<Option<Str>>,
 }
 
 impl Conditions {
     /// Conditions with their times; where there are fewer times than conditions, the last ones have none.
-    pub fn new(said: SharedList<Condition>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
-        Conditions { said, since: times.into_iter().collect() }
+    pub fn new(said: SharedList<Condition>, times: impl IntoIterator<Item = Option<Str>>) -> Self {
+        Conditions { said, times: times.into_iter().collect() }
     }
 
     /// The conditions with their times.
-    pub fn timed(&self) -> impl Iterator<Item = (&Condition, Option<Time>)> {
-        self.said.iter().enumerate().map(|(place, condition)| (condition, self.since.at(place)))
+    pub fn timed(&self) -> impl Iterator<Item = (&Condition, Option<Str>)> {
+        self.said.iter().enumerate().map(|(place, condition)| (condition, self.times.get(place).cloned().flatten()))
     }
 }
 
@@ -92,12 +92,12 @@ impl<'a> IntoIterator for &'a Conditions {
 impl From<Vec<Condition>> for Conditions {
     /// Conditions whose times are not known.
     fn from(said: Vec<Condition>) -> Self {
-        Conditions { said: said.into(), since: Since::Unknown }
+        Conditions { said: said.into(), times: SharedList::default() }
     }
 }
 
-impl FromIterator<(Condition, Option<Time>)> for Conditions {
-    fn from_iter<I: IntoIterator<Item = (Condition, Option<Time>)>>(timed: I) -> Self {
+impl FromIterator<(Condition, Option<Str>)> for Conditions {
+    fn from_iter<I: IntoIterator<Item = (Condition, Option<Str>)>>(timed: I) -> Self {
         let (said, times): (Vec<_>, Vec<_>) = timed.into_iter().unzip();
         Conditions::new(said.into(), times)
     }
@@ -107,7 +107,7 @@ impl FromIterator<(Condition, Option<Time>)> for Conditions {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteStatus {
     parents: SharedList<ParentStatus>,
-    since: Since,
+    times: SharedList<Option<Str>>,
 }
 
 /// `status.parents[]`, without the times of its conditions.
@@ -123,23 +123,23 @@ pub struct ParentStatus {
 
 impl RouteStatus {
     /// What was said, with the times of all conditions, parent by parent.
-    pub fn new(parents: SharedList<ParentStatus>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
-        RouteStatus { parents, since: times.into_iter().collect() }
+    pub fn new(parents: SharedList<ParentStatus>, times: impl IntoIterator<Item = Option<Str>>) -> Self {
+        RouteStatus { parents, times: times.into_iter().collect() }
     }
 
     /// The conditions of one parent with their times; none where there is no such parent.
     pub fn conditions(&self, parent: usize) -> Conditions {
         let Some(status) = self.parents.get(parent) else { return Conditions::default() };
         let before: usize = self.parents[..parent].iter().map(|status| status.conditions.len()).sum();
-        let times = (before..before + status.conditions.len()).map(|place| self.since.at(place));
+        let times = (before..before + status.conditions.len()).map(|place| self.times.get(place).cloned().flatten());
         Conditions::new(status.conditions.clone(), times)
     }
 
     /// Adds what was said of one more parent; nobody knows when.
     pub fn push(&mut self, status: ParentStatus) {
         let known: usize = self.parents.iter().map(|status| status.conditions.len()).sum();
-        self.since =
-            (0..known).map(|place| self.since.at(place)).chain(status.conditions.iter().map(|_| None)).collect();
+        let times = (0..known).map(|place| self.times.get(place).cloned().flatten());
+        self.times = times.chain(status.conditions.iter().map(|_| None)).collect();
         self.parents = self.parents.iter().cloned().chain([status]).collect();
     }
 }
@@ -147,7 +147,7 @@ impl RouteStatus {
 impl From<Vec<ParentStatus>> for RouteStatus {
     /// What was said at times that are not known.
     fn from(parents: Vec<ParentStatus>) -> Self {
-        RouteStatus { parents: parents.into(), since: Since::Unknown }
+        RouteStatus { parents: parents.into(), times: SharedList::default() }
     }
 }
 
@@ -174,41 +174,6 @@ impl<'a> IntoIterator for &'a RouteStatus {
     }
 }
 
-/// The times of conditions, in their order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-enum Since {
-    /// None has one.
-    #[default]
-    Unknown,
-    /// All have the same, in seconds since 1970.
-    All(i64),
-    /// Each has its own, or none.
-    Each(Arc<Vec<Option<Time>>>),
-}
-
-impl Since {
-    fn at(&self, place: usize) -> Option<Time> {
-        match self {
-            Since::Unknown => None,
-            Since::All(seconds) => Some(Time::of_seconds(*seconds)),
-            Since::Each(times) => times.get(place)?.clone(),
-        }
-    }
-}
-
-impl FromIterator<Option<Time>> for Since {
-    fn from_iter<I: IntoIterator<Item = Option<Time>>>(times: I) -> Self {
-        let times: Vec<Option<Time>> = times.into_iter().collect();
-        let first = times.first().cloned().flatten();
-        let is_one = times.iter().all(|time| *time == first);
-        match first {
-            None if is_one => Since::Unknown,
-            Some(time) if is_one => time.seconds().map_or_else(|| Since::Each(times.into()), Since::All),
-            _ => Since::Each(times.into()),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +192,7 @@ mod tests {
     fn each_condition_keeps_its_time_whether_others_have_the_same() {
         let (one, other) = (Some("2026-03-01T10:00:05Z"), Some("on a Sunday"));
         for times in [[None, None], [one, one], [one, None], [None, other], [other, other], [one, other]] {
-            let conditions = Conditions::new(said(2), times.map(|time| time.map(Time::new)));
+            let conditions = Conditions::new(said(2), times.map(|time| time.map(Str::from)));
             let told: Vec<Option<String>> = conditions.timed().map(|(_, time)| time.map(|t| t.to_string())).collect();
             assert_eq!(told, times.map(|time| time.map(str::to_owned)));
         }
@@ -235,12 +200,12 @@ mod tests {
 
     #[test]
     fn the_times_of_one_parent_are_found_among_those_of_all() {
-        let times = (0..4).map(|n| Some(Time::new(&format!("2026-03-01T10:00:0{n}Z"))));
+        let times = (0..4).map(|n| Some(Str::from(format!("2026-03-01T10:00:0{n}Z"))));
         let mut route = RouteStatus::new([status(1), status(0), status(3)].into(), times);
         route.push(status(1));
         let told = |parent| {
             let conditions = route.conditions(parent);
-            conditions.timed().map(|(_, time)| time.map_or(9, |t| t.seconds().unwrap() % 60)).collect::<Vec<_>>()
+            conditions.timed().map(|(_, time)| time.map_or(9, |t| t.as_bytes()[18] - b'0')).collect::<Vec<_>>()
         };
         assert_eq!([told(0), told(1), told(2), told(3), told(4)], [vec![0], vec![], vec![1, 2, 3], vec![9], vec![]]);
     }

@@ -141,12 +141,12 @@ pub(super) fn of_listener_side(
 
 /// What the status of a ListenerSet says of it.
 pub(super) fn of_set(set: &ListenerSet) -> ObservedStatus {
-    observed_status(set.object(), &set.conditions, set.meta.generation.get())
+    observed_status(set.object(), &set.conditions, set.meta.generation)
 }
 
 /// What the status of a Gateway says of it.
 pub(super) fn of_gateway(gateway: &Gateway) -> ObservedStatus {
-    observed_status(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation.get())
+    observed_status(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
 }
 
 /// The least favourable word among those of the listener's side and the route's.
@@ -194,8 +194,7 @@ fn severity(observed: Observed) -> usize {
 fn of_listener(listener: &ListenerState, index: Option<usize>) -> Option<ObservedStatus> {
     let index = index?;
     let entry = &status_entries(listener)[index];
-    let observed_status =
-        observed_status(listener.owner.object(), &entry.conditions, listener.owner.meta().generation.get());
+    let observed_status = observed_status(listener.owner.object(), &entry.conditions, listener.owner.meta().generation);
     (observed_status.observed != Observed::Silent)
         .then_some(ObservedStatus { field: StatusField::Listener(index), ..observed_status })
 }
@@ -203,7 +202,7 @@ fn of_listener(listener: &ListenerState, index: Option<usize>) -> Option<Observe
 /// What an entry of the route's status says.
 fn of_route(route: &Route, entry: Option<usize>) -> Observed {
     let conditions = entry.map(|i| &route.status[i].conditions[..]).unwrap_or_default();
-    Observed::of(conditions, route.meta.generation.get())
+    Observed::of(conditions, route.meta.generation)
 }
 
 /// The entry of the route's status that speaks of a parentRef.

@@ -12,8 +12,8 @@ pub(super) fn is_ours(kind: &str) -> bool {
 }
 
 /// A condition with its generation; the old transition time is kept while the status is unchanged.
-pub(super) fn stamped(mut own: Condition, before: &Conditions, meta: &Meta) -> (Condition, Option<Time>) {
-    own.observed_generation = meta.generation.get();
+pub(super) fn stamped(mut own: Condition, before: &Conditions, meta: &Meta) -> (Condition, Option<Str>) {
+    own.observed_generation = meta.generation;
     let same = before.timed().find(|(c, _)| c.kind == own.kind && c.status == own.status);
     let since = same.and_then(|(_, time)| time);
     (own, since)

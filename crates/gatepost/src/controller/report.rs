@@ -222,8 +222,8 @@ fn warning(reason: &str, text: String) -> EventNote {
 
 fn generation(view: &View, policy: &ObjectRef) -> Option<i64> {
     match policy.kind {
-        Kind::DnsPolicy => view.snapshot().dns_policies.get(&policy.key)?.meta.generation.get(),
-        Kind::TlsPolicy => view.snapshot().tls_policies.get(&policy.key)?.meta.generation.get(),
+        Kind::DnsPolicy => view.snapshot().dns_policies.get(&policy.key)?.meta.generation,
+        Kind::TlsPolicy => view.snapshot().tls_policies.get(&policy.key)?.meta.generation,
         _ => None,
     }
 }

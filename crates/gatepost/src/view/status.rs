@@ -153,7 +153,7 @@ fn status(status: &report::ObjectStatus) -> ObjectStatusView {
 }
 
 fn conditions(conditions: &model::Conditions) -> Vec<StatusConditionView> {
-    let view = |(c, time): (&model::Condition, Option<model::Time>)| StatusConditionView {
+    let view = |(c, time): (&model::Condition, Option<model::Str>)| StatusConditionView {
         kind: c.kind.to_string(),
         status: c.status.to_string(),
         reason: c.reason.to_string(),

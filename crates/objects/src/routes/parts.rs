@@ -2,7 +2,7 @@
 
 use gatepost_core::model::{
     BackendRef, Filter, Meta, ParentRef, ParentStatus, Route, RouteKind, RouteStatus, Rule, SharedList, ShortVec, Str,
-    Time, WrittenHostname,
+    WrittenHostname,
 };
 use gatepost_core::snapshot::Object;
 
@@ -54,7 +54,7 @@ fn status(f: &Fields<'_>) -> RouteStatus {
     RouteStatus::new(f.share_list(parents), times)
 }
 
-fn parent_status(f: &Fields<'_>, times: &mut Vec<Option<Time>>) -> ParentStatus {
+fn parent_status(f: &Fields<'_>, times: &mut Vec<Option<Str>>) -> ParentStatus {
     let parent = f.mapping("parentRef", parent).unwrap_or_else(|| ParentRef {
         target: references::nobody(),
         section: None,
@@ -67,7 +67,7 @@ fn parent_status(f: &Fields<'_>, times: &mut Vec<Option<Time>>) -> ParentStatus 
 pub(super) fn hostnames(f: &Fields<'_>, most: usize) -> ShortVec<WrittenHostname> {
     let hostnames = f.list("hostnames", |node| Some(hostname(node)));
     rules::at_most(f, "hostnames", hostnames.len(), most);
-    if f.is_no_list("hostnames") { [WrittenHostname::new("")].into() } else { hostnames.into() }
+    if f.is_no_list("hostnames") { [WrittenHostname::new("")].into() } else { hostnames.into_iter().collect() }
 }
 
 /// Reads `name` of a rule.

@@ -67,7 +67,7 @@ type Fields = Vec<(&'static str, Value)>;
 /// Name, namespace, labels and annotations come first, in this order.
 fn metadata(names: Names, route: &Route, prefixes: &[Str]) -> Fields {
     let meta = &route.meta;
-    let generation = meta.generation.get().map_or(Value::from(0), Value::from);
+    let generation = meta.generation.map_or(Value::from(0), Value::from);
     let mut fields = vec![
         (names.of("Name", "name"), text(&meta.key.name)),
         (names.of("Namespace", "namespace"), text(&meta.key.namespace)),
@@ -77,7 +77,7 @@ fn metadata(names: Names, route: &Route, prefixes: &[Str]) -> Fields {
     ];
     if names == Names::Json {
         let is_empty = |value: &Value| matches!(value, Value::Object(entries) if entries.is_empty());
-        fields.retain(|(name, value)| !is_empty(value) && (*name != "generation" || meta.generation.get().is_some()));
+        fields.retain(|(name, value)| !is_empty(value) && (*name != "generation" || meta.generation.is_some()));
     }
     fields
 }

@@ -56,7 +56,7 @@ fn an_invalid_policy_governs_nothing_and_deletes_nothing() {
     assert_eq!(withheld(&found), ["a.example.com policy-invalid"]);
     assert!(found.withheld[0].holds());
     assert_eq!(told(&found)[0], "DNSPolicy/infra/dns policy-invalid");
-    let younger = DnsPolicy { meta: Meta { created: Some(200).into(), ..Meta::named("infra", "young") }, ..policy() };
+    let younger = DnsPolicy { meta: Meta { created: Some(200), ..Meta::named("infra", "young") }, ..policy() };
     assert_eq!(records(&governed(objects![edge(), web(), bad, younger])), ["a.example.com A 192.0.2.1"]);
 }
 

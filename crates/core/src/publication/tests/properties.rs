@@ -90,11 +90,11 @@ fn policy_values() -> impl Strategy<Value = (PolicyTarget, Option<bool>, i64)> {
 
 fn policies() -> impl Strategy<Value = Vec<Object>> {
     let dns = policy_values().prop_map(|(target, allow_wildcards, created)| {
-        let meta = Meta { created: Some(created).into(), ..Meta::named("infra", "x") };
+        let meta = Meta { created: Some(created), ..Meta::named("infra", "x") };
         DnsPolicy { meta, target, allow_wildcards, ..dns("infra/x", "Gateway", "x") }
     });
     let tls = policy_values().prop_map(|(target, allow_wildcards, created)| {
-        let meta = Meta { created: Some(created).into(), ..Meta::named("infra", "x") };
+        let meta = Meta { created: Some(created), ..Meta::named("infra", "x") };
         TlsPolicy { meta, target, allow_wildcards, ..tls("infra/x", "Gateway", "x") }
     });
     (prop::collection::vec(dns, 0..4), prop::collection::vec(tls, 0..3)).prop_map(|(dns, tls)| {

@@ -13,7 +13,7 @@ pub(crate) fn key(text: &str) -> Key {
 
 fn meta(text: &str) -> Meta {
     let key = key(text);
-    Meta { created: Some(100).into(), ..Meta::named(key.namespace, key.name) }
+    Meta { created: Some(100), ..Meta::named(key.namespace, key.name) }
 }
 
 /// A Gateway with the address 192.0.2.1.

@@ -138,7 +138,7 @@ impl Model<'_> {
                 };
                 let mut scores = scores;
                 scores.insert(0, usize::from(route.kind == RouteKind::Grpc));
-                let age = route.meta.created.get().unwrap_or(i64::MAX);
+                let age = route.meta.created.unwrap_or(i64::MAX);
                 merits.push((first, precise, length, scores, Reverse((age, route.meta.key.to_string(), rule, item))));
             }
         }
