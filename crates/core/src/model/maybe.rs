@@ -1,8 +1,8 @@
-//! Numbers that may be missing, in the room of a number.
+//! Optional numbers in eight bytes.
 
 use std::fmt;
 
-/// A number, or none: there are many objects, and the least number that there is means nothing in any of them.
+/// An optional `i64` in eight bytes. `i64::MIN` means none; no field can have that value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Maybe(i64);
 

@@ -1,7 +1,7 @@
-//! Conditions and statuses, as read and as made.
+//! Conditions and statuses, as read from objects and as written by us.
 //!
-//! What is said is the same for most objects; only when it was said differs. So the two are kept apart: equal conditions can be
-//! one value, and the times beside them are mostly a single one.
+//! Most objects have equal conditions that differ only in their times. Conditions and times are therefore stored
+//! separately: equal conditions can share one allocation, and the times of an object are usually one number.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -17,14 +17,14 @@ pub struct Condition {
     pub status: Str,
     /// CamelCase reason.
     pub reason: Str,
-    /// For people.
+    /// A message for people.
     pub message: Str,
-    /// The generation it speaks of.
+    /// The generation it is about.
     pub observed_generation: Option<i64>,
 }
 
 impl Condition {
-    /// A condition of our own; times and generations are stamped by who writes it.
+    /// A condition of our own; the writer adds time and generation.
     pub fn new(kind: &str, status: bool, reason: &str, message: impl Into<Str>) -> Self {
         let status = if status { "True" } else { "False" };
         Condition {
@@ -36,7 +36,7 @@ impl Condition {
         }
     }
 
-    /// Whether it holds.
+    /// Whether its status is `True`.
     pub fn is_true(&self) -> bool {
         &*self.status == "True"
     }
@@ -47,22 +47,22 @@ pub fn condition<'a>(conditions: &'a [Condition], kind: &str) -> Option<&'a Cond
     conditions.iter().find(|c| &*c.kind == kind)
 }
 
-/// Conditions, and when the status of each last flipped.
+/// Conditions with the time of each one's last transition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Conditions {
-    said: SharedList<Condition>,
+    conditions: SharedList<Condition>,
     since: Since,
 }
 
 impl Conditions {
-    /// Conditions with their times; where there are fewer times than conditions, the last ones have none.
-    pub fn new(said: SharedList<Condition>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
-        Conditions { said, since: times.into_iter().collect() }
+    /// Conditions with their times; if there are fewer times than conditions, the last conditions have none.
+    pub fn new(conditions: SharedList<Condition>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
+        Conditions { conditions, since: times.into_iter().collect() }
     }
 
     /// The conditions with their times.
     pub fn timed(&self) -> impl Iterator<Item = (&Condition, Option<Time>)> {
-        self.said.iter().enumerate().map(|(place, condition)| (condition, self.since.at(place)))
+        self.conditions.iter().enumerate().map(|(place, condition)| (condition, self.since.at(place)))
     }
 }
 
@@ -70,13 +70,13 @@ impl Deref for Conditions {
     type Target = [Condition];
 
     fn deref(&self) -> &[Condition] {
-        &self.said
+        &self.conditions
     }
 }
 
 impl DerefMut for Conditions {
     fn deref_mut(&mut self) -> &mut [Condition] {
-        Arc::make_mut(&mut self.said)
+        Arc::make_mut(&mut self.conditions)
     }
 }
 
@@ -85,25 +85,25 @@ impl<'a> IntoIterator for &'a Conditions {
     type IntoIter = std::slice::Iter<'a, Condition>;
 
     fn into_iter(self) -> Self::IntoIter {
-        self.said.iter()
+        self.conditions.iter()
     }
 }
 
 impl From<Vec<Condition>> for Conditions {
-    /// Conditions whose times are not known.
-    fn from(said: Vec<Condition>) -> Self {
-        Conditions { said: said.into(), since: Since::Unknown }
+    /// Conditions without times.
+    fn from(conditions: Vec<Condition>) -> Self {
+        Conditions { conditions: conditions.into(), since: Since::Unknown }
     }
 }
 
 impl FromIterator<(Condition, Option<Time>)> for Conditions {
     fn from_iter<I: IntoIterator<Item = (Condition, Option<Time>)>>(timed: I) -> Self {
-        let (said, times): (Vec<_>, Vec<_>) = timed.into_iter().unzip();
-        Conditions::new(said.into(), times)
+        let (conditions, times): (Vec<_>, Vec<_>) = timed.into_iter().unzip();
+        Conditions::new(conditions.into(), times)
     }
 }
 
-/// `status.parents` of a route: what was said of it, parent by parent.
+/// `status.parents` of a route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteStatus {
     parents: SharedList<ParentStatus>,
@@ -113,21 +113,21 @@ pub struct RouteStatus {
 /// `status.parents[]`, without the times of its conditions.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ParentStatus {
-    /// Which parent it speaks of.
+    /// The parentRef it is about.
     pub parent: ParentRef,
-    /// Who wrote it.
+    /// The controller that wrote it.
     pub controller: Str,
     /// Conditions.
     pub conditions: SharedList<Condition>,
 }
 
 impl RouteStatus {
-    /// What was said, with the times of all conditions, parent by parent.
+    /// Entries with the times of all their conditions, in order.
     pub fn new(parents: SharedList<ParentStatus>, times: impl IntoIterator<Item = Option<Time>>) -> Self {
         RouteStatus { parents, since: times.into_iter().collect() }
     }
 
-    /// The conditions of one parent with their times; none where there is no such parent.
+    /// The conditions of one entry with their times; empty if there is no such entry.
     pub fn conditions(&self, parent: usize) -> Conditions {
         let Some(status) = self.parents.get(parent) else { return Conditions::default() };
         let before: usize = self.parents[..parent].iter().map(|status| status.conditions.len()).sum();
@@ -135,7 +135,7 @@ impl RouteStatus {
         Conditions::new(status.conditions.clone(), times)
     }
 
-    /// Adds what was said of one more parent; nobody knows when.
+    /// Adds an entry without times.
     pub fn push(&mut self, status: ParentStatus) {
         let known: usize = self.parents.iter().map(|status| status.conditions.len()).sum();
         self.since =
@@ -145,7 +145,7 @@ impl RouteStatus {
 }
 
 impl From<Vec<ParentStatus>> for RouteStatus {
-    /// What was said at times that are not known.
+    /// Entries without times.
     fn from(parents: Vec<ParentStatus>) -> Self {
         RouteStatus { parents: parents.into(), since: Since::Unknown }
     }
@@ -177,12 +177,12 @@ impl<'a> IntoIterator for &'a RouteStatus {
 /// The times of conditions, in their order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Since {
-    /// None has one.
+    /// No condition has a time.
     #[default]
     Unknown,
-    /// All have the same, in seconds since 1970.
+    /// All conditions have this time, in seconds since 1970.
     All(i64),
-    /// Each has its own, or none.
+    /// Individual times.
     Each(Arc<Vec<Option<Time>>>),
 }
 
@@ -213,23 +213,23 @@ impl FromIterator<Option<Time>> for Since {
 mod tests {
     use super::*;
 
-    fn said(count: usize) -> SharedList<Condition> {
+    fn list(count: usize) -> SharedList<Condition> {
         (0..count).map(|n| Condition::new(&format!("C{n}"), true, "Fine", "")).collect()
     }
 
     fn status(conditions: usize) -> ParentStatus {
         let target = crate::model::Reference { group: "".into(), kind: "K".into(), namespace: None, name: "n".into() };
         let parent = ParentRef { target, section: None, port: None };
-        ParentStatus { parent, controller: "c".into(), conditions: said(conditions) }
+        ParentStatus { parent, controller: "c".into(), conditions: list(conditions) }
     }
 
     #[test]
     fn each_condition_keeps_its_time_whether_others_have_the_same() {
         let (one, other) = (Some("2026-03-01T10:00:05Z"), Some("on a Sunday"));
         for times in [[None, None], [one, one], [one, None], [None, other], [other, other], [one, other]] {
-            let conditions = Conditions::new(said(2), times.map(|time| time.map(Time::new)));
-            let told: Vec<Option<String>> = conditions.timed().map(|(_, time)| time.map(|t| t.to_string())).collect();
-            assert_eq!(told, times.map(|time| time.map(str::to_owned)));
+            let conditions = Conditions::new(list(2), times.map(|time| time.map(Time::new)));
+            let found: Vec<Option<String>> = conditions.timed().map(|(_, time)| time.map(|t| t.to_string())).collect();
+            assert_eq!(found, times.map(|time| time.map(str::to_owned)));
         }
     }
 
@@ -238,10 +238,10 @@ mod tests {
         let times = (0..4).map(|n| Some(Time::new(&format!("2026-03-01T10:00:0{n}Z"))));
         let mut route = RouteStatus::new([status(1), status(0), status(3)].into(), times);
         route.push(status(1));
-        let told = |parent| {
+        let found = |parent| {
             let conditions = route.conditions(parent);
             conditions.timed().map(|(_, time)| time.map_or(9, |t| t.seconds().unwrap() % 60)).collect::<Vec<_>>()
         };
-        assert_eq!([told(0), told(1), told(2), told(3), told(4)], [vec![0], vec![], vec![1, 2, 3], vec![9], vec![]]);
+        assert_eq!([found(0), found(1), found(2), found(3), found(4)], [vec![0], vec![], vec![1, 2, 3], vec![9], vec![]]);
     }
 }

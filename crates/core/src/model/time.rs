@@ -1,33 +1,33 @@
-//! Points in time that others wrote: kept to be written again, never to be compared with a clock.
+//! Timestamps that others wrote, kept to be written back unchanged and never compared with a clock.
 
 use std::fmt;
 
 use super::Str;
 
-/// A point in time, as it was written.
+/// A timestamp as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Time(Form);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Form {
-    /// Seconds since 1970, of a time that was written as Kubernetes writes it: `2026-03-01T10:00:00Z`.
+    /// Seconds since 1970, for a text in the format of Kubernetes: `2026-03-01T10:00:00Z`.
     Seconds(i64),
-    /// Anything else.
+    /// Any other text.
     Text(Str),
 }
 
 impl Time {
-    /// The time that stands in a field.
+    /// Parses the text of a field.
     pub fn new(text: &str) -> Self {
         Time(seconds(text).map_or_else(|| Form::Text(text.into()), Form::Seconds))
     }
 
-    /// The time of so many seconds since 1970.
+    /// The timestamp of a number of seconds since 1970.
     pub(super) fn of_seconds(seconds: i64) -> Self {
         Time(Form::Seconds(seconds))
     }
 
-    /// Seconds since 1970, where they say all that was written.
+    /// Seconds since 1970, if they represent the text exactly.
     pub(super) fn seconds(&self) -> Option<i64> {
         match self.0 {
             Form::Seconds(seconds) => Some(seconds),
@@ -45,7 +45,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// Seconds since 1970 of a text that [`written`] makes of them, and of no other.
+/// Seconds since 1970 of a text that [`written`] produces; `None` for any other text.
 fn seconds(text: &str) -> Option<i64> {
     let is_shaped = text.len() == SHAPE.len()
         && text
@@ -63,20 +63,20 @@ fn seconds(text: &str) -> Option<i64> {
     is_real.then_some(days * 86_400 + hour * 3600 + minute * 60 + second)
 }
 
-/// Where digits and marks stand in a time as Kubernetes writes it.
+/// The format of Kubernetes, with `0` for each digit.
 const SHAPE: &str = "0000-00-00T00:00:00Z";
 
-/// Days from 1970-01-01 to a date. Years begin with March, so that the leap day is the last of a year.
+/// Days from 1970-01-01 to a date. Years start in March, so that a leap day is the last day of a year.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     year * 365 + leap_days + month_start(month) + day - 1 - EPOCH
 }
 
-/// 1970-01-01, counted in days from the first of March in the year 0.
+/// 1970-01-01 in days since March 1st of year 0.
 const EPOCH: i64 = 719_468;
 
-/// Days from the first of March to the first of a month, March being 0: 31, 30, 31, 30, 31 and so again.
+/// Days from March 1st to the first of a month, where March is 0. Month lengths repeat as 31, 30, 31, 30, 31.
 fn month_start(month: i64) -> i64 {
     (153 * month + 2) / 5
 }
@@ -87,10 +87,10 @@ fn written(seconds: i64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// The date that lies so many days behind 1970-01-01.
+/// The date that is a number of days after 1970-01-01.
 fn date(days: i64) -> (i64, i64, i64) {
     let days = days + EPOCH;
-    // A year too late at most, which the days that are left then tell.
+    // The estimate is at most one year too high; the remaining days show it.
     let guess = (days * 400).div_euclid(146_097);
     let start = |year: i64| year * 365 + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     let year = if start(guess) > days {

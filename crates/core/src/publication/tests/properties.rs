@@ -1,7 +1,7 @@
 //! Properties over random small worlds: what holds of the strict profile whatever the objects are.
 //!
-//! The zone is evaluated here a second time, by plain loops over the records, so that the evaluation that publishes is not
-//! its own judge.
+//! The zone is evaluated here a second time, by plain loops over the records, so that the evaluation that publishes does not
+//! check itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
