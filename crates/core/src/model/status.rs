@@ -242,6 +242,9 @@ mod tests {
             let conditions = route.conditions(parent);
             conditions.timed().map(|(_, time)| time.map_or(9, |t| t.seconds().unwrap() % 60)).collect::<Vec<_>>()
         };
-        assert_eq!([found(0), found(1), found(2), found(3), found(4)], [vec![0], vec![], vec![1, 2, 3], vec![9], vec![]]);
+        assert_eq!(
+            [found(0), found(1), found(2), found(3), found(4)],
+            [vec![0], vec![], vec![1, 2, 3], vec![9], vec![]]
+        );
     }
 }
