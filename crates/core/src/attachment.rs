@@ -227,8 +227,8 @@ pub struct ListenerKey {
     pub section: Str,
 }
 
-/// The order of listeners: by Gateway, the Gateway's own before those of its ListenerSets in their order of precedence,
-/// each in spec order.
+/// The sort key of listeners. Ordered by Gateway; its own listeners precede those of its ListenerSets, which follow in
+/// order of precedence, each in spec order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ListenerPrecedence {
     gateway: Option<Key>,

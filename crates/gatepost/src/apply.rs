@@ -167,7 +167,7 @@ async fn reopened(
     open
 }
 
-/// The time to wait: our own pause or the one that a server requests, plus up to 100 % of random jitter.
+/// The time to wait. Our own pause or the one that a server requests, plus up to 100 % of random jitter.
 fn wait<'e>(pause: Duration, errors: impl Iterator<Item = &'e Error>) -> Duration {
     let asked = errors.filter_map(Error::retry_after).max().unwrap_or_default();
     let least = pause.max(asked);

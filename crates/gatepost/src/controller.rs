@@ -1,4 +1,4 @@
-//! The pipeline in a cluster: watch events lead to a pass, and a pass to records, status, Events and log lines.
+//! The pipeline in a cluster: watch events start passes, which write records, status, Events and log lines.
 //!
 //! Changes are collected for a moment, and passes are at least a second apart, so that a route that changes a hundred
 //! times is written once. A controller writes nothing if it is not the leader, while writing is frozen, or in observe

@@ -42,7 +42,7 @@ fn short(hostname: &Hostname) -> &str {
     hostname.as_str().strip_prefix('*').unwrap_or(hostname.as_str())
 }
 
-/// Every wildcard that contains a hostname and whose depth is in `depths`: `a.b.c` gives `*.b.c`, `*.c`, `*`, all
+/// Every wildcard that contains a hostname and whose depth is in `depths`. `a.b.c` gives `*.b.c`, `*.c`, `*`, all
 /// without their `*`.
 fn containers(hostname: &Hostname, depths: u64) -> impl Iterator<Item = &str> {
     let name = hostname.as_str();

@@ -39,7 +39,7 @@ impl ListenerIndex {
         &self.ids
     }
 
-    /// The listeners that a route may attach to through a parentRef, in order: a superset of those it does attach to.
+    /// The listeners that a route may attach to through a parentRef, in order. A superset of those it does attach to.
     pub(super) fn candidates(&self, route: &Route, parent: &ParentRef) -> Vec<ListenerId> {
         let Some(maps) = &self.maps else { return self.ids.clone() };
         if let Some(section) = &parent.section {

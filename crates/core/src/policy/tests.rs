@@ -22,7 +22,7 @@ fn aged(mut policy: DnsPolicy, created: i64) -> DnsPolicy {
     policy
 }
 
-/// Who governs each listener, in order, and the reasons of those that are refused.
+/// The governing policy of each listener, in order, and the reasons of refused policies.
 fn evaluated(policies: Vec<DnsPolicy>) -> (Vec<String>, Vec<String>) {
     judged_in(Scope::default(), policies)
 }

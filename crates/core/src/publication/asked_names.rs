@@ -1,5 +1,7 @@
-//! The names that a route requests at a listener (D17): its hostnames, those of the annotation, those of the template;
-//! the listener's hostname only if there are none of them. Nothing here decides whether a name is published.
+//! The names that a route requests at a listener (D17).
+//!
+//! These are its hostnames, those of the annotation and those of the template; the listener's hostname only if there
+//! are none of them. Nothing here decides whether a name is published.
 
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::{Route, ShortVec, Str, WrittenHostname};

@@ -31,7 +31,7 @@ pub fn gateway(gateway: &Gateway, annotations: &Annotations, settings: &Publicat
         .or_else(|| controller(annotations))
 }
 
-/// The setting that excludes a Gateway of this name, if any; a ListenerSet is checked by the name of its Gateway.
+/// The setting that excludes a Gateway of this name, if any. A ListenerSet is checked by the name of its Gateway.
 pub fn gateway_name(name: &str, settings: &PublicationSettings) -> Option<String> {
     let wanted = settings.gateway_name.as_ref().filter(|wanted| ***wanted != *name)?;
     Some(format!("`--gateway-name {wanted}` asks for another Gateway"))

@@ -1,4 +1,4 @@
-//! From claims on a name to its records: which claims share it, which lose it, and whether a wildcard covers it.
+//! From claims on a name to its records: which claims share it, which lose it, whether a wildcard covers it.
 //!
 //! Addresses of all claims on a name are merged (D8). A CNAME cannot coexist with other records: if one claim needs a
 //! CNAME and another needs addresses, the first in order keeps the name. Claims on a wildcard that only cover other
@@ -99,7 +99,7 @@ impl<'a> RouteNameClaim<'a> {
         &self.claim.context.rank
     }
 
-    /// The order of claims on one name: own claims before covering ones, then by age of the policy, Gateway and route.
+    /// The order of claims on one name. Own claims precede covering ones; then by age of policy, Gateway and route.
     fn rank(&self, other: &Self) -> Ordering {
         let (rank, theirs) = (self.listener(), other.listener());
         self.is_stand_in

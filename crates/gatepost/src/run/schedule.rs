@@ -114,7 +114,7 @@ impl Schedule {
         self.repeat(now);
     }
 
-    /// Records that a pass could not start: the next one is due after the wait that the last one asked for.
+    /// Records that a pass could not start. The next one is due after the wait that the last one asked for.
     pub fn repeat(&mut self, now: Instant) {
         self.ended_at = Some(now);
         [self.again_at, self.wake_at] = self.waits.map(|wait| wait.map(|wait| now + wait));

@@ -24,7 +24,7 @@ pub fn read(place: &ClusterChoice, namespace: Option<&str>) -> Result<Loaded, Ru
     Ok(loaded(read))
 }
 
-/// The Certificate objects of cert-manager in some namespaces, each with the message on its request; `None` if
+/// The Certificate objects of cert-manager in some namespaces, each with the message on its request. `None` if
 /// cert-manager is not installed.
 pub fn certificates(
     place: &ClusterChoice,

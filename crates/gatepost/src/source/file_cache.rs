@@ -21,7 +21,8 @@ use super::{Objects, is_unreadable};
 use crate::cli::Input;
 use crate::error::RunError;
 
-/// A file that was written less than this before it was read may have been written again with the same times.
+/// Minimum age of the last write for a file's times to be reliable. A younger file may be written again with the same
+/// times.
 const RELIABLE_AGE: Duration = Duration::from_secs(2);
 
 /// The files of a command line as of the last read.

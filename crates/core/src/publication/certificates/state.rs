@@ -25,8 +25,8 @@ pub(crate) struct CertificateState {
     names: BTreeMap<Hostname, ShortVec<Requester>>,
     /// `example.org` for each requested `*.example.org`.
     wildcard_bases: BTreeSet<Str>,
-    /// Names that no requested wildcard covers, ordered by their oldest route: the order in which names are included up
-    /// to the limit.
+    /// Names that no requested wildcard covers, ordered by their oldest route. They are included in this order, up to
+    /// the limit.
     ranking: BTreeSet<(RouteAge, Hostname)>,
     listeners: BTreeMap<ListenerKey, usize>,
     policies: BTreeMap<(i64, Key), (Arc<TlsPolicy>, usize)>,

@@ -77,7 +77,7 @@ fn trim_marks(body: &str) -> (&'static str, &str, &'static str) {
     (left, inner, right)
 }
 
-/// The body of an action with its literals rewritten, and the text after its `}}`; `None` if it is not closed.
+/// The body of an action with its literals rewritten, and the text after its `}}`. `None` if it is not closed.
 fn body(action: &str) -> Result<Option<(String, &str)>, String> {
     if let Some(comment) = comment(action) {
         return Ok(Some(comment));

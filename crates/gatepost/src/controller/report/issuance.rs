@@ -32,7 +32,7 @@ pub(super) fn notes(pass: &Pass, desired: &Desired) -> Vec<(ObjectRef, EventNote
     notes
 }
 
-/// Events about names without a certificate, for reasons that need attention: one per reason on the Gateway, and one on
+/// Events about names without a certificate, for reasons that need attention. One per reason on the Gateway, and one on
 /// each route that has such a name.
 fn missing(state: &IssuanceState, certificate: &Certificate, desired: &Desired) -> Vec<(ObjectRef, EventNote)> {
     let mut notes = Vec::new();
