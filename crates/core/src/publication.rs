@@ -2,9 +2,10 @@
 //! reason.
 //!
 //! Two profiles produce it: [`crate::external_dns`] publishes what external-dns would for the same objects and flags;
-//! [`strict`] follows the hostname document, and also requests certificates. Both use [`settings`], [`filters`],
-//! [`annotations`], [`template`], [`hostnames`], [`targets`] and [`domains`]. Nothing here knows providers, zones or
-//! existing records, and nothing here deletes: a hostname that gets nothing is a value in [`Desired::withheld`].
+//! the strict profile, implemented here, follows the hostname document and also requests certificates. Both use
+//! [`settings`], [`filters`], [`annotations`], [`template`], [`hostnames`], [`targets`] and [`domains`]. Nothing here
+//! knows providers, zones or existing records, and nothing here deletes: a hostname that gets nothing is a value in
+//! [`Desired::withheld`].
 
 use std::fmt;
 

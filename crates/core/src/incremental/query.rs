@@ -1,4 +1,4 @@
-//! Queries for single names, routes and policies of a [`World`], for readers that process deltas.
+//! Queries for single names, routes and policies of an [`Engine`], for readers that process deltas.
 //!
 //! A [`DesiredPatch`] holds the new values of everything that a [`Delta`] lists; applied to the previous desired state
 //! it gives the current one. Nothing is decided here.

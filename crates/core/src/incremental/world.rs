@@ -86,7 +86,8 @@ impl World {
         self.reports.get(policy)
     }
 
-    /// The whole desired state. Visits every name; code that processes deltas uses [`World::patch`] instead.
+    /// The whole desired state. Visits every name; code that processes deltas uses
+    /// [`Engine::patch`](super::Engine::patch) instead.
     pub fn desired(&self) -> Desired {
         if let Some(desired) = &self.external {
             return (**desired).clone();
