@@ -4,9 +4,9 @@
 //! GatewayClass ◀─ Gateway ◀─ (ListenerSet) ◀─ listener ◀─ route
 //! ```
 //!
-//! Everything is computed from the objects' specs; status that others wrote is a second observed_status ([`status_trust`]). Refused
-//! candidates are kept with their reason, so that an explanation is a walk over these values and never a second computation.
-//! Nothing here decides what is published.
+//! Everything is computed from the objects' specs. Status that a Gateway implementation wrote is compared with the
+//! result in [`status_trust`]. Refused candidates keep their reason, so an explanation reads these values and computes
+//! nothing again. Nothing here decides what is published.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,81 +35,81 @@ pub use grants::{Grants, Referrer};
 pub use listener_index::ListenerIndex;
 pub(crate) use listeners::GatewayListeners;
 
-/// What decides whose Gateways are looked at.
+/// Which Gateways are evaluated.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Names of GatewayClasses; empty means all.
     pub classes: Vec<Str>,
 }
 
-/// The whole ownership tree of a snapshot, evaluated.
+/// The evaluated Gateways, ListenerSets, listeners and routes of a snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Topology {
-    /// Gateways, those out of scope too.
+    /// Gateways, including those out of scope.
     pub gateways: BTreeMap<Key, Arc<GatewayState>>,
-    /// ListenerSets, refused ones too.
+    /// ListenerSets, including refused ones.
     pub sets: BTreeMap<ObjectRef, Arc<SetState>>,
-    /// Routes with what became of each parentRef.
+    /// Routes with the result of each parentRef.
     pub routes: BTreeMap<ObjectRef, Arc<RouteState>>,
-    /// The listeners of each Gateway, and those of each refused set, by the number that their ids carry.
+    /// The listeners of each Gateway, and those of each refused ListenerSet, by group number ([`ListenerId`]).
     pub(crate) groups: Vec<GatewayListeners>,
-    /// How many accepted routes are attached to each listener that has any.
+    /// Number of accepted routes per listener; listeners without any have no entry.
     pub(crate) attached: BTreeMap<ListenerId, u32>,
 }
 
-/// A listener of a [`Topology`]. Its value says nothing of its precedence.
+/// The id of a listener in one [`Topology`]. Ids are not ordered by precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerId {
     pub(crate) group: u32,
     pub(crate) slot: u32,
 }
 
-/// A Gateway, judged.
+/// A Gateway and the result of its evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayState {
     /// The object.
     pub gateway: Arc<Gateway>,
-    /// Who runs it.
+    /// Its GatewayClass, and the controller that implements it.
     pub class: ClassState,
     /// Why it is not accepted, if it is not.
     pub refused: Option<Reason>,
-    /// Its merged listeners in order of precedence: own, then those of its ListenerSets. Conflicted ones are in here.
+    /// Its merged listeners in order of precedence: its own, then those of its ListenerSets. Includes conflicted ones.
     pub listeners: Vec<ListenerId>,
-    /// How many ListenerSets are accepted.
+    /// Number of accepted ListenerSets.
     pub attached_sets: usize,
-    /// Its own listeners, found by name and hostname.
+    /// Its own listeners, indexed by name and hostname.
     pub listener_index: ListenerIndex,
 }
 
-/// What is known of a Gateway's class.
+/// What is known about a Gateway's class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassState {
-    /// It is there; holds who runs it.
+    /// It exists; holds its controller name.
     Known(Str),
-    /// It is not among the files: taken as accepted (D26).
+    /// It is not among the files; assumed to be accepted (D26).
     NotInInput,
     /// It does not exist in the cluster.
     Missing,
-    /// It is left out by the settings.
+    /// The settings exclude it.
     NotOurs,
 }
 
-/// A ListenerSet, judged.
+/// A ListenerSet and the result of its evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetState {
     /// The object.
     pub set: Arc<ListenerSet>,
-    /// The Gateway it joins; unset where that is missing, out of scope, or does not admit it.
+    /// The Gateway it attaches to; unset if that is missing, out of scope, or does not allow the set.
     pub gateway: Option<Key>,
     /// Why it is not accepted, if it is not.
     pub refused: Option<Reason>,
-    /// Its listeners, in order.
+    /// Its listeners, in spec order.
     pub listeners: Vec<ListenerId>,
-    /// The same, found by name and hostname.
+    /// The same listeners, indexed by name and hostname.
     pub listener_index: ListenerIndex,
 }
 
-/// Whose listener it is.
+/// The object whose spec contains a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// A Gateway's own.
@@ -118,26 +118,26 @@ pub enum Owner {
     Set(Arc<ListenerSet>),
 }
 
-/// A listener, judged.
+/// A listener and the result of its evaluation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerState {
-    /// Which it is.
+    /// Its id.
     pub id: ListenerId,
-    /// Whose it is.
+    /// The object whose spec contains it.
     pub owner: Owner,
-    /// Which of the owner's listeners, counted from 0.
+    /// Its index in the owner's `listeners`.
     pub index: usize,
-    /// The Gateway it is part of; unset for listeners of refused ListenerSets.
+    /// The Gateway it belongs to; unset for listeners of refused ListenerSets.
     pub gateway: Option<Key>,
     /// Its hostname; `*` if unset or unreadable.
     pub hostname: Hostname,
-    /// Kinds of routes it takes.
+    /// Route kinds it accepts.
     pub supported_kinds: Vec<RouteKind>,
-    /// Kinds it requests for and cannot take (group, kind).
+    /// Requested kinds that it cannot support (group, kind).
     pub unfit_kinds: Vec<(Str, Str)>,
-    /// Why it is not accepted for itself: protocol, TLS mode, unreadable hostname, CA certificates.
+    /// Why it is invalid regardless of other listeners: protocol, TLS mode, invalid hostname, CA certificates.
     pub refused: Option<Reason>,
-    /// With whom it conflicts, if it does.
+    /// The listener it conflicts with, if any.
     pub conflict: Option<Conflict>,
     /// What is wrong with its certificates, one entry per reference.
     pub certificates: Vec<CertificateProblem>,
@@ -145,34 +145,34 @@ pub struct ListenerState {
     pub overlaps: Option<ListenerId>,
 }
 
-/// A conflict that a listener has lost or shares.
+/// A conflict with another listener, which may or may not have a winner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict {
     /// `listener-hostname-conflict` or `listener-protocol-conflict`.
     pub reason: Reason,
-    /// The other party.
+    /// The other listener.
     pub with: ListenerId,
 }
 
-/// A route with what became of each parentRef.
+/// A route with the result of each parentRef.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteState {
     /// The object.
     pub route: Arc<Route>,
     /// One entry per parentRef, in order.
     pub parents: ShortVec<ParentState>,
-    /// Backends that cannot be used; they do not keep the route from attaching.
+    /// Backends that cannot be used; they do not prevent attachment.
     pub backends: Vec<BackendProblem>,
 }
 
-/// What became of one parentRef. The listeners that refuse the route are not kept: [`routes::candidates`] tells them.
+/// The result of one parentRef. Listeners that refuse the route are not stored; [`routes::candidates`] computes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParentState {
-    /// What it points to; one value for all routes that name the same parents.
+    /// The object it refers to.
     pub target: ParentTarget,
-    /// Every listener that the route attaches to, in the order of the parent.
+    /// Every listener that the route attaches to, in the parent's order.
     pub attached: ShortVec<Attachment>,
-    /// Why the route is not accepted here; unset if it is, or where the target is nobody's.
+    /// Why the route is not accepted here; unset if it is accepted, or if the target is not evaluated.
     pub refused: Option<Reason>,
 }
 
@@ -181,26 +181,26 @@ pub struct ParentState {
 pub struct Attachment {
     /// Which listener.
     pub listener: ListenerId,
-    /// The intersected hostnames; never none.
+    /// The intersected hostnames; never empty.
     pub names: ShortVec<Intersection>,
 }
 
-/// What a parentRef points to.
+/// The object that a parentRef refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParentTarget {
     /// A Gateway in scope.
     Gateway(Key),
-    /// A ListenerSet, and the Gateway it belongs to where it is admitted.
+    /// A ListenerSet, and its Gateway if that allows the set.
     Set(ObjectRef, Option<Key>),
-    /// A Gateway or ListenerSet that is not there.
+    /// A Gateway or ListenerSet that does not exist.
     Missing,
-    /// A Gateway, or a ListenerSet of one, that is not ours to judge.
+    /// A Gateway out of scope, or a ListenerSet of one.
     OutOfScope,
     /// Neither Gateway nor ListenerSet.
     OtherKind,
 }
 
-/// One listener that a parentRef could mean.
+/// One listener that a parentRef could refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Which listener.
@@ -212,13 +212,13 @@ pub struct Candidate {
 /// A hostname that a listener and a route have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Intersection {
-    /// The intersected hostname; `*` where neither side names one.
+    /// The intersected hostname; `*` if neither side has one.
     pub hostname: Hostname,
-    /// Which of the route's hostnames it came from, counted from 0; unset where the route has none.
+    /// Index of the route's hostname it came from; unset if the route has none.
     pub written: Option<u32>,
 }
 
-/// A listener by name: `Gateway/infra/edge/https`.
+/// A listener by owner and name: `Gateway/infra/edge/https`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ListenerKey {
     /// The Gateway or ListenerSet.
@@ -227,8 +227,8 @@ pub struct ListenerKey {
     pub section: Str,
 }
 
-/// The order of listeners: by Gateway, there the Gateway's own first, then those of its ListenerSets in order of
-/// precedence, and each in its owner's order.
+/// The sort key of listeners. Ordered by Gateway; its own listeners precede those of its ListenerSets, which follow in
+/// order of precedence, each in spec order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ListenerPrecedence {
     gateway: Option<Key>,
@@ -238,7 +238,7 @@ pub(crate) struct ListenerPrecedence {
 }
 
 impl Topology {
-    /// Judges a snapshot.
+    /// Evaluates a snapshot.
     pub fn build(snapshot: &Snapshot, scope: &Scope) -> Topology {
         let grants = Grants::of(snapshot);
         let mut topology = Topology::default();
@@ -249,24 +249,24 @@ impl Topology {
 
     /// A listener.
     pub fn listener(&self, id: ListenerId) -> &ListenerState {
-        // Ids are only given out for listeners that are there, and are used with the topology that they are of.
+        // Ids are only created for existing listeners, and are only used with the topology that created them.
         self.groups[id.group as usize].listener(id.slot).expect("a listener of this topology")
     }
 
-    /// Every listener with its id: Gateway by Gateway in order of precedence, then those of refused sets.
+    /// Every listener with its id: by Gateway in order of precedence, then those of refused sets.
     pub fn listener_ids(&self) -> impl Iterator<Item = (ListenerId, &ListenerState)> {
         let admitted = self.gateways.values().flat_map(|gateway| &gateway.listeners);
         let refused = self.sets.values().filter(|set| set.gateway.is_none()).flat_map(|set| &set.listeners);
         admitted.chain(refused).map(|id| (*id, self.listener(*id)))
     }
 
-    /// How many accepted routes are attached to a listener.
+    /// Number of accepted routes that are attached to a listener.
     pub fn attached_routes(&self, id: ListenerId) -> usize {
         self.attached.get(&id).map_or(0, |count| *count as usize)
     }
 
-    /// Every attached (route, listener) pair with its intersected hostnames. A route that reaches a listener through two
-    /// parentRefs is given twice.
+    /// Every attached (route, listener) pair with its intersected hostnames. A pair that two parentRefs lead to occurs
+    /// twice.
     pub fn attachments(&self) -> impl Iterator<Item = (&RouteState, ListenerId, &[Intersection])> {
         self.routes.values().flat_map(|route| {
             route.attachments().map(move |attachment| (&**route, attachment.listener, &*attachment.names))
@@ -275,7 +275,7 @@ impl Topology {
 }
 
 impl RouteState {
-    /// Every listener that it attaches to, parentRef by parentRef.
+    /// Every listener that it attaches to, in the order of its parentRefs.
     pub fn attachments(&self) -> impl Iterator<Item = &Attachment> {
         self.parents.iter().flat_map(|parent| &parent.attached)
     }
@@ -292,7 +292,7 @@ impl ListenerState {
         &self.owner.listeners()[self.index]
     }
 
-    /// Its place in the order of all listeners.
+    /// Its position in the order of all listeners.
     pub(crate) fn precedence(&self) -> ListenerPrecedence {
         let set = match &self.owner {
             Owner::Gateway(_) => None,
@@ -302,17 +302,17 @@ impl ListenerState {
         ListenerPrecedence { gateway: self.gateway.clone(), set, owner, index: self.index }
     }
 
-    /// Its name.
+    /// Its owner and name.
     pub fn key(&self) -> ListenerKey {
         ListenerKey { owner: self.owner.object(), section: self.spec().name.clone() }
     }
 
-    /// Whether it is accepted: valid for itself and not conflicted.
+    /// Whether it is accepted: valid by itself and without conflicts.
     pub fn is_accepted(&self) -> bool {
         self.refused.is_none() && self.conflict.is_none()
     }
 
-    /// Whether it takes part in a Gateway and is accepted.
+    /// Whether it belongs to a Gateway and is accepted.
     pub fn is_serving(&self) -> bool {
         self.gateway.is_some() && self.is_accepted()
     }
@@ -345,12 +345,12 @@ impl Owner {
 }
 
 impl GatewayState {
-    /// Whether it is ours to judge.
+    /// Whether this Gateway is evaluated.
     pub fn is_in_scope(&self) -> bool {
         !matches!(self.class, ClassState::NotOurs | ClassState::Missing)
     }
 
-    /// Who writes its status.
+    /// The controller that writes its status.
     pub fn controller(&self) -> Str {
         match &self.class {
             ClassState::Known(controller) => controller.clone(),
@@ -360,7 +360,7 @@ impl GatewayState {
 }
 
 impl ParentState {
-    /// The Gateway behind it, where there is one.
+    /// The Gateway that it leads to, if any.
     pub fn gateway(&self) -> Option<&Key> {
         match &self.target {
             ParentTarget::Gateway(key) => Some(key),
@@ -369,7 +369,7 @@ impl ParentState {
         }
     }
 
-    /// Whether a status entry is dirty: the target is there and in scope.
+    /// Whether the route gets a status entry for it: the target exists and is in scope.
     pub fn is_judged(&self) -> bool {
         matches!(self.target, ParentTarget::Gateway(_) | ParentTarget::Set(..))
     }

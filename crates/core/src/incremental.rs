@@ -1,12 +1,13 @@
-//! The same decisions as from scratch, made anew only where something has changed.
+//! The decisions of a full build, updated only where objects changed.
 //!
 //! ```text
-//! change ─▶ Gateway with its sets ─▶ listener's side ─▶ route ─▶ name, Secret ─▶ policy
+//! change ─▶ Gateway with its sets ─▶ listener context ─▶ route ─▶ name, Secret ─▶ policy
 //! ```
 //!
-//! Every entry comes from a leaf function of [`crate::attachment`] and [`crate::publication`], the same that the from-scratch path
-//! loops over; here are only the tables, who depends on whom, and what is dirty. A change marks entries; an entry that comes
-//! out as before marks nothing further. Nothing is decided here, and nothing may be: a test compares with scratch.
+//! Every result comes from a leaf function of [`crate::attachment`] and [`crate::publication`]; a full build loops over
+//! the same functions. This module holds the maps of results, the reverse indexes and the dirty sets. A change marks
+//! results as dirty; a result equal to its previous value marks nothing further. No rule is written here; tests compare
+//! every result with a full build.
 
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ use dirty::Dirty;
 use gateways::GroupNumbers;
 use reverse_indexes::ReverseIndexes;
 
-/// The world, what depends on what, and the state from which the next application starts.
+/// The incremental driver: current results, reverse indexes, and state for the next application.
 pub struct Engine {
     scope: Scope,
     world: World,
@@ -61,18 +62,18 @@ impl Engine {
         }
     }
 
-    /// Takes changes in, all of them at once, and says what came of them.
+    /// Applies all changes together and returns what changed in the results.
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Delta {
         let mut dirty = Dirty::default();
         changes.into_iter().for_each(|change| self.take(change, &mut dirty));
-        self.settle_gateways(&mut dirty);
-        self.settle_policies(&mut dirty);
-        self.settle_contexts(&mut dirty);
-        self.settle_routes(&mut dirty);
-        self.settle_names(&mut dirty);
-        self.settle_secrets(&mut dirty);
-        self.settle_reports(&mut dirty);
-        self.settle_external(&mut dirty);
+        self.update_gateways(&mut dirty);
+        self.update_policies(&mut dirty);
+        self.update_contexts(&mut dirty);
+        self.update_routes(&mut dirty);
+        self.update_names(&mut dirty);
+        self.update_secrets(&mut dirty);
+        self.update_reports(&mut dirty);
+        self.update_external(&mut dirty);
         dirty.delta()
     }
 
@@ -81,18 +82,18 @@ impl Engine {
         &self.world
     }
 
-    /// Replaces the names that exist for other reasons than routes, such as those of challenges, and returns what changed:
-    /// a DNS wildcard does not answer at or above them (D13).
+    /// Replaces the names that exist for reasons other than routes, such as challenges, and returns what changed. A DNS
+    /// wildcard does not answer at or above these names (D13).
     pub fn set_existing_names(&mut self, names: impl IntoIterator<Item = Str>) -> Delta {
         let mut dirty = Dirty::default();
         if self.coverage.set_existing(names) {
-            self.settle_names(&mut dirty);
-            self.settle_reports(&mut dirty);
+            self.update_names(&mut dirty);
+            self.update_reports(&mut dirty);
         }
         dirty.delta()
     }
 
-    fn settle_external(&mut self, dirty: &mut Dirty) {
+    fn update_external(&mut self, dirty: &mut Dirty) {
         let Some(after) = self.world.externally().filter(|_| dirty.is_anything_changed) else { return };
         let before = self.world.external.replace(after.clone()).unwrap_or_default();
         let differ = crate::publication::change::Change::between(&before, &after);

@@ -1,7 +1,7 @@
-//! The objects as the rules see them: parsed, defaulted, and the same for files and clusters.
+//! The objects that the rules read: parsed, defaulted, and the same for files and clusters.
 //!
-//! Five wire shapes of routes are one [`Route`] here. Values that a later release may add are kept as `Other`, never dropped.
-//! Nothing here is serialized; the border is the `objects` crate on the way in and the views on the way out.
+//! Five wire formats of routes become one [`Route`]. Unknown values, which a later release may add, are kept as `Other`
+//! and never dropped. Nothing here is serialized: the `objects` crate parses, and the views render.
 
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ pub use route::*;
 pub use status::*;
 pub use support::*;
 
-/// A shared text.
+/// A shared string.
 pub type Str = Arc<str>;
 
-/// A list whose clones share its items; objects that repeat each other hold one copy.
+/// A list whose clones share its items; equal lists of many objects can be one allocation.
 pub type SharedList<T> = Arc<[T]>;
 
 /// Adds an item to a shared list, for tests that build objects by hand.
@@ -41,31 +41,31 @@ pub(crate) fn items<T: Clone>(list: &mut SharedList<T>) -> &mut [T] {
     Arc::make_mut(list)
 }
 
-/// A list that mostly has one item, which then needs no allocation.
+/// A list that usually has one item, which then needs no allocation.
 pub type ShortVec<T> = smallvec::SmallVec<[T; 1]>;
 
 /// The API group of Gateways and routes.
 pub const GATEWAY_GROUP: &str = "gateway.networking.k8s.io";
 
-/// The API group that held ListenerSets while they were an experiment.
+/// The API group of `XListenerSet`, the experimental form of `ListenerSet`.
 pub const EXPERIMENTAL_GROUP: &str = "gateway.networking.x-k8s.io";
 
-/// The API group of our own kinds, which is also the group of issuers that are this program's own.
+/// The API group of our own kinds, and of the issuers that are part of this program.
 pub const OWN_GROUP: &str = "gatepost.dev";
 
-/// A hostname as it stands in a field: the text, and what it means if it is one.
+/// The text of a hostname field, and the hostname or the error that it parses to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WrittenHostname(Written);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Written {
-    /// The text is the name, as nearly always.
+    /// The text is already the normalized name, which is the usual case; stored once.
     Plain(Hostname),
     Other(Box<(Str, Result<Hostname, HostnameError>)>),
 }
 
 impl WrittenHostname {
-    /// Reads a field's text.
+    /// Parses the text of a field.
     pub fn new(text: &str) -> Self {
         match Hostname::parse(text) {
             Ok(name) if name.as_str() == text => WrittenHostname(Written::Plain(name)),
@@ -81,7 +81,7 @@ impl WrittenHostname {
         }
     }
 
-    /// The name it stands for, or why it stands for none.
+    /// The parsed hostname, or why the text is not one.
     pub fn name(&self) -> Result<&Hostname, &HostnameError> {
         match &self.0 {
             Written::Plain(name) => Ok(name),
@@ -95,16 +95,16 @@ impl WrittenHostname {
 pub struct Reference {
     /// API group; empty for the core group.
     pub group: Str,
-    /// Kind as written.
+    /// Kind, unvalidated.
     pub kind: Str,
-    /// Namespace as written; unset means the referrer's.
+    /// Namespace; unset means that of the referring object.
     pub namespace: Option<Str>,
     /// Name.
     pub name: Str,
 }
 
 impl Reference {
-    /// The namespace it points into, for an object in `own`.
+    /// The namespace it refers to, for a reference in an object of namespace `own`.
     pub fn namespace_or<'a>(&'a self, own: &'a Str) -> &'a Str {
         self.namespace.as_ref().unwrap_or(own)
     }

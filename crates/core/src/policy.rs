@@ -1,8 +1,9 @@
 //! Which DNSPolicy and which TLSPolicy governs each listener, and why the others govern nothing.
 //!
-//! A section beats the whole object, a ListenerSet's own policy beats the one inherited from its Gateway, and among equal
-//! targets the oldest wins, then the first by `namespace/name`. A policy that is not accepted governs nothing: it neither
-//! shadows another one nor takes anything away. What a policy asks for is carried out in [`crate::publication`], never here.
+//! A policy for a listener takes precedence over one for the whole object, and a ListenerSet's own policy over the one
+//! inherited from its Gateway. Among equal targets the oldest wins, then the first by `namespace/name`. A policy that
+//! is not accepted governs nothing and overrides nothing. The effects of a policy are implemented in
+//! [`crate::publication`], never here.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,19 +22,19 @@ mod validity;
 pub use exclusions::Exclusion;
 pub use status::{HostnameReport, HostnameState, PolicyReport};
 
-/// The state of every policy of a snapshot.
+/// The state of all policies of a snapshot.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
-    /// How names are published.
+    /// DNSPolicies.
     pub dns: PoliciesOfKind<DnsPolicy>,
-    /// How certificates are made.
+    /// TLSPolicies.
     pub tls: PoliciesOfKind<TlsPolicy>,
 }
 
 /// The policies of one kind.
 #[derive(Clone, Debug)]
 pub struct PoliciesOfKind<P> {
-    /// Every policy, refused ones too.
+    /// Every policy, including refused ones.
     pub states: BTreeMap<Key, PolicyState<P>>,
     governing: BTreeMap<ListenerId, Key>,
 }
@@ -45,7 +46,7 @@ pub struct PolicyState<P> {
     pub policy: Arc<P>,
     /// Why it is not accepted, if it is not.
     pub refused: Option<Refusal>,
-    /// The listeners it is about, in order; another policy may govern some of them.
+    /// The listeners it targets, in order; a more specific policy may govern some of them.
     pub listeners: Vec<ListenerId>,
 }
 
@@ -54,7 +55,7 @@ pub struct PolicyState<P> {
 pub struct Refusal {
     /// `policy-target-missing`, `policy-invalid`, `policy-conflicted`, or `kind-not-visible`.
     pub reason: Reason,
-    /// The same as text.
+    /// The reason as text.
     pub message: String,
     /// The field to edit.
     pub field: FieldPath,
@@ -68,11 +69,11 @@ pub trait Policy {
     const KIND: Kind;
     /// Name and age.
     fn meta(&self) -> &Meta;
-    /// What it is about.
+    /// The object that it targets.
     fn target(&self) -> &PolicyTarget;
-    /// Its setting for wildcards.
+    /// Its `allowWildcardHosts`.
     fn allow_wildcards(&self) -> Option<bool>;
-    /// What is wrong with its values: field and a clause.
+    /// The first invalid field, and a clause that says what is wrong.
     fn problem(&self) -> Option<(FieldPath, String)>;
 
     /// Which object it is.
@@ -87,7 +88,7 @@ pub trait Policy {
 }
 
 impl Policies {
-    /// Computes the state of the policies of a snapshot.
+    /// Evaluates the policies of a snapshot.
     pub fn build(snapshot: &Snapshot, topology: &Topology) -> Policies {
         Policies {
             dns: PoliciesOfKind::build(snapshot, topology, snapshot.dns_policies.values()),
@@ -95,7 +96,7 @@ impl Policies {
         }
     }
 
-    /// What is wrong with them.
+    /// The problems of all policies.
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut all = self.dns.diagnostics();
         all.extend(self.tls.diagnostics());
@@ -110,7 +111,7 @@ impl<P: Policy> PoliciesOfKind<P> {
         self.states.get(key).map(|state| &state.policy)
     }
 
-    /// A policy that would govern a listener if its values were right.
+    /// A policy that would govern a listener if its values were valid.
     pub fn invalid(&self, listener: ListenerId) -> Option<&PolicyState<P>> {
         let is_invalid = |s: &&PolicyState<P>| s.refused.as_ref().is_some_and(|r| r.reason == reason::POLICY_INVALID);
         let mut about = self.states.values().filter(is_invalid).filter(|s| s.listeners.contains(&listener));
@@ -129,14 +130,14 @@ impl<P: Policy> PoliciesOfKind<P> {
     {
         let mut policies_of_kind = PoliciesOfKind::default();
         for policy in policies {
-            policies_of_kind.states.insert(policy.meta().key.clone(), judge(snapshot, topology, policy));
+            policies_of_kind.states.insert(policy.meta().key.clone(), evaluate(snapshot, topology, policy));
         }
         policies_of_kind.resolve_conflicts();
-        policies_of_kind.appoint(topology);
+        policies_of_kind.assign(topology);
         policies_of_kind
     }
 
-    /// Leaves one policy per target: the oldest.
+    /// Refuses all but the oldest policy of each target.
     fn resolve_conflicts(&mut self) {
         let mut holders: BTreeMap<(ObjectRef, Option<Str>), Arc<P>> = BTreeMap::new();
         for policy in self.by_age() {
@@ -162,8 +163,8 @@ impl<P: Policy> PoliciesOfKind<P> {
         }
     }
 
-    /// Gives every listener to the policy that is closest to it.
-    fn appoint(&mut self, topology: &Topology) {
+    /// Assigns to every listener the policy with the smallest distance.
+    fn assign(&mut self, topology: &Topology) {
         let mut closest: BTreeMap<ListenerId, (targets::Distance, Key)> = BTreeMap::new();
         for (key, state) in self.states.iter().filter(|(_, state)| state.refused.is_none()) {
             for id in &state.listeners {
@@ -184,7 +185,7 @@ impl<P: Policy> PoliciesOfKind<P> {
         all
     }
 
-    /// Reports a policy that governs nothing, because every listener has a closer one.
+    /// The diagnostic of a policy that governs nothing because every listener has a more specific one.
     fn overridden(&self, key: &Key, state: &PolicyState<P>) -> Option<Diagnostic> {
         if state.refused.is_some() || state.listeners.is_empty() || !self.governed_by(key).is_empty() {
             return None;
@@ -241,7 +242,7 @@ impl Policy for TlsPolicy {
     }
 }
 
-fn judge<P: Policy>(snapshot: &Snapshot, topology: &Topology, policy: &Arc<P>) -> PolicyState<P> {
+fn evaluate<P: Policy>(snapshot: &Snapshot, topology: &Topology, policy: &Arc<P>) -> PolicyState<P> {
     let (listeners, mut refused) = match targets::listeners(snapshot, topology, &**policy) {
         Ok(listeners) => (listeners, None),
         Err(refusal) => (Vec::new(), Some(refusal)),
@@ -282,7 +283,7 @@ fn refusal_diagnostic<P: Policy>(state: &PolicyState<P>) -> Option<Diagnostic> {
     })
 }
 
-/// Whether objects of a kind could be seen.
+/// Whether all objects of a kind could be listed.
 fn is_visible(snapshot: &Snapshot, kind: Kind) -> bool {
     *snapshot.visibility(kind) == Visibility::Complete
 }

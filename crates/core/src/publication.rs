@@ -1,9 +1,11 @@
-//! What ought to exist: the records every published hostname gets, and the hostnames that get none, with the reason.
+//! The desired state: the records and certificates of published hostnames, and the withheld hostnames with their
+//! reason.
 //!
-//! Two profiles fill these values: [`crate::external_dns`] publishes what external-dns would for the same objects and flags;
-//! [`strict`] follows the hostname document, and makes certificates too. Both share the pieces beside them: [`settings`],
-//! [`filters`], [`annotations`], [`template`], [`hostnames`], [`targets`] and [`domains`]. Nothing here knows a provider, a
-//! zone, or what exists already, and nothing here deletes: a hostname that gets nothing is a value in [`Desired::withheld`].
+//! Two profiles produce it: [`crate::external_dns`] publishes what external-dns would for the same objects and flags;
+//! the strict profile, implemented here, follows the hostname document and also requests certificates. Both use
+//! [`settings`], [`filters`], [`annotations`], [`template`], [`hostnames`], [`targets`] and [`domains`]. Nothing here
+//! knows providers, zones or existing records, and nothing here deletes: a hostname that gets nothing is a value in
+//! [`Desired::withheld`].
 
 use std::fmt;
 
@@ -52,13 +54,13 @@ pub use settings::PublicationSettings;
 
 use settings::Profile;
 
-/// What ought to exist for a snapshot and its judged tree, by the rules of the profile.
+/// The desired state of a snapshot and its topology, by the rules of the selected profile.
 pub fn build(snapshot: &Snapshot, topology: &Topology, settings: &PublicationSettings) -> Desired {
     build_beside(snapshot, topology, settings, &[])
 }
 
-/// The same beside names that exist for other reasons, such as those of challenges: a DNS wildcard does not answer at or
-/// above them (D13).
+/// The same as [`build`], with names that exist for reasons other than routes, such as challenges. A DNS wildcard does
+/// not answer at or above them (D13).
 pub fn build_beside(
     snapshot: &Snapshot,
     topology: &Topology,
@@ -71,43 +73,43 @@ pub fn build_beside(
     }
 }
 
-/// Everything that ought to exist, and what was left out.
+/// Everything that should exist, and everything that was left out with its reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Desired {
     /// Records, sorted by name, type, set identifier, TTL and targets.
     pub records: Vec<Record>,
-    /// Records that need not exist because a wildcard among the others answers for them, in the same order.
+    /// Records that need not exist because a wildcard record answers for their name, in the same order.
     pub covered: Vec<Record>,
     /// Certificates, sorted by Secret.
     pub certificates: Vec<Certificate>,
-    /// Names that a certificate keeps if it has them, because it is not known that they ought to be gone; sorted.
+    /// Names that a certificate keeps if it has them, because they are not known to be unwanted; sorted.
     pub kept_names: Vec<KeptName>,
-    /// Hostnames that get nothing, sorted by route and hostname.
+    /// Hostnames that get no records, sorted by route and hostname.
     pub withheld: Vec<Withheld>,
-    /// Objects that the settings or a `controller` annotation leave out, sorted.
+    /// Objects that the settings or a `controller` annotation exclude, sorted.
     pub passed_over: Vec<PassedOver>,
-    /// What became of each policy, sorted.
+    /// The status of each policy, sorted.
     pub policies: Vec<PolicyReport>,
-    /// What is odd about the objects.
+    /// Problems of the objects.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 /// One record set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The name, without a dot at the end.
+    /// The name, without a trailing dot.
     pub name: Str,
-    /// Type.
+    /// Record type.
     pub kind: RecordType,
-    /// Targets, sorted, each once.
+    /// Targets, sorted, without duplicates.
     pub targets: SharedList<Str>,
-    /// TTL in seconds, where one was asked for.
+    /// TTL in seconds; unset leaves it to the provider.
     pub ttl: Option<u32>,
-    /// Tells record sets of one name and type apart, for providers with routing policies.
+    /// Distinguishes record sets of one name and type, for providers with routing policies.
     pub set_identifier: Option<Str>,
-    /// Properties for one provider, by name.
+    /// Provider-specific properties, sorted by name.
     pub provider_specific: Vec<(Str, Str)>,
-    /// Routes that ask for it; the first decides TTL and properties.
+    /// Routes that request it; the first decides TTL and properties.
     pub routes: ShortVec<ObjectRef>,
     /// Listeners that serve it.
     pub listeners: SharedList<ListenerKey>,
@@ -115,101 +117,101 @@ pub struct Record {
     pub source: NameSource,
 }
 
-/// The types of records that are made.
+/// The types of records that are published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RecordType {
     /// IPv4 addresses.
     A,
     /// IPv6 addresses.
     Aaaa,
-    /// Another name.
+    /// An alias for another name.
     Cname,
     /// Text.
     Txt,
 }
 
-/// Where a published name comes from.
+/// The source of a published name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NameSource {
-    /// What a route and a listener have in common.
+    /// The intersection of a route's and a listener's hostnames.
     Intersected,
     /// The `hostname` annotation.
     Annotation,
     /// `--fqdn-template`.
     Template,
-    /// The listener's own wildcard, which stands for the names below it under a policy that allows wildcards.
+    /// The listener's own wildcard, published instead of the names below it; needs a policy that allows wildcards.
     ListenerWildcard,
 }
 
-/// A certificate that a Secret is to hold.
+/// A certificate that a Secret should hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// The Secret.
     pub secret: Key,
-    /// The names it is good for, sorted, each once.
+    /// DNS names, sorted, without duplicates.
     pub dns_names: Vec<Str>,
-    /// Listeners that name the Secret and have something to serve, sorted.
+    /// Listeners that refer to the Secret and have a name in it, sorted.
     pub listeners: Vec<ListenerKey>,
-    /// Routes behind them, in order.
+    /// Routes that request its names, in order.
     pub routes: Vec<ObjectRef>,
-    /// Who issues it, where a policy says so; otherwise the issuer of the settings.
+    /// The issuer that a policy sets; unset means the one of the settings.
     pub issuer: Option<Reference>,
-    /// The TLSPolicy that governs; the oldest where listeners share the Secret.
+    /// The TLSPolicy that governs; the oldest if listeners with different policies share the Secret.
     pub policy: Option<Key>,
 }
 
-/// A name that a certificate is not to lose, though nothing asks for it at the moment.
+/// A name that a certificate must not lose, although nothing requests it at the moment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeptName {
     /// The Secret.
     pub secret: Key,
     /// The name.
     pub hostname: Str,
-    /// The listener that names the Secret.
+    /// The listener that refers to the Secret.
     pub listener: ListenerKey,
-    /// The route that wants the name.
+    /// The route that requests the name.
     pub route: ObjectRef,
-    /// What is not known.
+    /// Why it is not known whether the name is wanted.
     pub reason: Reason,
 }
 
-/// A hostname that gets nothing, and why.
+/// A hostname that gets no records, and why.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Withheld {
-    /// The route that asks for it.
+    /// The route that requests it.
     pub route: ObjectRef,
-    /// The hostname as the route asks for it; `*` where it names none.
+    /// The hostname as the route requests it; `*` if the route has none.
     pub hostname: Str,
-    /// The listener it failed at, where it came that far.
+    /// The listener at which it was withheld, if it matched one.
     pub listener: Option<ListenerKey>,
-    /// The first thing in its way.
+    /// The first check that failed.
     pub reason: Reason,
-    /// The same in words.
+    /// The reason as text.
     pub message: String,
-    /// Whose field is to be looked at.
+    /// The object to edit.
     pub object: ObjectRef,
-    /// Which field of it.
+    /// The field to edit.
     pub field: FieldPath,
 }
 
-/// An object that is left out on purpose.
+/// An object that is excluded on purpose.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PassedOver {
-    /// Which.
+    /// The object.
     pub object: ObjectRef,
-    /// By which setting or annotation, in words.
+    /// The setting or annotation that excludes it, as text.
     pub because: String,
 }
 
 impl Withheld {
-    /// Whether nothing may be deleted because of it: it is not known that the hostname ought to be gone.
+    /// Whether it prevents deletes: it is not known whether the hostname should be removed.
     pub fn holds(&self) -> bool {
         self.reason.is_unknown()
     }
 }
 
 impl RecordType {
-    /// As written in a zone.
+    /// The text form in zones.
     pub fn as_str(self) -> &'static str {
         match self {
             RecordType::A => "A",
@@ -227,21 +229,21 @@ impl fmt::Display for RecordType {
 }
 
 impl Record {
-    /// The order in which records are listed.
+    /// The sort key of records.
     pub fn rank(&self) -> (&Str, RecordType, &Option<Str>, Option<u32>, &[Str]) {
         (&self.name, self.kind, &self.set_identifier, self.ttl, &self.targets)
     }
 }
 
 impl Desired {
-    /// The records that answer a query for a name by the rules of RFC 4592; none where nothing does.
+    /// The records that answer a query for a name according to RFC 4592; empty if there are none.
     pub fn answer(&self, name: &str) -> Vec<&Record> {
         let tree = wildcards::DnsTree::of(self.records.iter().map(|record| &*record.name));
         let owner = tree.owner(name);
         self.records.iter().filter(|record| owner == Some(&*record.name)).collect()
     }
 
-    /// Puts every list into its order; records come in theirs.
+    /// Sorts every list except the records, which are added in order.
     pub(crate) fn sort(&mut self) {
         debug_assert!(self.records.is_sorted_by(|a, b| a.rank() <= b.rank()));
         debug_assert!(self.covered.is_sorted_by(|a, b| a.rank() <= b.rank()));

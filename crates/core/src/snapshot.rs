@@ -1,7 +1,7 @@
-//! The objects of one moment, and what could be seen.
+//! The objects at one moment, and which kinds could be listed.
 //!
-//! A snapshot never judges: it holds what a source gave it. "Not there" and "could not see" are different values:
-//! an absent object of a visible kind is absent, an absent object of a kind that could not be listed is unknown.
+//! A snapshot holds what a source provided and never evaluates it. "Absent" and "not visible" differ: an object missing
+//! from a visible kind is absent, an object missing from a kind that could not be listed is unknown.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,30 +67,30 @@ impl Object {
     }
 }
 
-/// Where objects come from; some decisions differ (D25, D26).
+/// The source of the objects; some decisions depend on it (D25, D26).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// Plain files: what is absent was perhaps never written down.
+    /// Files: an absent object may exist without being in the files.
     #[default]
     Files,
-    /// A cluster: what is absent is absent.
+    /// A cluster: an absent object does not exist.
     Cluster,
 }
 
-/// Whether a kind could be seen completely.
+/// Whether all objects of a kind could be listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Visibility {
-    /// All objects of it are here.
+    /// All objects of the kind are included.
     #[default]
     Complete,
-    /// They could not be listed; says why.
+    /// They could not be listed; holds the reason.
     NotVisible(Str),
 }
 
-/// The objects of one moment. A copy costs next to nothing, and stays as it is while the other changes.
+/// The objects at one moment, by kind. Cloning copies the maps and shares the objects.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Where they come from.
+    /// The source of the objects.
     pub origin: Origin,
     /// GatewayClasses by name.
     pub classes: BTreeMap<Str, Arc<GatewayClass>>,
@@ -123,7 +123,7 @@ impl Snapshot {
         Snapshot::default()
     }
 
-    /// Everything a source gave, in one go. Later objects replace earlier ones of the same name.
+    /// A snapshot of all given objects. Later objects replace earlier ones with the same reference.
     pub fn of(objects: impl IntoIterator<Item = Object>) -> Self {
         let mut snapshot = Snapshot::new();
         for object in objects {
@@ -132,7 +132,7 @@ impl Snapshot {
         snapshot
     }
 
-    /// Adds or replaces an object; says whether one of that name was there.
+    /// Adds or replaces an object; returns whether it replaced one.
     pub fn upsert(&mut self, object: Object) -> bool {
         match object {
             Object::GatewayClass(o) => self.classes.insert(o.meta.key.name.clone(), Arc::new(o)).is_some(),
@@ -169,7 +169,7 @@ impl Snapshot {
         self.len() == 0
     }
 
-    /// Removes an object; says whether it was there.
+    /// Removes an object; returns whether it existed.
     pub fn remove(&mut self, object: &ObjectRef) -> bool {
         let key = &object.key;
         match object.kind {
@@ -189,7 +189,7 @@ impl Snapshot {
         }
     }
 
-    /// Records whether a kind could be seen.
+    /// Records whether a kind could be listed.
     pub fn set_visibility(&mut self, kind: Kind, visibility: Visibility) {
         match visibility {
             Visibility::Complete => _ = self.visibility.remove(&kind),
@@ -197,7 +197,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether a kind could be seen.
+    /// Whether a kind could be listed.
     pub fn visibility(&self, kind: Kind) -> &Visibility {
         self.visibility.get(&kind).unwrap_or(&Visibility::Complete)
     }
@@ -212,7 +212,8 @@ impl Snapshot {
         in_namespace(&self.secrets, namespace)
     }
 
-    /// The value of a namespace's label. The name is a label of every namespace.
+    /// The value of a namespace's label. `kubernetes.io/metadata.name` is set for every namespace, even one that is
+    /// absent.
     pub fn namespace_label<'a>(&'a self, namespace: &'a Str, label: &str) -> Option<&'a Str> {
         match label == NAME_LABEL {
             true => Some(namespace),
@@ -226,10 +227,10 @@ impl Snapshot {
     }
 }
 
-/// The label that every namespace has, also one that is not here.
+/// The label that the API server sets on every namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
-/// The keys of one namespace, without a look at the others: keys are ordered as the text `namespace/name`.
+/// The keys of one namespace. A range query: keys are ordered as the text `namespace/name`.
 fn in_namespace<'a, T>(objects: &'a BTreeMap<Key, T>, namespace: &'a Str) -> impl Iterator<Item = &'a Key> {
     let from = Key::new(namespace.clone(), "");
     objects.range(from..).map(|(key, _)| key).take_while(move |key| key.namespace == *namespace)

@@ -1,9 +1,9 @@
-//! The one place that writes: a plan becomes an outcome.
+//! Writes plans; the only module that does.
 //!
-//! Steps are written in their order; one that waits for another is sent only after that one is there. A failure that may pass
-//! is tried again after a pause, or after as long as the server asks for; where it is not certain what became of a step, the
+//! Steps are written in order; a step that depends on another is sent only after that one succeeded. Transient failures
+//! are retried after a pause, or after the time that the server requests; if the result of a step is uncertain, the
 //! zone is read first. Observe mode is enforced here and nowhere else. What a step means, and whether it is safe, was
-//! decided before.
+//! decided before and is never decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
@@ -17,48 +17,48 @@ mod check;
 
 use check::{State, state};
 
-/// Whether anything is written.
+/// Whether plans are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Nothing.
+    /// Nothing is written.
     Observe,
-    /// What the plan says.
+    /// The plan is written.
     Act,
 }
 
-/// What became of a plan.
+/// The result of each step of a plan.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// Steps that were written, by position.
+    /// Written steps, by index.
     pub written: BTreeSet<usize>,
-    /// Steps that failed, with the error, sorted by position.
+    /// Failed steps with the error, by index.
     pub failed: BTreeMap<usize, Error>,
-    /// Steps that were not tried, because one they wait for failed or because nothing is written.
+    /// Steps that were not tried, because a step they depend on failed or because of observe mode.
     pub skipped: BTreeSet<usize>,
 }
 
-/// Is told how many of how many steps are done.
+/// Called with the number of finished steps and of all steps.
 pub type Progress<'a> = &'a mut (dyn FnMut(usize, usize) + Send);
 
-/// How often a step is tried while the failure may pass.
+/// Maximum attempts per step while the failure is transient.
 const TRIES: u32 = 4;
-/// The first pause between tries; it doubles.
+/// The first pause between attempts; it doubles each time.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The longest pause of our own.
+/// Maximum pause of our own; a server may request more.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// Who asks for more than this is not tried again in this run.
+/// If a server requests a longer pause, the step is not retried in this run.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Steps in one call to a provider, so that there is progress to tell.
+/// Maximum steps in one call to a provider, so that progress can be reported between calls.
 const BATCH: usize = 1000;
 
 impl Outcome {
-    /// Whether everything was done.
+    /// Whether every step was written.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty() && self.skipped.is_empty()
     }
 
-    /// How many steps are settled, one way or another.
-    pub fn settled(&self) -> usize {
+    /// Number of steps with a result.
+    pub fn finished(&self) -> usize {
         self.written.len() + self.failed.len() + self.skipped.len()
     }
 
@@ -67,7 +67,7 @@ impl Outcome {
     }
 }
 
-/// Writes a plan, unless only to observe.
+/// Writes a plan, unless in observe mode.
 pub async fn apply(provider: &dyn Provider, plan: &Plan, mode: Mode, progress: Progress<'_>) -> Outcome {
     let mut outcome = Outcome::default();
     if mode == Mode::Observe {
@@ -78,18 +78,18 @@ pub async fn apply(provider: &dyn Provider, plan: &Plan, mode: Mode, progress: P
     while next < plan.steps.len() {
         let end = batch_end(&plan.steps, next);
         write_batch(provider, plan, next..end, &mut outcome).await;
-        progress(outcome.settled(), plan.steps.len());
+        progress(outcome.finished(), plan.steps.len());
         next = end;
     }
     outcome
 }
 
-/// The end of the steps from `first` on that are of one zone and do not wait for one another.
+/// The end of the steps from `first` on that belong to one zone and do not depend on each other.
 fn batch_end(steps: &[PlanStep], first: usize) -> usize {
     let belongs =
         |i: &usize| steps[*i].zone == steps[first].zone && steps[*i].after.iter().all(|earlier| *earlier < first);
     let end = (first..steps.len()).take(BATCH).take_while(belongs).last().map_or(first + 1, |last| last + 1);
-    // Steps of one group are never parted.
+    // Steps of one group are never split.
     let is_same = |i: &usize| steps[*i].group == steps[end - 1].group && steps[*i].zone == steps[first].zone;
     (end..steps.len()).take_while(is_same).last().map_or(end, |last| last + 1)
 }
@@ -113,7 +113,7 @@ async fn write_batch(provider: &dyn Provider, plan: &Plan, range: Range<usize>, 
     }
 }
 
-/// Sends steps of one zone once; gives back those that failed.
+/// Sends steps of one zone once, and returns those that failed.
 async fn write_once(
     provider: &dyn Provider,
     plan: &Plan,
@@ -133,12 +133,12 @@ async fn write_once(
     failures
 }
 
-/// Whether a failure may pass within the time of this run.
+/// Whether a failure is transient and the requested pause is short enough for this run.
 fn may_be_tried_again(error: &Error) -> bool {
     error.is_transient() && error.retry_after().is_none_or(|wait| wait <= PATIENCE)
 }
 
-/// The steps that are to be sent again. Where it is not certain what became of one, the zone says so.
+/// The steps to send again. If the result of a step is uncertain, the zone is read to find out.
 async fn reopened(
     provider: &dyn Provider,
     plan: &Plan,
@@ -167,14 +167,14 @@ async fn reopened(
     open
 }
 
-/// How long to wait: our own pause or what a server asks for, and up to as much again, so that many do not come at once.
+/// The time to wait. Our own pause or the one that a server requests, plus up to 100 % of random jitter.
 fn wait<'e>(pause: Duration, errors: impl Iterator<Item = &'e Error>) -> Duration {
     let asked = errors.filter_map(Error::retry_after).max().unwrap_or_default();
     let least = pause.max(asked);
     least + least.mul_f64(chance())
 }
 
-/// A number from 0 to 1 that nobody knows before.
+/// A random number from 0 to 1.
 pub fn chance() -> f64 {
     (RandomState::new().hash_one(0) >> 11) as f64 / (1u64 << 53) as f64
 }

@@ -1,8 +1,8 @@
-//! The line in a cluster: watches tell changes, changes lead to a pass, a pass to records, status, Events and a log.
+//! The pipeline in a cluster: watch events start passes, which write records, status, Events and log lines.
 //!
-//! Changes are gathered for a moment and no pass follows another within a second, so that a route that flips a hundred times
-//! is one write. Nothing is written by who does not lead, while somebody has frozen writing, or in observe mode, which is
-//! the mode until a policy is set; all three are asked again with every single write ([`permit`]).
+//! Changes are collected for a moment, and passes are at least a second apart, so that a route that changes a hundred
+//! times is written once. A controller writes nothing if it is not the leader, while writing is frozen, or in observe
+//! mode, which is the default until a policy is set; each single write checks all three ([`permit`]).
 
 use std::time::{Duration, Instant};
 
@@ -29,63 +29,63 @@ mod view;
 
 pub use view::View;
 
-/// What a controller works with.
+/// The parts that a controller works with.
 pub struct Controller {
     /// The cluster.
     pub connection: Connection,
-    /// What it tells.
+    /// The source of watch events.
     pub watching: ClusterWatch,
-    /// What was told.
+    /// The state built from the watch events.
     pub view: View,
-    /// Whether we lead; nothing in observe mode, which needs no leader.
+    /// The leader election; `None` in observe mode, which needs no leader.
     pub election: Option<Election>,
-    /// What may be written at this moment.
+    /// Whether writes are allowed at the moment.
     pub permit: permit::Permit,
-    /// Who we are, in Events.
+    /// Our name in Events.
     pub identity: String,
-    /// How often the provider is compared though nothing changed.
+    /// How often zones are compared even if nothing changed.
     pub interval: Duration,
-    /// What is told over HTTP.
+    /// The state that HTTP endpoints read.
     pub board: crate::web::SharedHttpState,
 }
 
-/// How long changes are gathered.
+/// How long changes are collected.
 const QUIET: Duration = Duration::from_millis(200);
-/// The shortest time between two passes.
+/// Minimum time between two passes.
 const SPACING: Duration = Duration::from_secs(1);
-/// The first pause after a pass that failed; it doubles, up to the interval.
+/// The first pause after a failed pass; it doubles, up to the interval.
 const PAUSE: Duration = Duration::from_secs(2);
-/// How often ages and rights are looked at again for health.
+/// How often ages and permissions are checked for the health endpoint.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What a pass is made on.
+/// The input of a pass.
 pub struct Occasion<'a> {
-    /// The objects, and what was decided about them.
+    /// The objects, and the decisions about them.
     pub engine: &'a mut Engine,
-    /// What differs from the last occasion.
+    /// What changed since the last pass.
     pub delta: Delta,
-    /// What is odd about them.
+    /// Problems of the objects.
     pub problems: &'a [Diagnostic],
-    /// Who may not write only looks.
+    /// Whether the pass may write.
     pub may_write: bool,
-    /// The word for held deletes that may go.
+    /// The digest by which held deletes were confirmed.
     pub confirmed: Option<String>,
 }
 
-/// What runs a pass: the session of the command line.
+/// Runs passes; implemented by the session of the command line.
 pub trait Passes {
-    /// One pass over the line.
+    /// Runs one pass.
     fn pass(&mut self, occasion: Occasion<'_>) -> impl Future<Output = Result<Pass, RunError>>;
-    /// Ends when something changed that the watches do not tell of; may be given up and asked again.
+    /// Completes when something changed that watches do not report. Cancel safe.
     fn woken(&mut self) -> impl Future<Output = ()>;
-    /// When the next pass is due though nothing changed, in seconds since 1970: an order goes on, a certificate is to be renewed.
+    /// Time of the next pass without a change, in seconds since 1970: an order continues, or a certificate is renewed.
     fn wake(&self) -> Option<i64>;
-    /// Whether anything is to be written at all.
+    /// Whether plans are written.
     fn mode(&self) -> Mode;
 }
 
 impl Controller {
-    /// Runs until somebody asks the program to stop.
+    /// Runs until `stop` completes.
     pub async fn run(mut self, passes: &mut impl Passes, stop: impl Future<Output = ()>) -> Result<(), RunError> {
         tokio::pin!(stop);
         let mut reporter = report::Reporter::new(self.connection.clone(), self.identity.clone());
@@ -94,16 +94,16 @@ impl Controller {
         loop {
             tokio::select! {
                 () = &mut stop => break,
-                told = self.watching.next() => {
-                    let Some(told) = told else { break };
-                    self.take(told, &mut log, &mut schedule);
-                    while let Some(told) = self.watching.at_once() {
-                        self.take(told, &mut log, &mut schedule);
+                event = self.watching.next() => {
+                    let Some(event) = event else { break };
+                    self.take(event, &mut log, &mut schedule);
+                    while let Some(event) = self.watching.at_once() {
+                        self.take(event, &mut log, &mut schedule);
                     }
                 }
                 () = leader_state_changed(&mut self.election) => {
                     let leader_state = self.leader_state();
-                    // A renewal alone is no reason to compare anything.
+                    // The renewal of the Lease alone needs no pass.
                     if log.leader_state(&leader_state) {
                         schedule.changed(Instant::now());
                     }
@@ -118,13 +118,14 @@ impl Controller {
                 schedule.began();
                 let work = self.pass(passes, &mut reporter, &mut log);
                 let ending = tokio::select! {
-                    // What is under way is given up; every write has its precondition, and the next leader begins anew.
+                    // Cancels the running pass; every write has its precondition, and the next leader starts from a new
+                    // read.
                     () = &mut stop => break,
                     done = work => done?,
                 };
                 schedule.ended(Instant::now(), ending, passes.wake().map(certificates::until), 0.0);
             }
-            self.post(&log);
+            self.update_http_state(&log);
         }
         if let Some(election) = self.election.take() {
             election.end().await;
@@ -132,9 +133,9 @@ impl Controller {
         Ok(())
     }
 
-    fn take(&mut self, told: gatepost_kube::watch::WatchEvent, log: &mut log::Log, schedule: &mut Schedule) {
-        log.told(&told);
-        if self.view.take(told) {
+    fn take(&mut self, event: gatepost_kube::watch::WatchEvent, log: &mut log::Log, schedule: &mut Schedule) {
+        log.event(&event);
+        if self.view.take(event) {
             schedule.changed(Instant::now());
         }
     }
@@ -148,7 +149,7 @@ impl Controller {
         let problems = self.view.problems();
         let refusal = self.permit.refusal();
         let (may_write, confirmed) = (refusal.is_none(), self.permit.confirmed());
-        let (engine, delta) = self.view.settle();
+        let (engine, delta) = self.view.apply_pending();
         let occasion = Occasion { engine, delta, problems: &problems, may_write, confirmed };
         let pass = passes.pass(occasion).await?;
         log.pass(&pass, refusal.as_deref());
@@ -172,8 +173,8 @@ impl Controller {
         self.election.as_mut().map(|election| election.leader_state.borrow_and_update().clone()).unwrap_or_default()
     }
 
-    /// Tells over HTTP how things stand.
-    fn post(&self, log: &log::Log) {
+    /// Publishes readiness, metrics and notes for the HTTP endpoints.
+    fn update_http_state(&self, log: &log::Log) {
         let unready = log.unready(&self.view, &self.permit);
         let metrics = log.metrics(&self.view, &self.permit);
         let notes = log.notes(&self.view, &self.permit);
@@ -182,7 +183,7 @@ impl Controller {
     }
 }
 
-/// Ends when the Lease tells something new; never without one.
+/// Completes when the leader state changes; never without an election.
 async fn leader_state_changed(election: &mut Option<Election>) {
     let changed = async |leader_state: &mut watch::Receiver<LeaderState>| leader_state.changed().await;
     match election {
@@ -195,7 +196,7 @@ async fn leader_state_changed(election: &mut Option<Election>) {
     }
 }
 
-/// When passes are due: after every write another one looks whether what waited for it can go on.
+/// The schedule of a controller. Each write is followed by another pass, for steps that depended on it.
 fn rules(interval: Duration) -> ScheduleRules {
     let interval = interval.max(SPACING);
     ScheduleRules {
@@ -211,7 +212,7 @@ fn rules(interval: Duration) -> ScheduleRules {
     }
 }
 
-/// How long to wait for the next look.
+/// The time until the next check, at most [`TICK`].
 fn pause(schedule: &Schedule) -> Duration {
     let wait = schedule.wait(Instant::now()).unwrap_or(TICK);
     wait.clamp(Duration::from_millis(10), TICK)

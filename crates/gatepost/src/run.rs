@@ -1,8 +1,8 @@
-//! The line: objects → topology → desired → plan → outcome. Every command that talks to a provider runs it once, `serve`
-//! and `controller` again and again.
+//! The pipeline: objects → topology → desired → plan → outcome. Commands that use a provider run it once, `serve` and
+//! `controller` repeatedly.
 //!
-//! One pass is one straight line. Nothing here decides what is right: it carries values from one stage to the next, and
-//! whatever could not be read or resolved goes on as something that is not known.
+//! One pass runs the stages once, in order. No rule is written here: values are passed from one stage to the next, and
+//! whatever could not be read or resolved is passed on as not known.
 
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
@@ -28,91 +28,91 @@ mod zone_cache;
 use desired::{DesiredCache, DesiredUpdate, SharedDesired, Touched};
 pub use zone_cache::{Given, ZoneCache};
 
-/// What a pass goes by.
+/// The settings of a pass.
 pub struct Pipeline {
-    /// What is published.
+    /// Settings of publication.
     pub publishing: publication::PublicationSettings,
-    /// Whose Gateways are looked at.
+    /// Which Gateways are evaluated.
     pub scope: Scope,
-    /// What may be written; what the provider can is filled in from the provider.
+    /// Settings of the planner; capabilities are filled in from the provider.
     pub planning: plan::PlanSettings,
-    /// Whether anything is written.
+    /// Whether plans are written.
     pub mode: Mode,
-    /// The word by which somebody has confirmed what one plan holds; it says nothing about any other.
+    /// The digest by which held deletes of one plan were confirmed; it does not apply to any other plan.
     pub confirmed: Option<String>,
-    /// Finds addresses where no CNAME may stand; nothing is resolved without one.
+    /// Resolves the targets of CNAMEs that are not possible; without it nothing is resolved.
     pub resolver: Option<Resolver>,
 }
 
-/// What a pass looks at.
+/// The objects that a pass reads.
 #[derive(Clone, Copy)]
 pub struct ReadObjects<'a> {
     /// The objects.
     pub snapshot: &'a Snapshot,
-    /// What was decided about them.
+    /// The topology of the snapshot.
     pub topology: &'a Topology,
-    /// What was odd about reading them.
+    /// Problems found while reading the objects.
     pub problems: &'a [Diagnostic],
 }
 
-/// What is to exist beside the records of hostnames: the TXT values of certificate orders.
+/// The TXT records of certificate orders, which exist in addition to the records of hostnames.
 #[derive(Clone, Debug, Default)]
 pub struct ChallengeRecords {
-    /// Values that open orders need.
+    /// Records that open orders need.
     pub challenges: Vec<Record>,
-    /// Values that were put there for orders that are done.
+    /// Records of finished orders, to be deleted.
     pub retired: Vec<Record>,
 }
 
 impl ChallengeRecords {
-    /// The names that have such values, or had them.
+    /// The names of all these records.
     pub fn names(&self) -> impl Iterator<Item = &Str> {
         self.challenges.iter().chain(&self.retired).map(|record| &record.name)
     }
 }
 
-/// What is to be written, before it is.
+/// A plan before it is written, and the states it was made from.
 #[derive(Debug)]
 pub struct Decision {
-    /// What ought to exist, as far as it was made.
+    /// The desired state, or the part of it that was made.
     pub desired: DesiredUpdate,
-    /// What is to be written, and what is held.
+    /// The steps to write, and the held ones.
     pub plan: Plan,
-    /// What exists; empty where only a part was looked at, or somebody keeps it.
+    /// The observed zones; empty if only a part was compared, or if the zone cache keeps them.
     pub observed: Observed,
-    /// What could not be read, in words; empty where everything was.
+    /// Errors of zones that could not be read; empty if all were.
     pub unread: Vec<String>,
-    /// What somebody may want to know beside it.
+    /// Notes for people.
     pub notes: Vec<String>,
-    /// The word by which its deletes were confirmed.
+    /// The digest by which its deletes were confirmed.
     pub confirmed: Option<String>,
 }
 
-/// What one pass came to.
+/// The results of one pass.
 #[derive(Debug)]
 pub struct Pass {
-    /// What ought to exist; it is brought up to date by later passes.
+    /// The desired state, which later passes update.
     pub desired: SharedDesired,
-    /// Whose reports may differ from those of the pass before.
+    /// The reports that may differ from those of the pass before.
     pub touched: Touched,
-    /// What was to be written, and what is held.
+    /// The steps that were to be written, and the held ones.
     pub plan: Plan,
-    /// What was written.
+    /// The results of the steps.
     pub outcome: Outcome,
-    /// What could not be read, in words; empty where everything was.
+    /// Errors of zones that could not be read; empty if all were.
     pub unread: Vec<String>,
-    /// What somebody may want to know beside it.
+    /// Notes for people.
     pub notes: Vec<String>,
-    /// What is known of the certificates that are issued here.
+    /// The state of the certificates that are issued here.
     pub issuing: Vec<gatepost_tls::certifier::IssuanceState>,
-    /// What happened to them.
+    /// The events of these certificates.
     pub news: Vec<gatepost_tls::certifier::IssuanceEvent>,
-    /// The word by which the deletes of the plan were confirmed.
+    /// The digest by which the deletes of the plan were confirmed.
     pub confirmed: Option<String>,
 }
 
 impl Decision {
-    /// A decision from zones that are known to be read.
+    /// A decision from zones that were read completely.
     fn of(desired: DesiredUpdate, plan: Plan) -> Decision {
         let (observed, unread, notes) = (Observed::default(), Vec::new(), Vec::new());
         Decision { desired, plan, observed, unread, notes, confirmed: None }
@@ -120,7 +120,7 @@ impl Decision {
 }
 
 impl Pass {
-    /// This pass and the one that came right behind it, told as one.
+    /// Merges this pass with the next one into one report.
     pub fn followed_by(self, next: Pass) -> Pass {
         let (mut plan, mut outcome, mut notes, mut news) = (self.plan, self.outcome, self.notes, self.news);
         let shift = plan.steps.len();
@@ -144,13 +144,13 @@ impl Pass {
 }
 
 impl Pipeline {
-    /// What ought to exist.
+    /// The desired state of a snapshot.
     pub fn desired(&self, seen: ReadObjects<'_>, challenge_records: &ChallengeRecords) -> Desired {
         let others: Vec<Str> = challenge_records.challenges.iter().map(|record| record.name.clone()).collect();
         self.contended(publication::build_beside(seen.snapshot, seen.topology, &self.publishing, &others))
     }
 
-    /// The same, where the engine has it already.
+    /// The desired state of an engine.
     pub fn desired_in(&self, world: &World) -> Desired {
         self.contended(world.desired())
     }
@@ -162,14 +162,14 @@ impl Pipeline {
         desired
     }
 
-    /// Compares what ought to exist with what does.
+    /// Compares a desired state with the zones of the provider.
     pub async fn decide(&self, input: PlanInput<'_>, desired: Desired) -> Decision {
         let observed = observe::read(input.provider, Default::default()).await;
         let (desired, decision) = self.compare(input, desired, observed).await;
         Decision { desired: DesiredUpdate::Whole(Box::new(desired)), ..decision }
     }
 
-    /// Compares what may differ, for who follows changes; says what is to be compared where that is not enough.
+    /// Compares only the names that may differ; otherwise returns what to compare everything with.
     pub async fn decide_part(
         &self,
         world: &World,
@@ -186,7 +186,7 @@ impl Pipeline {
         }
     }
 
-    /// Compares everything, and keeps what was read for who follows changes.
+    /// Compares everything, and puts the zones into the cache.
     pub async fn decide_whole(
         &self,
         input: PlanInput<'_>,
@@ -197,13 +197,13 @@ impl Pipeline {
     ) -> Decision {
         let (desired, decision) = match comparison {
             Comparison::WithCache => {
-                let (desired, mut decision) = self.compare(input, desired, zones.give_away()).await;
-                zones.take_back(&mut decision, &self.settings(input));
+                let (desired, mut decision) = self.compare(input, desired, zones.take_zones()).await;
+                zones.put_back(&mut decision, &self.settings(input));
                 (desired, decision)
             }
             Comparison::AfterReading(given) => {
-                // What was kept is of no use any more, and there may be very much of it.
-                drop(zones.give_away());
+                // The cached zones are not needed any more, and may be large.
+                drop(zones.take_zones());
                 let observed = observe::read(input.provider, given).await;
                 let (desired, mut decision) = self.compare(input, desired, observed).await;
                 zones.keep(&mut decision, &self.settings(input));
@@ -213,16 +213,16 @@ impl Pipeline {
         Decision { desired: cache.whole(desired), ..decision }
     }
 
-    /// Whether nothing comes into play that only the whole can tell: which of several records external-dns prefers, what a
-    /// resolver found, what a confirmation is for, how a provider adjusts records among one another, and where a
-    /// wildcard stands for names.
+    /// Whether a plan of single names is enough. It is not for decisions that need all records: the choice of
+    /// external-dns among records, resolved targets, confirmations, providers that adjust records, and wildcards that
+    /// answer for names.
     pub fn may_plan_part(&self, world: &World, provider: &dyn Provider) -> bool {
         let is_plain =
             self.publishing.profile == Profile::Strict && self.resolver.is_none() && self.confirmed.is_none();
         is_plain && !provider.adjusts() && !world.has_covered()
     }
 
-    /// The plan of what may differ; nothing where everything is to be compared.
+    /// The plan of the names that may differ; `None` if everything must be compared.
     fn part(
         &self,
         world: &World,
@@ -272,7 +272,7 @@ impl Pipeline {
         (desired, Decision { unread, desired: nothing, plan, observed, notes, confirmed })
     }
 
-    /// Writes what was decided, unless only to observe, and shows then what ought to exist.
+    /// Writes a decision, unless in observe mode, and then publishes the desired state to its readers.
     pub async fn write(
         &self,
         decision: Decision,
@@ -288,29 +288,29 @@ impl Pipeline {
     }
 }
 
-/// Against what everything is compared.
+/// The zones that everything is compared with.
 #[derive(Debug)]
 pub enum Comparison {
-    /// Zones as they are kept.
+    /// The cached zones.
     WithCache,
-    /// Zones as they are read now, apart from those that were just given.
+    /// Zones that are read now, except for those that the provider has just returned.
     AfterReading(Given),
 }
 
-/// What a plan is made from, apart from what ought to exist and what does.
+/// The input of a plan, apart from the desired and the observed state.
 #[derive(Clone, Copy)]
 pub struct PlanInput<'a> {
     /// The objects.
     pub seen: ReadObjects<'a>,
-    /// What is to exist beside the records of hostnames.
+    /// The TXT records of certificate orders.
     pub challenge_records: &'a ChallengeRecords,
     /// What earlier runs remember.
     pub memory: &'a Memory,
-    /// Who publishes.
+    /// The provider of the zones.
     pub provider: &'a dyn Provider,
 }
 
-/// The same, and what may be written.
+/// The input of a plan, with the settings of the planner.
 #[derive(Clone, Copy)]
 struct PlanRequest<'a> {
     input: PlanInput<'a>,
@@ -325,7 +325,7 @@ struct PlanResult {
 }
 
 impl PlanRequest<'_> {
-    /// The plan. A provider that cannot say how it would keep records counts as one that could not be read.
+    /// Makes the plan. A provider that fails to adjust records counts as unreadable.
     async fn answer(&self, desired: Desired, mut observed: Observed) -> PlanResult {
         let mut adjusted = None;
         if self.input.provider.adjusts() && observe::is_readable(&observed) {
@@ -362,8 +362,8 @@ impl PlanRequest<'_> {
     }
 }
 
-/// Of records that compete for a name those among which the planner may choose: external-dns prefers the object that a record
-/// was made for, else the least. Types that lose to another type, and what could never stand, are no choice.
+/// The records among which the planner may choose for each name. external-dns prefers the resource of the existing
+/// record, else the smallest. Records that lost to another type, and records that are not valid, are removed.
 fn contenders(records: Vec<Record>) -> Vec<Record> {
     let settled = external_dns::settle(records);
     let may_stand = |record: &Record| match record.kind {
@@ -376,7 +376,7 @@ fn contenders(records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// The zones that hold these names where none are named: the last two labels of each.
+/// The zones of these names if no zones are configured: the last two labels of each name.
 pub fn derived_zones<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Str> {
     let mut zones: Vec<Str> = records.into_iter().map(|record| zone_of(&record.name)).collect();
     zones.sort();

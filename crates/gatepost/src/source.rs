@@ -1,6 +1,6 @@
-//! Where objects come from: files, or a cluster, which fills the same values.
+//! Sources of objects: files, or a cluster, which provide the same values.
 //!
-//! Only this module and its children read files. They never judge what they read.
+//! Only this module and its children read files. They never evaluate what they read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,24 +21,24 @@ pub mod cluster;
 pub mod file;
 pub mod file_cache;
 
-/// Texts that positions refer to.
+/// The texts that positions of diagnostics refer to.
 pub trait Sources {
-    /// A line of a source, counted from 1, if it is at hand and may be shown.
+    /// A line of a source, counted from 1, if it is available and may be shown.
     fn line(&self, source: &str, number: u32) -> Option<Cow<'_, str>>;
 }
 
-/// Objects, what was odd about reading them, and where they stand.
+/// Objects, problems found while reading them, and their positions.
 pub struct Objects {
     loaded: gatepost_objects::Loaded,
 }
 
 impl Objects {
-    /// Reads what the command line names.
+    /// Reads the input of the command line.
     pub fn read(input: &Input) -> Result<Objects, RunError> {
         Objects::read_for(input, None)
     }
 
-    /// The same for somebody who asks about a namespace and may see no more than that of a cluster.
+    /// Like [`Objects::read`]; of kinds that may not be listed in the whole cluster, reads one namespace.
     pub fn read_for(input: &Input, namespace: Option<&str>) -> Result<Objects, RunError> {
         if input.files.is_empty() {
             return Ok(Objects { loaded: cluster::read(&input.cluster.place(), namespace)? });
@@ -66,46 +66,46 @@ impl Objects {
         self.snapshot().len()
     }
 
-    /// Judges the objects.
+    /// Evaluates the objects.
     pub fn topology(&self, scope: &Scope) -> Topology {
         Topology::build(self.snapshot(), scope)
     }
 
-    /// The objects and what was decided about them, as the line takes them.
+    /// The objects and their topology, as input of a pass.
     pub fn seen<'a>(&'a self, topology: &'a Topology) -> ReadObjects<'a> {
         ReadObjects { snapshot: self.snapshot(), topology, problems: self.problems() }
     }
 
-    /// What was odd about reading them.
+    /// Problems found while reading the objects.
     pub fn problems(&self) -> &[Diagnostic] {
         &self.loaded.diagnostics
     }
 
-    /// Kinds that were passed over, with how many of each.
+    /// Unsupported kinds, with the number of objects of each.
     pub fn passed_over(&self) -> &BTreeMap<String, usize> {
         &self.loaded.passed_over
     }
 
-    /// Everything there is to say about them, worst first, with positions.
+    /// All diagnostics of the objects, most severe first, with positions.
     pub fn diagnostics(&self, topology: &Topology) -> Vec<Diagnostic> {
         let mut all = self.problems().to_vec();
         all.extend(LintContext { snapshot: self.snapshot(), topology }.diagnostics());
         let policies = Policies::build(self.snapshot(), topology).diagnostics();
-        let is_told = |d: &Diagnostic| all.iter().any(|told| told.object == d.object && told.field == d.field);
-        let untold: Vec<_> = policies.into_iter().filter(|d| !is_told(d)).collect();
-        all.extend(untold);
+        let is_reported = |d: &Diagnostic| all.iter().any(|other| other.object == d.object && other.field == d.field);
+        let unreported: Vec<_> = policies.into_iter().filter(|d| !is_reported(d)).collect();
+        all.extend(unreported);
         all.sort_by(|a, b| a.rank().cmp(&b.rank()));
         self.placed(all)
     }
 
-    /// The same diagnostics with positions, as far as they can be found.
+    /// The same diagnostics with positions, as far as these are known.
     pub fn placed(&self, mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         self.loaded.fill_places(&mut diagnostics);
         diagnostics
     }
 }
 
-/// Whether a problem says that an object, or a text, could not be read and is left out.
+/// Whether a problem means that an object, or a text, could not be read and is omitted.
 pub fn is_unreadable(problem: &Diagnostic) -> bool {
     [SYNTAX_ERROR, OBJECT_UNREADABLE].contains(&problem.reason)
 }

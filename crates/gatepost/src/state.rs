@@ -1,9 +1,8 @@
-//! What runs remember: which instance this is, which records were called ours, and what was deleted or rewritten a short
-//! while ago.
+//! The state of an instance between runs: its identity, which records are ours, and recent deletes and rewrites.
 //!
-//! All of it lives in a state directory; without one a run remembers nothing, which only ever makes it more careful. Files
-//! are replaced whole, and only one run at a time may write there. Nothing of the objects, and no secret of a provider, is
-//! kept here.
+//! It is stored in a state directory; a run without one remembers nothing, which only makes it more careful. Files are
+//! replaced as a whole, and only one run at a time may write. Neither objects nor secrets of a provider are stored
+//! here.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -19,23 +18,23 @@ mod memory;
 
 pub use memory::Memory;
 
-/// The file with the secret that makes an instance.
+/// The file with the secret that identifies an instance.
 const INSTANCE: &str = "instance";
-/// The file that is locked by who writes.
+/// The file that a writing run locks.
 const LOCK: &str = "lock";
-/// What is remembered, and where.
+/// The stored state and its directory.
 #[derive(Debug, Default)]
 pub struct State {
     directory: Option<PathBuf>,
     instance: Instance,
     memory: Memory,
-    /// Held for as long as this run may write.
+    /// The lock, held while this run may write.
     _lock: Option<File>,
 }
 
 impl State {
-    /// Reads what is remembered in a directory, which is made where it is not there; nothing without one. Who writes keeps
-    /// others from writing.
+    /// Reads the state in a directory, which is created if it does not exist; empty without a directory. If `writes` is
+    /// set, takes the lock.
     pub fn open(directory: Option<&Path>, writes: bool) -> Result<State, RunError> {
         let Some(directory) = directory else { return Ok(State::default()) };
         let failed = |error: io::Error| RunError::usage(format!("--state-dir {}: {error}", directory.display()));
@@ -46,23 +45,23 @@ impl State {
         Ok(State { directory: Some(directory.to_owned()), instance, memory, _lock: lock })
     }
 
-    /// Which instance this is; runs without a state directory are one and the same.
+    /// The identity of this instance; all runs without a state directory have the same one.
     pub fn instance(&self) -> &Instance {
         &self.instance
     }
 
-    /// The same as another instance, where something else than the directory says which.
+    /// Replaces the identity, for callers that have another source for it.
     pub fn of_instance(mut self, instance: Instance) -> State {
         self.instance = instance;
         self
     }
 
-    /// What is remembered.
+    /// The memory of earlier plans.
     pub fn memory(&self) -> &Memory {
         &self.memory
     }
 
-    /// Learns what a plan called ours and what was deleted, and keeps it.
+    /// Records the owned and deleted record sets of a plan, and writes the file.
     pub fn learn(&mut self, plan: &Plan, outcome: &Outcome) -> io::Result<()> {
         let Some(directory) = &self.directory else {
             self.memory.learn(plan, outcome, memory::now());
@@ -72,7 +71,7 @@ impl State {
     }
 }
 
-/// Keeps other runs from writing into a directory, for as long as the file is open.
+/// Locks a directory against other runs while the file is open.
 fn lock(directory: &Path) -> Result<File, RunError> {
     let failed =
         |error: &dyn std::fmt::Display| RunError::usage(format!("--state-dir {}: {error}", directory.display()));
@@ -87,7 +86,7 @@ fn lock(directory: &Path) -> Result<File, RunError> {
     }
 }
 
-/// The secret of an instance: read, or made once.
+/// The secret of an instance; created if it does not exist.
 fn secret(path: &Path) -> io::Result<String> {
     if let Ok(text) = fs::read_to_string(path) {
         return Ok(text);
@@ -101,13 +100,13 @@ fn secret(path: &Path) -> io::Result<String> {
             file.sync_all()?;
             Ok(text)
         }
-        // Another run was faster.
+        // Another run created it at the same time.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => fs::read_to_string(path),
         Err(error) => Err(error),
     }
 }
 
-/// A new file that only its owner reads.
+/// Creates a file that only its owner can read.
 fn private(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).create_new(true);

@@ -1,4 +1,4 @@
-//! Whether the backends of a route can be used. A bad one never keeps the route from attaching.
+//! Whether the backends of a route can be used. An unusable backend never prevents the route from attaching.
 
 use crate::model::*;
 use crate::reason::{self, Reason};
@@ -11,24 +11,24 @@ use super::{Grants, Referrer};
 pub struct BackendProblem {
     /// Which rule, counted from 0.
     pub rule: usize,
-    /// Where in the rule.
+    /// The field of the rule that refers to it.
     pub place: BackendUse,
     /// Why.
     pub reason: Reason,
 }
 
-/// Where a rule refers to a backend.
+/// The field of a rule that refers to a backend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendUse {
     /// `backendRefs[i]`.
     Backend(usize),
-    /// `filters[i]`: a mirror or an authority to request.
+    /// `filters[i]`: a request mirror or an external authorization server.
     Filter(usize),
     /// `backendRefs[i].filters[j]`.
     BackendFilter(usize, usize),
 }
 
-/// Why a backend of a route cannot be used, if it cannot. The grant is asked before existence.
+/// Why a backend of a route cannot be used, if it cannot. The grant is checked before existence.
 pub fn problem(snapshot: &Snapshot, grants: &Grants, route: &Route, backend: &BackendRef) -> Option<Reason> {
     let target = &backend.target;
     if !target.group.is_empty() || &*target.kind != "Service" {

@@ -1,6 +1,7 @@
 //! Whether a listener's certificates and client CA certificates can be used.
 //!
-//! The grant is asked before existence, so that a foreign namespace discloses nothing. Certificates are never verified here.
+//! The grant is checked before existence, so that nothing about another namespace is disclosed. Certificates are never
+//! verified here.
 
 use super::*;
 use crate::snapshot::Visibility;
@@ -8,25 +9,25 @@ use crate::snapshot::Visibility;
 /// What is wrong with one reference of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateProblem {
-    /// Where it stands.
+    /// The field that contains the reference.
     pub place: CertificateUse,
     /// Why it cannot be used.
     pub reason: Reason,
-    /// Reason of the condition `ResolvedRefs`.
+    /// The reason of the `ResolvedRefs` condition.
     pub condition: &'static str,
 }
 
-/// Where a listener refers to certificates.
+/// The field in which a listener refers to certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateUse {
     /// `tls.certificateRefs[i]` of the listener.
     Own(usize),
-    /// `spec.tls.frontend` of the Gateway: entry of `perPort` (or the default), and which CA reference.
+    /// `spec.tls.frontend` of the Gateway: index in `perPort` (unset for the default), and index of the CA reference.
     Client(Option<usize>, usize),
 }
 
-/// What is wrong with a listener's references, and whether client certificates are to be checked and no CA certificate is
-/// usable.
+/// The problems of a listener's references, and whether client validation is required without any usable CA
+/// certificate.
 pub(super) fn problems(
     snapshot: &Snapshot,
     grants: &Grants,
@@ -61,13 +62,13 @@ fn own_problem(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState, t
     match snapshot.secrets.get(&key).map(|secret| &secret.certificate) {
         Some(Material::Present(_)) => None,
         Some(_) => Some(reason::CERTIFICATE_MALFORMED),
-        // A controller that may not read Secrets leaves them to the implementation.
+        // Without permission to read Secrets, their validity is left to the Gateway implementation.
         None if *snapshot.visibility(Kind::Secret) != Visibility::Complete => None,
         None => Some(reason::CERTIFICATE_MISSING),
     }
 }
 
-/// One entry per CA reference that concerns the listener.
+/// One entry per CA reference that applies to the listener.
 fn client_problems(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState) -> Vec<Option<CertificateProblem>> {
     let spec = listener.spec();
     let Some(gateway) = frontend_owner(snapshot, listener).filter(|_| spec.protocol == Protocol::Https) else {
@@ -86,7 +87,7 @@ fn client_problems(snapshot: &Snapshot, grants: &Grants, listener: &ListenerStat
     refs.map(problem).collect()
 }
 
-/// The Gateway whose `spec.tls.frontend` concerns a listener.
+/// The Gateway whose `spec.tls.frontend` applies to a listener.
 fn frontend_owner<'a>(snapshot: &'a Snapshot, listener: &'a ListenerState) -> Option<&'a Gateway> {
     match &listener.owner {
         Owner::Gateway(gateway) => Some(gateway),

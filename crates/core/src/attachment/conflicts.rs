@@ -1,15 +1,16 @@
-//! Which listeners of one Gateway cannot stand beside each other.
+//! Which listeners of one Gateway conflict with each other.
 //!
-//! Listeners come in resources: the Gateway first, then its ListenerSets in order of precedence. Across resources the first
-//! holder of a port and hostname keeps it; inside one resource a conflict has no winner. A listener that lost claims
-//! nothing. Claims are kept in maps, so that cost follows the number of listeners and not of pairs.
+//! Listeners are grouped by resource: the Gateway first, then its ListenerSets in order of precedence. Across resources
+//! the first listener on a port and hostname wins; within one resource a conflict has no winner. A listener that lost
+//! does not block others. Lookups use maps, so that the cost grows with the number of listeners and not of pairs.
+//! Nothing here looks at routes.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use super::*;
 
-/// Marks conflicts and overlaps among the listeners of one Gateway, which come in order of precedence.
+/// Records conflicts and overlaps among the listeners of one Gateway, which are given in order of precedence.
 pub(super) fn resolve(listeners: &mut [Arc<ListenerState>], resources: &[Range<usize>]) {
     let mut clashes: Vec<Clash> = Vec::new();
     let mut holders = PortHolders::new(listeners);
@@ -27,7 +28,7 @@ pub(super) fn resolve(listeners: &mut [Arc<ListenerState>], resources: &[Range<u
     }
 }
 
-/// How many labels a wildcard has, as a bit; the last one stands for all from there on.
+/// The number of labels of a wildcard as a bit; the highest bit means that many or more.
 fn depth(labels: usize) -> u64 {
     1 << labels.min(63)
 }
@@ -36,12 +37,12 @@ fn dots(name: &str) -> usize {
     name.bytes().filter(|byte| *byte == b'.').count()
 }
 
-/// A hostname without the `*` of a wildcard, so that it begins with a dot as no other does; that of an unset field is empty.
+/// A hostname without the `*` of a wildcard. Only wildcards then begin with a dot, and an unset hostname is empty.
 fn short(hostname: &Hostname) -> &str {
     hostname.as_str().strip_prefix('*').unwrap_or(hostname.as_str())
 }
 
-/// Every wider hostname that contains one, as far as there are wildcards of its depth: `a.b.c` gives `*.b.c`, `*.c`, `*`, all
+/// Every wildcard that contains a hostname and whose depth is in `depths`. `a.b.c` gives `*.b.c`, `*.c`, `*`, all
 /// without their `*`.
 fn containers(hostname: &Hostname, depths: u64) -> impl Iterator<Item = &str> {
     let name = hostname.as_str();
@@ -56,7 +57,7 @@ fn containers(hostname: &Hostname, depths: u64) -> impl Iterator<Item = &str> {
 
 type Clash = (usize, Conflict);
 
-/// Who holds what.
+/// The listeners that hold ports and hostnames.
 struct PortHolders<'a> {
     listeners: &'a [Arc<ListenerState>],
     /// Holders of earlier resources, by port.
@@ -65,7 +66,7 @@ struct PortHolders<'a> {
     named: HashMap<(u16, HostnameProtocol, &'a str), ShortVec<usize>>,
 }
 
-/// The protocols whose listeners go by hostname.
+/// The protocols whose listeners are distinguished by hostname.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum HostnameProtocol {
     Http,
@@ -89,8 +90,8 @@ impl<'a> PortHolders<'a> {
         PortHolders { listeners, ports: BTreeMap::new(), named: HashMap::with_capacity(listeners.len()) }
     }
 
-    /// Takes one resource in: those that lose against earlier ones claim nothing, and of those that clash with each other
-    /// everybody loses.
+    /// Adds the listeners of one resource. Those that conflict with an earlier resource lose; those that conflict with
+    /// each other all lose.
     fn take(&mut self, resource: Range<usize>, clashes: &mut Vec<Clash>) {
         let (listeners, start, first) = (self.listeners, resource.start, clashes.len());
         let mut own: BTreeMap<u16, ProtocolHolders> = BTreeMap::new();
@@ -122,8 +123,8 @@ impl<'a> PortHolders<'a> {
         Some((listener.spec().port, HostnameProtocol::of(&listener.spec().protocol)?, short(&listener.hostname)))
     }
 
-    /// With whom of earlier resources a listener cannot stand. Where it can it is a holder from now on, perhaps beside another
-    /// one of its own resource.
+    /// The conflict of a listener with earlier resources. Without one the listener becomes a holder, possibly next to
+    /// another of its own resource.
     fn against_earlier(&mut self, place: usize, start: usize, is_crowded: &mut bool) -> Option<Conflict> {
         let spec = self.listeners[place].spec();
         let clash = self.ports.get(&spec.port).and_then(|port| port.clash(&spec.protocol, place));
@@ -140,7 +141,7 @@ impl<'a> PortHolders<'a> {
         None
     }
 
-    /// With whom of its own resource a listener cannot stand.
+    /// The conflict of a listener with another one of its own resource.
     fn among_themselves(
         &self,
         own: &BTreeMap<u16, ProtocolHolders>,
@@ -177,7 +178,7 @@ impl<'a> PortHolders<'a> {
                 .collect();
         let other = |place: &usize| {
             let (port, hostname) = (listeners[*place].spec().port, &listeners[*place].hostname);
-            // Two of one protocol do not hold the same hostname.
+            // Two listeners of the same protocol never hold the same hostname, since one of them would have lost.
             let own = (protocols.len() > 1).then(|| short(hostname));
             let around = own.into_iter().chain(containers(hostname, depths));
             around
@@ -203,7 +204,7 @@ impl<'a> PortHolders<'a> {
         Conflict { reason, with: self.listeners[with].id }
     }
 
-    /// Takes those that have lost out of the holders.
+    /// Removes listeners that lost from the holders.
     fn forget(&mut self, lost: &[Clash]) {
         for (place, _) in lost {
             let Some(key) = self.key(*place) else { continue };
@@ -214,7 +215,7 @@ impl<'a> PortHolders<'a> {
     }
 }
 
-/// Who holds a port, by protocol; in order.
+/// The listeners that hold a port, by protocol and in order.
 #[derive(Default)]
 struct ProtocolHolders {
     http: Option<usize>,
@@ -236,7 +237,7 @@ impl ProtocolHolders {
         }
     }
 
-    /// Whose protocol cannot share the port with that of a listener, other than itself.
+    /// Another listener whose protocol cannot share the port with the given one.
     fn clash(&self, protocol: &Protocol, place: usize) -> Option<usize> {
         let tcp = self.tcp.iter().copied().find(|other| *other != place);
         match protocol {

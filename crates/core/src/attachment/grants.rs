@@ -1,4 +1,4 @@
-//! ReferenceGrants: who may refer into another namespace.
+//! ReferenceGrants: which references into another namespace are allowed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::model::*;
 use crate::snapshot::Snapshot;
 
-/// All grants, by the namespace they open.
+/// All grants, by their namespace, which is the one that they allow references into.
 #[derive(Clone, Debug, Default)]
 pub struct Grants(BTreeMap<Str, Vec<Arc<ReferenceGrant>>>);
 
-/// Who refers.
+/// The object that contains a reference.
 #[derive(Clone, Copy, Debug)]
 pub struct Referrer<'a> {
     /// Its kind.
@@ -40,8 +40,8 @@ impl Grants {
         }
     }
 
-    /// Whether the reference stays in its namespace or a grant permits it. Whether the target exists is never looked at, so
-    /// that nothing about a foreign namespace is disclosed.
+    /// Whether a reference stays in its namespace or is granted. Existence of the target is never checked, so that
+    /// nothing about another namespace is disclosed.
     pub fn permit(&self, referrer: Referrer<'_>, target: &Reference) -> bool {
         let namespace = target.namespace_or(referrer.namespace);
         namespace == referrer.namespace

@@ -1,4 +1,4 @@
-//! The listeners of one Gateway or ListenerSet by name and by hostname, so that a route is not compared with all of them.
+//! An index of one Gateway's or ListenerSet's listeners by name and hostname, so that routes need not try each.
 //!
 //! The index only narrows the candidates; whether a route attaches is decided in [`super::routes`].
 
@@ -9,17 +9,17 @@ use super::{ListenerId, ListenerState};
 use crate::model::{ParentRef, Route, ShortVec, Str};
 use crate::names::OverlapIndex;
 
-/// With fewer listeners a comparison with each is as fast as an index.
+/// With fewer listeners, comparing with each is as fast as an index.
 const MIN_INDEXED: usize = 8;
 
-/// The listeners of one owner, in its order.
+/// The listeners of one owner, in spec order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListenerIndex {
     ids: Vec<ListenerId>,
     maps: Option<Box<ListenerMaps>>,
 }
 
-/// Places in the list of listeners.
+/// Indexes into the list of listeners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ListenerMaps {
     sections: HashMap<Str, ShortVec<u32>>,
@@ -27,7 +27,7 @@ struct ListenerMaps {
 }
 
 impl ListenerIndex {
-    /// Indexes the listeners of an owner, in its order.
+    /// Indexes the listeners of an owner, given in spec order.
     pub(super) fn of(listeners: &[Arc<ListenerState>]) -> Self {
         let ids = listeners.iter().map(|listener| listener.id).collect();
         let maps = (listeners.len() >= MIN_INDEXED).then(|| Box::new(ListenerMaps::of(listeners)));
@@ -39,7 +39,7 @@ impl ListenerIndex {
         &self.ids
     }
 
-    /// The listeners that a route may attach to through a parentRef, in order: at least those that it does attach to.
+    /// The listeners that a route may attach to through a parentRef, in order. A superset of those it does attach to.
     pub(super) fn candidates(&self, route: &Route, parent: &ParentRef) -> Vec<ListenerId> {
         let Some(maps) = &self.maps else { return self.ids.clone() };
         if let Some(section) = &parent.section {
@@ -65,7 +65,7 @@ impl ListenerMaps {
         for (place, listener) in (0..).zip(listeners) {
             sections.entry(listener.spec().name.clone()).or_default().push(place);
         }
-        // A refused listener takes no route, whatever its hostname is.
+        // A refused listener accepts no routes, whatever its hostname is.
         let hostname = |listener: &Arc<ListenerState>| match listener.hostname.is_any() {
             _ if listener.refused.is_some() => None,
             true => Some(Str::default()),

@@ -1,4 +1,6 @@
-//! The handshake between Gateways and ListenerSets.
+//! Which Gateway each ListenerSet attaches to, and in which order.
+//!
+//! This module never looks at routes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,7 +9,7 @@ use super::listeners::class_state;
 use super::*;
 use crate::selector::Selector;
 
-/// ListenerSets by the Gateway that admits them, and those that none does.
+/// ListenerSets by the Gateway that allows them, and those that no Gateway allows.
 #[derive(Default)]
 pub(super) struct Admissions {
     /// In order of precedence.
@@ -16,7 +18,7 @@ pub(super) struct Admissions {
     pub(super) refused: Vec<(Arc<ListenerSet>, Reason)>,
 }
 
-/// Sorts ListenerSets under the Gateways that admit them, in order of precedence: oldest first, then `namespace/name`.
+/// Groups ListenerSets by the Gateway that allows them, in order of precedence: oldest first, then `namespace/name`.
 pub(super) fn admissions(snapshot: &Snapshot, scope: &Scope) -> Admissions {
     let mut sets: Vec<_> = snapshot.listener_sets.values().collect();
     sets.sort_by_cached_key(|set| precedence(set));
@@ -30,7 +32,7 @@ pub(super) fn admissions(snapshot: &Snapshot, scope: &Scope) -> Admissions {
     result
 }
 
-/// The order of ListenerSets.
+/// The sort key of ListenerSets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SetPrecedence {
     created: i64,
@@ -38,14 +40,14 @@ pub(crate) struct SetPrecedence {
     kind: Kind,
 }
 
-/// A ListenerSet's place in the order: oldest first, then `namespace/name`.
+/// The sort key of a ListenerSet: oldest first, then `namespace/name`.
 pub(crate) fn precedence(set: &ListenerSet) -> SetPrecedence {
     let (created, key) = set.meta.seniority();
     SetPrecedence { created, key: key.clone(), kind: set.kind }
 }
 
-/// Whether an admission lets in objects of `namespace` beside an object of `own`. What labels the namespace has matters only
-/// where it has to be chosen by a selector.
+/// Whether `allowedRoutes` or `allowedListeners` of an object in `own` admits objects of `namespace`. Labels of the
+/// namespace are only read for a selector.
 pub(crate) fn admits(
     admission: &Admission,
     own: &Str,
@@ -60,7 +62,7 @@ pub(crate) fn admits(
     }
 }
 
-/// Why a set that its Gateway admits is not accepted, if so.
+/// Why a set that its Gateway allows is not accepted, if so.
 pub(super) fn refusal(listeners: &[Arc<ListenerState>], gateway_refused: Option<Reason>) -> Option<Reason> {
     match gateway_refused {
         Some(_) => Some(reason::GATEWAY_NOT_ACCEPTED),
@@ -69,18 +71,18 @@ pub(super) fn refusal(listeners: &[Arc<ListenerState>], gateway_refused: Option<
     }
 }
 
-/// Whether an entry keeps its set accepted: it is accepted and refers to nothing that is forbidden.
+/// Whether an entry is accepted and has no reference that lacks a grant; a set needs one such entry.
 fn is_valid_entry(listener: &ListenerState) -> bool {
     let forbidden = |p: &CertificateProblem| p.reason == reason::REFERENCE_NOT_PERMITTED;
     listener.is_accepted() && !listener.certificates.iter().any(forbidden)
 }
 
-/// The Gateway that a set names, whatever is there.
+/// The Gateway that a set refers to, whether or not it exists.
 pub(crate) fn named_gateway(set: &ListenerSet) -> Key {
     Key::new(set.parent.namespace_or(&set.meta.key.namespace).clone(), set.parent.name.clone())
 }
 
-/// The Gateway that admits a set, or why none does.
+/// The Gateway that allows a set, or why none does.
 pub(crate) fn admission(snapshot: &Snapshot, scope: &Scope, set: &ListenerSet) -> Result<Key, Reason> {
     let parent = &set.parent;
     let own = &set.meta.key.namespace;

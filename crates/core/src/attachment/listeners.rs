@@ -1,4 +1,4 @@
-//! The merged listeners of every Gateway: which are valid for themselves, and in which order they take precedence.
+//! The merged listeners of every Gateway: which are valid by themselves, and their order of precedence.
 //!
 //! This module never looks at routes.
 
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::*;
 use crate::attachment::{certificates, conflicts, listener_sets};
 
-/// The merged listeners of a Gateway and its ListenerSets, or those of one refused set, by slot. A listener keeps its slot
-/// as long as it exists.
+/// The merged listeners of a Gateway and its ListenerSets, or those of one refused set, by slot. A listener keeps its
+/// slot while it exists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GatewayListeners {
     slots: Vec<Option<Arc<ListenerState>>>,
@@ -26,7 +26,7 @@ impl GatewayListeners {
         self.slots.iter().map(Option::as_deref)
     }
 
-    /// Puts listeners into their slots; those that are as `before` stay the same value in memory.
+    /// Puts listeners into their slots. A listener equal to its state in `before` keeps that allocation.
     fn of(listeners: Vec<Arc<ListenerState>>, before: Option<&GatewayListeners>) -> Self {
         let width = listeners.iter().map(|listener| listener.id.slot as usize + 1).max().unwrap_or_default();
         let mut slots: Vec<Option<Arc<ListenerState>>> = vec![None; width];
@@ -39,10 +39,10 @@ impl GatewayListeners {
     }
 }
 
-/// Assigns slots: those that listeners of the same owner and name had before, else free ones.
+/// Assigns slots: the previous one of a listener with the same owner and name, else a free one.
 struct SlotAssignment {
     group: u32,
-    /// Slots before, by owner and name, the last one first.
+    /// Previous slots by owner and name; the first one is at the end of the list.
     known: HashMap<(ObjectRef, Str), Vec<u32>>,
     free: Vec<u32>,
     next: u32,
@@ -81,12 +81,12 @@ impl SlotAssignment {
 /// A Gateway with its ListenerSets, evaluated together.
 pub(crate) struct EvaluatedGateway {
     pub(crate) gateway: GatewayState,
-    /// Those that it admits, in order of precedence.
+    /// The sets it allows, in order of precedence.
     pub(crate) sets: Vec<SetState>,
     pub(crate) listeners: GatewayListeners,
 }
 
-/// Fills in Gateways, ListenerSets and listeners.
+/// Evaluates all Gateways, ListenerSets and listeners.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants, scope: &Scope) {
     let evaluation = ListenerEvaluation { snapshot, grants, scope };
     let mut admissions = listener_sets::admissions(snapshot, scope);
@@ -105,7 +105,7 @@ pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grant
     }
 }
 
-/// What is known of a Gateway's class.
+/// What is known about a Gateway's class.
 pub(crate) fn class_state(snapshot: &Snapshot, scope: &Scope, gateway: &Gateway) -> ClassState {
     if !scope.classes.is_empty() && !scope.classes.contains(&gateway.class) {
         return ClassState::NotOurs;
@@ -117,7 +117,7 @@ pub(crate) fn class_state(snapshot: &Snapshot, scope: &Scope, gateway: &Gateway)
     }
 }
 
-/// The kinds of routes that a protocol carries. The one table that knows.
+/// The route kinds that a listener's protocol supports. No other place lists them.
 pub fn kinds_carried(listener: &Listener) -> &'static [RouteKind] {
     match (&listener.protocol, listener.tls.as_ref().map(|tls| &tls.mode)) {
         (Protocol::Http | Protocol::Https, _) => &[RouteKind::Http, RouteKind::Grpc],
@@ -138,8 +138,8 @@ pub(crate) struct ListenerEvaluation<'a> {
 }
 
 impl ListenerEvaluation<'_> {
-    /// A Gateway with the ListenerSets that it admits, which come in order of precedence. Listeners keep the slots that they
-    /// had `before`.
+    /// Evaluates a Gateway with the ListenerSets that it allows, given in order of precedence. Listeners keep their
+    /// slots of `before`.
     pub(crate) fn gateway(
         &self,
         group: u32,
@@ -179,7 +179,7 @@ impl ListenerEvaluation<'_> {
         EvaluatedGateway { gateway: state, sets, listeners: GatewayListeners::of(listeners, before) }
     }
 
-    /// A ListenerSet that no Gateway admits.
+    /// Evaluates a ListenerSet that no Gateway allows.
     pub(crate) fn refused_set(
         &self,
         group: u32,
@@ -240,7 +240,7 @@ fn set_state(
     SetState { set, gateway, refused, listeners: ids, listener_index: ListenerIndex::of(listeners) }
 }
 
-/// Why a listener is not valid, whatever the others are.
+/// Why a listener is invalid regardless of other listeners, if so.
 fn own_refusal(listener: &Listener) -> Option<Reason> {
     let mode = listener.tls.as_ref().map(|tls| &tls.mode);
     match (&listener.protocol, mode) {
@@ -258,13 +258,13 @@ fn written(listener: &Listener) -> Option<&WrittenHostname> {
     listener.hostname.as_ref()
 }
 
-/// The hostname a listener goes by; protocols without names have `*`.
+/// The hostname of a listener; `*` for protocols without hostnames.
 fn hostname(listener: &Listener) -> Hostname {
     let named = written(listener).filter(|_| listener.protocol.has_hostname());
     named.and_then(|w| w.name().ok().cloned()).unwrap_or_else(Hostname::any)
 }
 
-/// The kinds a listener takes, and those it requests for in vain.
+/// The kinds that a listener accepts, and requested ones that it cannot support.
 fn kinds(listener: &Listener) -> (Vec<RouteKind>, Vec<(Str, Str)>) {
     let carried = kinds_carried(listener);
     if listener.allowed_routes.kinds.is_empty() {

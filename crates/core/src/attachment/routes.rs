@@ -1,12 +1,13 @@
-//! Attachment: what becomes of each parentRef of each route.
+//! Attachment of routes: the result of each parentRef.
 //!
-//! The checks have a fixed order and the first that fails is the reason: the parent exists, has such a listener, the listener
-//! takes this kind and this namespace, the hostnames intersect. Nothing here looks at status, policies or addresses.
+//! The checks have a fixed order, and the first that fails is the reason: the parent exists, it has a matching
+//! listener, the listener allows this kind and this namespace, the hostnames intersect. Nothing here looks at status,
+//! policies or addresses.
 
 use super::*;
 use crate::selector::Selector;
 
-/// Fills in the routes, and how many are attached to each listener.
+/// Evaluates all routes, and counts the routes attached to each listener.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
     for (object, route) in &snapshot.routes {
         let state = attach_route(snapshot, topology, grants, route);
@@ -17,7 +18,7 @@ pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grant
     }
 }
 
-/// What becomes of a route.
+/// The result of each parentRef of a route.
 pub(crate) fn attach_route(
     snapshot: &Snapshot,
     topology: &Topology,
@@ -28,9 +29,9 @@ pub(crate) fn attach_route(
     RouteState { route: route.clone(), parents, backends: backends::problems(snapshot, grants, route) }
 }
 
-/// What attachment knows of a listener: no other property can decide whether a route attaches.
+/// The properties of a listener that decide whether a route attaches; no other property does.
 ///
-/// `incremental` compares two of them to see whether routes have to be looked at again.
+/// `incremental` compares two of these to find out whether routes must be evaluated again.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AttachmentRules<'a> {
     name: &'a Str,
@@ -44,7 +45,7 @@ pub(crate) struct AttachmentRules<'a> {
 }
 
 impl<'a> AttachmentRules<'a> {
-    /// Those of a listener.
+    /// The rules of a listener.
     pub(crate) fn of(listener: &'a ListenerState) -> Self {
         let spec = listener.spec();
         AttachmentRules {
@@ -89,7 +90,7 @@ impl<'a> AttachmentRules<'a> {
     }
 }
 
-/// How far a candidate came before it was refused: the place of its reason in the order of checks.
+/// The position of a reason in the order of checks: how many checks a candidate passed before it.
 pub(crate) fn progress(reason: Reason) -> usize {
     const CHECKS: [Reason; 5] = [
         reason::LISTENER_SET_NOT_ATTACHED,
@@ -144,7 +145,7 @@ pub fn intersections(route: &Route, listener: &Hostname) -> ShortVec<Intersectio
     common
 }
 
-/// What becomes of one parentRef.
+/// The result of one parentRef.
 fn attach_parent(snapshot: &Snapshot, topology: &Topology, route: &Route, parent: &ParentRef) -> ParentState {
     let target = target(topology, &route.meta.key.namespace, &parent.target);
     let Some(index) = listeners_behind(topology, &target) else {
@@ -156,13 +157,13 @@ fn attach_parent(snapshot: &Snapshot, topology: &Topology, route: &Route, parent
     };
     let attachment = |listener| Some(Attachment { listener, names: attach(listener)?.ok()? });
     let attached: ShortVec<Attachment> = index.candidates(route, parent).into_iter().filter_map(attachment).collect();
-    // The listener that came furthest gives the reason.
+    // The reason comes from the listener that passed the most checks.
     let refusal = || index.all().iter().filter_map(|id| attach(*id)?.err()).max_by_key(|reason| progress(*reason));
     let refused = attached.is_empty().then(|| refusal().unwrap_or(reason::SECTION_NOT_FOUND));
     ParentState { target, attached, refused }
 }
 
-/// The listeners of the object that a parentRef points to. Those of a Gateway's ListenerSets are not behind the Gateway.
+/// The listeners of the object that a parentRef refers to. A Gateway's ListenerSets are not included.
 fn listeners_behind<'a>(topology: &'a Topology, target: &ParentTarget) -> Option<&'a ListenerIndex> {
     match target {
         ParentTarget::Gateway(key) => topology.gateways.get(key).map(|state| &state.listener_index),

@@ -1,27 +1,27 @@
-//! What others say about an attachment, and whether it counts.
+//! Combines the computed acceptance of an attachment with the status that a Gateway implementation wrote.
 //!
-//! One function: our own computed answer, what a Gateway implementation wrote, and whom to believe, give a [`Verdict`]. A "no"
-//! comes only from our own computation; anything else that is not a "yes" is unknown, which creates nothing and deletes
+//! One function gives a [`Verdict`] from the computed result, the observed status and the trust setting. A "no" comes
+//! only from our own computation; anything else that is not a "yes" is unknown, which creates nothing and deletes
 //! nothing.
 
 use crate::model::{Condition, condition};
 use crate::reason::{self, Reason};
 
-/// Yes, no, or not known.
+/// A decision that can be unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is so.
+    /// Accepted.
     Yes,
-    /// It is not so, by our own computation.
+    /// Not accepted, by our own computation.
     No(Reason),
-    /// It cannot be told; nothing may be created or deleted because of it.
+    /// Not known; nothing may be created or deleted because of it.
     Unknown(Reason),
 }
 
-/// Whom to believe about acceptance.
+/// Which source decides about acceptance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
-    /// The implementation where it speaks, else the computation.
+    /// The implementation if the Gateway has conditions, else the computation.
     #[default]
     Auto,
     /// The implementation only.
@@ -33,13 +33,13 @@ pub enum Trust {
 /// What an implementation wrote about acceptance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Observed {
-    /// Nothing.
+    /// No condition.
     Silent,
-    /// Something about an older generation.
+    /// A condition about an older generation.
     Stale,
     /// `Accepted: True`.
     Accepted,
-    /// `Accepted: Unknown`: seen, and not decided yet. Objects begin so.
+    /// `Accepted: Unknown`, the initial value of the API server: not decided yet.
     Undecided,
     /// `Accepted: False`.
     Refused,
@@ -62,12 +62,12 @@ impl Observed {
     }
 }
 
-/// The verdict. `speaks` says whether the Gateway carries conditions at all, which is what `auto` goes by.
-pub fn decide(computed: Result<(), Reason>, observed: Observed, trust: Trust, speaks: bool) -> Verdict {
+/// The verdict. `has_conditions` says whether the Gateway's status has any conditions; [`Trust::Auto`] depends on it.
+pub fn decide(computed: Result<(), Reason>, observed: Observed, trust: Trust, has_conditions: bool) -> Verdict {
     let believe = match trust {
         Trust::Compute => false,
         Trust::Trust => true,
-        Trust::Auto => speaks,
+        Trust::Auto => has_conditions,
     };
     match (believe, computed, observed) {
         (false, Ok(()), _) => Verdict::Yes,
@@ -92,7 +92,7 @@ mod tests {
         let (yes, no) = (Verdict::Yes, Verdict::No(NO));
         let unknown = Verdict::Unknown;
         let table = [
-            // computed, observed, trusting, computing
+            // Columns: computed, observed, verdict with `Trust`, verdict with `Compute`.
             (Ok(()), Silent, unknown(reason::STATUS_MISSING), yes),
             (Ok(()), Undecided, unknown(reason::STATUS_MISSING), yes),
             (Ok(()), Stale, unknown(reason::STATUS_STALE), yes),

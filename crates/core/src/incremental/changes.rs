@@ -1,4 +1,4 @@
-//! What a change of an object makes dirty. An object that is the same as before makes nothing dirty.
+//! Which results a changed object makes dirty. An object equal to its previous version makes nothing dirty.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::model::*;
 use crate::snapshot::{Change, Object};
 
 impl Engine {
-    /// Takes one change into the snapshot, and marks what depends on it.
+    /// Applies one change to the snapshot, and marks what depends on it.
     pub(super) fn take(&mut self, change: Change, dirty: &mut Dirty) {
         match change {
             Change::Upsert(Object::Route(route)) => {
@@ -24,16 +24,16 @@ impl Engine {
                 if self.is_known(&object) {
                     return;
                 }
-                self.leave(&key, dirty);
+                self.unlink(&key, dirty);
                 self.world.snapshot.upsert(object);
-                self.enter(&key, dirty);
+                self.link(&key, dirty);
             }
             Change::Delete(object) => {
-                self.leave(&object, dirty);
+                self.unlink(&object, dirty);
                 if !self.world.snapshot.remove(&object) {
                     return;
                 }
-                self.enter(&object, dirty);
+                self.link(&object, dirty);
             }
             Change::Sight(kind, visibility) => {
                 if *self.world.snapshot.visibility(kind) == visibility {
@@ -46,7 +46,7 @@ impl Engine {
         dirty.is_anything_changed = true;
     }
 
-    /// Takes a route in, new or changed; says whether it is another than before.
+    /// Adds or replaces a route; returns whether it differs from its previous version.
     fn take_route(&mut self, route: Route, dirty: &mut Dirty) -> bool {
         if self.is_known_route(&route) {
             return false;
@@ -82,8 +82,8 @@ impl Engine {
         self.world.snapshot.routes.get(&route.object()).is_some_and(|known| **known == *route)
     }
 
-    /// Marks and unlinks what an object was, before it goes or is replaced.
-    fn leave(&mut self, object: &ObjectRef, dirty: &mut Dirty) {
+    /// Marks the dependents of an object's previous version and removes it from the indexes.
+    fn unlink(&mut self, object: &ObjectRef, dirty: &mut Dirty) {
         match object.kind {
             Kind::ListenerSet | Kind::XListenerSet => {
                 let Some(set) = self.world.snapshot.listener_sets.get(object).cloned() else { return };
@@ -111,8 +111,8 @@ impl Engine {
         }
     }
 
-    /// Marks and indexes what an object is now, or that it is gone.
-    fn enter(&mut self, object: &ObjectRef, dirty: &mut Dirty) {
+    /// Marks the dependents of an object's new version, or of its absence, and adds it to the indexes.
+    fn link(&mut self, object: &ObjectRef, dirty: &mut Dirty) {
         let key = &object.key;
         match object.kind {
             Kind::GatewayClass => self.mark_class(&key.name, dirty),
@@ -122,7 +122,7 @@ impl Engine {
                 named.for_each(|object_named| self.indexes.tls_objects.add(object_named, object));
                 dirty.gateways.insert(key.clone());
             }
-            Kind::ListenerSet | Kind::XListenerSet => self.enter_set(object, dirty),
+            Kind::ListenerSet | Kind::XListenerSet => self.link_set(object, dirty),
             Kind::ReferenceGrant => {
                 self.grants.refresh(&self.world.snapshot, &key.namespace);
                 self.mark_granted(&key.namespace, dirty);
@@ -135,12 +135,12 @@ impl Engine {
             }
             Kind::DnsPolicy | Kind::TlsPolicy => dirty.policies = true,
             Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
-                // What is there now was taken in, and whatever it concerns was marked when it left.
+                // `take_route` has indexed the route, and `unlink` has marked its dependents.
             }
         }
     }
 
-    fn enter_set(&mut self, object: &ObjectRef, dirty: &mut Dirty) {
+    fn link_set(&mut self, object: &ObjectRef, dirty: &mut Dirty) {
         if let Some(set) = self.world.snapshot.listener_sets.get(object).cloned() {
             let gateway = listener_sets::named_gateway(&set);
             let named = tls_objects_of(object.namespace(), &set.listeners);
@@ -157,14 +157,14 @@ impl Engine {
         dirty.gateways.extend(of_class.map(|(key, _)| key.clone()));
     }
 
-    /// Whoever refers into a namespace.
+    /// Marks everything that refers into a namespace.
     fn mark_granted(&self, namespace: &Str, dirty: &mut Dirty) {
         let owners: Vec<ObjectRef> = self.indexes.tls_objects.in_namespace(namespace).cloned().collect();
         self.mark_owners(&owners, dirty);
         dirty.routes.extend(self.indexes.other_namespaces.of(namespace));
     }
 
-    /// Gateways whose listeners, or those of sets around them, refer to something that differs.
+    /// Marks the Gateways of owners whose listeners refer to a changed object.
     fn mark_owners(&self, owners: &[ObjectRef], dirty: &mut Dirty) {
         for owner in owners {
             let gateway = match owner.kind {
@@ -175,7 +175,7 @@ impl Engine {
         }
     }
 
-    /// Whoever lives in a namespace.
+    /// Marks everything in a namespace.
     fn mark_namespace(&self, namespace: &Str, dirty: &mut Dirty) {
         for kind in [Kind::ListenerSet, Kind::XListenerSet] {
             let from = ObjectRef::new(kind, namespace.clone(), "");
@@ -216,13 +216,13 @@ fn index_route(indexes: &mut ReverseIndexes, id: RouteId, route: &Route, is_ther
     }
 }
 
-/// The Secrets that listeners of an owner name.
+/// The Secrets that an owner's listeners refer to.
 fn tls_objects_of<'a>(own: &'a Str, listeners: &'a [Listener]) -> impl Iterator<Item = Key> + 'a {
     let references = listeners.iter().filter_map(|listener| listener.tls.as_ref()).flat_map(|tls| &tls.certificates);
     references.map(move |target| Key::new(target.namespace_or(own).clone(), target.name.clone()))
 }
 
-/// The same of a Gateway, with the ConfigMaps that it names for all listeners around it.
+/// The Secrets of a Gateway's own listeners, and the ConfigMaps that it sets for all merged listeners.
 fn tls_objects_of_gateway(gateway: &Gateway) -> impl Iterator<Item = Key> {
     let own = &gateway.meta.key.namespace;
     let per_port = gateway.frontend.per_port.iter().filter_map(|(_, validation)| validation.as_ref());

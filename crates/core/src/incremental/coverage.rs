@@ -1,9 +1,9 @@
-//! Which names a wildcard answers for, kept up to date: only the part of the tree that a change can reach is looked at.
+//! The set of names that a wildcard answers for, updated only in the affected part of the DNS tree.
 //!
-//! A name that is made an owner can take others away from a wildcard, but never beyond the next name above it that exists
-//! in any case. So the part below that name is decided again from nothing, by [`wildcards::explicit`] as from scratch.
-//! Names of challenges exist without being owners (D13): they bound that part in the same way. Nothing here says what a
-//! record holds.
+//! A name that becomes an owner can take other names away from a wildcard, but only below the closest existing name
+//! above it. That subtree is decided again by [`wildcards::explicit`], the function of a full build. Names of
+//! challenges exist without being owners (D13) and bound the subtree in the same way. Nothing here knows the contents
+//! of records.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,33 +15,33 @@ use crate::publication::wildcards::{self, DnsTree};
 type Names = BTreeMap<Hostname, NameDecision>;
 type Covered = BTreeSet<Hostname>;
 
-/// Where more names are touched at once, everything is decided again: to find out what each can reach would take longer.
+/// With more touched names everything is decided again, which is faster than finding the subtree of each.
 const MOST_TOUCHED: usize = 100;
 
-/// Names by their bytes in reverse order, so that those below a name stand together.
+/// Names keyed by their reversed bytes, so that all names below a name are adjacent.
 struct ReversedNames<N>(BTreeMap<Box<[u8]>, N>);
 
-/// What is known of wildcards.
+/// The state of wildcard coverage.
 #[derive(Default)]
 pub(super) struct Coverage {
-    /// How many names a wildcard may stand for. While there are none, nothing else is kept.
+    /// Number of names that a wildcard may answer for. While it is 0, nothing else is kept.
     coverable: usize,
     trees: Option<Trees>,
     /// Names that exist without answering, such as those of challenges.
     existing: ReversedNames<Str>,
     touched: BTreeSet<Hostname>,
-    /// Existing names that came or went since the last time.
+    /// Existing names that were added or removed since the last update.
     touched_existing: BTreeSet<Str>,
 }
 
-/// Names that are owners in any case, and names that a wildcard may stand for.
+/// Names that always have their own records, and names that a wildcard may answer for.
 #[derive(Default)]
 struct Trees {
     owners: ReversedNames<Hostname>,
     coverable: ReversedNames<Hostname>,
 }
 
-/// Everything that exists in any case.
+/// All names that exist whatever is decided about coverage.
 #[derive(Clone, Copy)]
 struct Certain<'a> {
     owners: &'a ReversedNames<Hostname>,
@@ -49,7 +49,7 @@ struct Certain<'a> {
 }
 
 impl Coverage {
-    /// Notes that a name has another decision.
+    /// Records the changed decision of a name.
     pub(super) fn note(&mut self, name: &Hostname, before: Option<&NameDecision>, after: Option<&NameDecision>) {
         let is_coverable = |decision: Option<&NameDecision>| decision.is_some_and(|decision| decision.is_coverable);
         self.coverable += usize::from(is_coverable(after));
@@ -65,7 +65,7 @@ impl Coverage {
         }
     }
 
-    /// Replaces the names that exist without answering; says whether they are others than before.
+    /// Replaces the names that exist without answering; returns whether they differ from before.
     pub(super) fn set_existing(&mut self, names: impl IntoIterator<Item = Str>) -> bool {
         let after: BTreeMap<_, Str> = names.into_iter().map(|name| (reversed(&name), name)).collect();
         let before = std::mem::replace(&mut self.existing, ReversedNames(after));
@@ -76,8 +76,8 @@ impl Coverage {
         !self.touched_existing.is_empty()
     }
 
-    /// Decides again what may differ; gives the names that are covered now and were not, or the other way round.
-    pub(super) fn settle(&mut self, names: &Names, covered: &mut Covered) -> Vec<Hostname> {
+    /// Updates `covered`, and returns the names that were added to it or removed from it.
+    pub(super) fn update(&mut self, names: &Names, covered: &mut Covered) -> Vec<Hostname> {
         let (touched, touched_existing) =
             (std::mem::take(&mut self.touched), std::mem::take(&mut self.touched_existing));
         let mut flipped = Vec::new();
@@ -125,7 +125,7 @@ impl Trees {
         Certain { owners: &self.owners, existing }
     }
 
-    /// Decides about every name at or below `root`; everything where that is empty.
+    /// Decides every name at or below `root`; all names if it is empty.
     fn decide(
         &self,
         root: &str,
@@ -166,20 +166,20 @@ impl Trees {
 }
 
 impl Certain<'_> {
-    /// The top of what a change of a name can reach. Only names that were not touched with it bound that: two that come
-    /// together do not make each other's surroundings exist before.
+    /// The root of the subtree that a change of a name can affect. Only names outside `touched` bound it: names that
+    /// are added together did not exist for each other before.
     fn root<'n>(&self, name: &'n str, touched: &BTreeSet<&str>) -> &'n str {
         let line = std::iter::once(name).chain(wildcards::above(name));
         let free = line.take_while(|place| !self.is_at_or_below(place, |found| !touched.contains(found)));
         let top = free.last().unwrap_or(name);
-        // A wildcard answers for its whole neighbourhood.
+        // A wildcard affects every name below its parent.
         match name.strip_prefix("*.") {
             Some(base) if top.len() > base.len() => base,
             _ => top,
         }
     }
 
-    /// Whether any name that counts exists at or below a place.
+    /// Whether a name that satisfies `counts` exists at or below `place`.
     fn is_at_or_below(&self, place: &str, counts: impl Fn(&str) -> bool) -> bool {
         self.owners.at_or_below(place).any(|owner| counts(owner.as_str()))
             || self.existing.at_or_below(place).any(|name| counts(name))
@@ -193,7 +193,7 @@ impl<N> Default for ReversedNames<N> {
 }
 
 impl<N> ReversedNames<N> {
-    /// The names at or below a place; all where that is empty.
+    /// The names at or below `place`; all names if it is empty.
     fn at_or_below(&self, place: &str) -> impl Iterator<Item = &N> {
         let exact = reversed(place);
         let front: Box<[u8]> = match place.is_empty() {

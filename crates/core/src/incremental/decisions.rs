@@ -1,4 +1,4 @@
-//! Names, Secrets and policies: the last stages. A result that is equal to before is no change to readers.
+//! The last stages: names, Secrets and policies. A result equal to its previous value is not part of the delta.
 
 use super::Engine;
 use super::dirty::Dirty;
@@ -12,11 +12,11 @@ use crate::publication::{
 
 impl Engine {
     /// Decides the dirty names, and which of them a wildcard answers for.
-    pub(super) fn settle_names(&mut self, dirty: &mut Dirty) {
+    pub(super) fn update_names(&mut self, dirty: &mut Dirty) {
         for name in std::mem::take(&mut dirty.names) {
-            self.settle_name(name, dirty);
+            self.update_name(name, dirty);
         }
-        for name in self.coverage.settle(&self.world.names, &mut self.world.covered) {
+        for name in self.coverage.update(&self.world.names, &mut self.world.covered) {
             dirty.changed_names.insert(name.text().clone());
             let extras = self.world.names.get(&name).and_then(NameDecision::extras);
             let entries = extras.into_iter().flat_map(|extras| &extras.policy_entries);
@@ -24,7 +24,7 @@ impl Engine {
         }
     }
 
-    fn settle_name(&mut self, name: Hostname, dirty: &mut Dirty) {
+    fn update_name(&mut self, name: Hostname, dirty: &mut Dirty) {
         let after = self.decide_name(&name);
         let before = self.world.names.get(&name);
         if before == after.as_ref() {
@@ -54,7 +54,7 @@ impl Engine {
         (!claims.is_empty()).then(|| decide_name(name, &mut claims))
     }
 
-    /// Counts the kinds of routes that have a name, up or down.
+    /// Adds the route kinds of a name to the counts, or subtracts them.
     fn count_kinds(&mut self, decision: &NameDecision, is_there: bool) {
         for route in decision.routes() {
             let count = self.world.kinds.entry(route.kind).or_default();
@@ -66,13 +66,13 @@ impl Engine {
     }
 
     /// Decides the dirty Secrets.
-    pub(super) fn settle_secrets(&mut self, dirty: &mut Dirty) {
+    pub(super) fn update_secrets(&mut self, dirty: &mut Dirty) {
         for secret in std::mem::take(&mut dirty.secrets) {
-            self.settle_secret(secret, dirty);
+            self.update_secret(secret, dirty);
         }
     }
 
-    fn settle_secret(&mut self, secret: Key, dirty: &mut Dirty) {
+    fn update_secret(&mut self, secret: Key, dirty: &mut Dirty) {
         let after = self.decide_secret(&secret);
         let before = match after.clone() {
             Some(after) => self.world.secrets.insert(secret.clone(), after),
@@ -108,8 +108,8 @@ impl Engine {
         Some(state.decide(self.world.settings.certificate_names, secret, requests))
     }
 
-    /// Reports on the dirty policies.
-    pub(super) fn settle_reports(&mut self, dirty: &mut Dirty) {
+    /// Makes the reports of the dirty policies again.
+    pub(super) fn update_reports(&mut self, dirty: &mut Dirty) {
         for policy in std::mem::take(&mut dirty.reports) {
             let after = self.report(&policy);
             let before = match after.clone() {

@@ -1,4 +1,4 @@
-//! The dirty sets: what is to be evaluated again, stage by stage, and what came out differently.
+//! The dirty sets: what must be evaluated again, by stage, and what changed.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,22 @@ use super::world::Delta;
 use crate::model::{Key, ObjectRef, Str};
 use crate::names::Hostname;
 
-/// The dirty sets of one application of changes, and its results.
+/// The dirty sets while changes are applied, and the changed results so far.
 #[derive(Default)]
 pub(super) struct Dirty {
-    /// Whether any object differs.
+    /// Whether any object changed.
     pub(super) is_anything_changed: bool,
-    /// Gateways, existing or not, to be evaluated with the ListenerSets that name them.
+    /// Gateways, existing or not, to evaluate together with the ListenerSets that refer to them.
     pub(super) gateways: BTreeSet<Key>,
     /// ListenerSets that were deleted.
     pub(super) deleted_sets: BTreeSet<ObjectRef>,
     pub(super) policies: bool,
-    /// Listener groups whose contexts are to be made again.
+    /// Listener groups whose contexts must be built again.
     pub(super) contexts: BTreeSet<u32>,
     pub(super) routes: BTreeSet<RouteId>,
     pub(super) names: BTreeSet<Hostname>,
     pub(super) secrets: BTreeSet<Key>,
-    /// Policies to be reported on.
+    /// Policies whose reports must be made again.
     pub(super) reports: BTreeSet<ObjectRef>,
     pub(super) changed_parents: BTreeSet<ObjectRef>,
     pub(super) changed_routes: usize,
@@ -30,12 +30,12 @@ pub(super) struct Dirty {
     pub(super) changed_secrets: BTreeSet<Key>,
     pub(super) changed_reports: BTreeSet<ObjectRef>,
     pub(super) changed_withheld: BTreeSet<ObjectRef>,
-    /// Whether kept names, objects that are passed over or diagnostics of a route or Secret differ.
+    /// Whether kept names, excluded objects or diagnostics of a route or Secret changed.
     pub(super) changed_notes: bool,
 }
 
 impl Dirty {
-    /// What came out differently.
+    /// The changed results.
     pub(super) fn delta(self) -> Delta {
         // Policies and the owners of listeners have diagnostics of their own.
         let notes = self.changed_notes || self.policies || !self.changed_parents.is_empty();

@@ -1,5 +1,4 @@
-//! Gateways with the ListenerSets that name them: evaluated together, compared with before, and passed on to the routes that
-//! may be affected.
+//! Evaluates dirty Gateways with their ListenerSets, and marks the routes that a changed result may affect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,12 +12,12 @@ use crate::model::*;
 use crate::publication::{GatewayContexts, SelectedOwner};
 use crate::reason::{self, Reason};
 
-/// The numbers of listener groups: by the Gateway, or by the refused set.
+/// The numbers of listener groups, by Gateway or refused set.
 #[derive(Default)]
 pub(super) struct GroupNumbers {
     numbers: BTreeMap<ObjectRef, u32>,
     free: Vec<u32>,
-    /// Numbers that are free from the next application on, so that no number means two groups in one application.
+    /// Numbers that are free from the next application on, so that a number means one group during an application.
     freed: Vec<u32>,
     next: u32,
 }
@@ -42,7 +41,7 @@ impl GroupNumbers {
     }
 }
 
-/// What a parentRef to a Gateway or ListenerSet depends on, apart from the rules of its listeners.
+/// The properties of a parent that the result of a parentRef depends on, apart from the rules of its listeners.
 #[derive(PartialEq)]
 struct ParentOfRoutes<'a> {
     is_evaluated: bool,
@@ -63,18 +62,18 @@ impl<'a> ParentOfRoutes<'a> {
 
 impl Engine {
     /// Evaluates every dirty Gateway.
-    pub(super) fn settle_gateways(&mut self, dirty: &mut Dirty) {
+    pub(super) fn update_gateways(&mut self, dirty: &mut Dirty) {
         for object in std::mem::take(&mut dirty.deleted_sets) {
             self.drop_set(&object, dirty);
         }
         for key in std::mem::take(&mut dirty.gateways) {
-            self.settle_gateway(&key, dirty);
+            self.update_gateway(&key, dirty);
         }
         let freed = std::mem::take(&mut self.group_numbers.freed);
         self.group_numbers.free.extend(freed);
     }
 
-    fn settle_gateway(&mut self, key: &Key, dirty: &mut Dirty) {
+    fn update_gateway(&mut self, key: &Key, dirty: &mut Dirty) {
         let object = ObjectRef { kind: Kind::Gateway, key: key.clone() };
         let (members, refused) = self.sets_of(key);
         match self.world.snapshot.gateways.get(key).cloned() {
@@ -87,9 +86,9 @@ impl Engine {
         refused.into_iter().for_each(|(set, reason)| self.refuse_set(set, reason, dirty));
         self.select_gateway(&object, dirty);
         if dirty.changed_parents.contains(&object) {
-            // The reason why a set or its routes are refused may lie in the Gateway.
+            // A set or its routes may be refused because of the Gateway.
             let sets = self.indexes.sets.get(key).into_iter().flatten();
-            sets.for_each(|set| dirty.routes.extend(self.indexes.unsettled.of(set.name())));
+            sets.for_each(|set| dirty.routes.extend(self.indexes.incomplete.of(set.name())));
         }
     }
 
@@ -100,7 +99,7 @@ impl Engine {
         members: Vec<Arc<ListenerSet>>,
         dirty: &mut Dirty,
     ) {
-        // Without a state from the last application the group of this number was another's.
+        // Without a state from the last application, the group of this number belonged to another object.
         let is_known = self.world.topology.gateways.contains_key(&object.key);
         let number = self.group_numbers.assign(object);
         let before = self.world.topology.groups.get(number as usize).filter(|_| is_known);
@@ -120,7 +119,7 @@ impl Engine {
         ListenerEvaluation { snapshot: &self.world.snapshot, grants: &self.grants, scope: &self.scope }
     }
 
-    /// The sets that name a Gateway: those it admits in order of precedence, and the others with the reason.
+    /// The sets that refer to a Gateway: allowed ones in order of precedence, and the others with the reason.
     #[allow(clippy::type_complexity)]
     fn sets_of(&self, key: &Key) -> (Vec<Arc<ListenerSet>>, Vec<(Arc<ListenerSet>, Reason)>) {
         let objects = self.indexes.sets.get(key).into_iter().flatten();
@@ -136,14 +135,14 @@ impl Engine {
         (members, refused)
     }
 
-    /// Puts a group in place; gives back the one before.
+    /// Replaces a group, and returns the previous one.
     fn replace_group(&mut self, number: u32, group: GatewayListeners) -> GatewayListeners {
         let groups = &mut self.world.topology.groups;
         groups.resize_with(groups.len().max(number as usize + 1), GatewayListeners::default);
         std::mem::replace(&mut groups[number as usize], group)
     }
 
-    /// Empties the group of an object.
+    /// Empties the group of an object and frees its number.
     fn free_group(&mut self, object: &ObjectRef) {
         let Some(number) = self.group_numbers.numbers.remove(object) else { return };
         self.replace_group(number, GatewayListeners::default());
@@ -230,7 +229,7 @@ impl Engine {
         }
     }
 
-    /// Marks the routes that may be affected by a difference between two states of their parent.
+    /// Marks the routes that a changed parent may affect.
     fn mark_children(
         &self,
         parent: &ObjectRef,
@@ -239,7 +238,7 @@ impl Engine {
         before: &GatewayListeners,
         dirty: &mut Dirty,
     ) {
-        dirty.routes.extend(self.indexes.unsettled.of(parent.name()));
+        dirty.routes.extend(self.indexes.incomplete.of(parent.name()));
         match (was, is) {
             (Some(was), Some(is)) if (was.is_evaluated, was.gateway) == (is.is_evaluated, is.gateway) => {
                 self.mark_by_listeners(parent, was.listeners, is.listeners, before, dirty);
@@ -248,7 +247,7 @@ impl Engine {
         }
     }
 
-    /// Marks the routes of listeners whose attachment rules differ, and those that may attach to them now.
+    /// Marks the routes of listeners whose attachment rules changed, and the routes that may attach to them now.
     fn mark_by_listeners(
         &self,
         parent: &ObjectRef,
@@ -277,7 +276,7 @@ impl Engine {
         }
     }
 
-    /// Marks the routes that name a parent and satisfy a condition.
+    /// Marks the routes that refer to a parent and satisfy a condition.
     fn mark_routes_of(&self, parent: &ObjectRef, dirty: &mut Dirty, is_affected: impl Fn(&Route) -> bool) {
         for id in self.indexes.parents.of(parent.name()) {
             let Some(route) = self.indexes.routes.route(id) else { continue };

@@ -1,7 +1,7 @@
-//! Questions about a few things of a world, for readers who follow its changes.
+//! Queries for single names, routes and policies of an [`Engine`], for readers that process deltas.
 //!
-//! A [`DesiredPatch`] has the values of everything that a [`Delta`] names, so that a desired state of before becomes that
-//! of now without being made again. Nothing is decided here.
+//! A [`DesiredPatch`] holds the new values of everything that a [`Delta`] lists; applied to the previous desired state
+//! it gives the current one. Nothing is decided here.
 
 use std::ops::Range;
 
@@ -13,18 +13,18 @@ use crate::publication::{
     Certificate, Desired, DesiredBuilder, KeptName, NameDecision, PassedOver, Record, RouteNameClaim, Withheld,
 };
 
-/// The new values of what one delta names.
+/// The new values of everything that one delta lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DesiredPatch {
     /// Names with their records, sorted.
     pub names: Vec<NameRecords>,
-    /// Secrets with their certificates, sorted; nothing where none is wanted any more.
+    /// Secrets with their certificates, sorted; `None` if none is wanted any more.
     pub certificates: Vec<(Key, Option<Certificate>)>,
-    /// Policies with their reports, sorted; nothing for one that is gone.
+    /// Policies with their reports, sorted; `None` for a deleted policy.
     pub policies: Vec<(ObjectRef, Option<PolicyReport>)>,
-    /// Routes with their hostnames that get nothing, sorted.
+    /// Routes with their withheld hostnames, sorted.
     pub withheld: Vec<(ObjectRef, Vec<Withheld>)>,
-    /// Everything else, where some of it may differ.
+    /// Kept names, excluded objects and diagnostics, if any of them may have changed.
     notes: Option<Notes>,
 }
 
@@ -33,7 +33,7 @@ pub struct DesiredPatch {
 pub struct NameRecords {
     /// The name.
     pub name: Str,
-    /// The records that ought to exist.
+    /// The records that should exist.
     pub records: Vec<Record>,
     /// The records that need not exist because a wildcard answers for the name.
     pub covered: Vec<Record>,
@@ -48,7 +48,7 @@ struct Notes {
 }
 
 impl Engine {
-    /// The new values of everything that a delta names.
+    /// The new values of everything that a delta lists.
     pub fn patch(&self, delta: &Delta) -> DesiredPatch {
         let world = &self.world;
         let certificate = |secret: &Key| (secret.clone(), world.certificate(secret));
@@ -62,7 +62,7 @@ impl Engine {
         }
     }
 
-    /// The hostnames of a route that get nothing, sorted.
+    /// The withheld hostnames of a route, sorted.
     pub fn withheld(&self, route: &ObjectRef) -> Vec<Withheld> {
         let Some(claims) = self.indexes.routes.claims_of(route) else { return Vec::new() };
         let own = claims.extras().into_iter().flat_map(|extras| &extras.withheld);
@@ -77,17 +77,17 @@ impl Engine {
 }
 
 impl World {
-    /// Whether a wildcard stands for any name.
+    /// Whether a wildcard answers for any name.
     pub fn has_covered(&self) -> bool {
         !self.covered.is_empty()
     }
 
-    /// What became of all policies, sorted.
+    /// The reports of all policies, sorted.
     pub fn policies(&self) -> impl Iterator<Item = &PolicyReport> {
         self.reports.values()
     }
 
-    /// The records of one name, also where a wildcard answers for it.
+    /// The records of one name, including those that a wildcard answers with.
     fn name_records(&self, name: &Str) -> NameRecords {
         let mut of_name = NameRecords { name: name.clone(), ..NameRecords::default() };
         let Some((name, decision)) = self.names.get_key_value(&**name) else { return of_name };
@@ -112,7 +112,7 @@ impl World {
 }
 
 impl DesiredPatch {
-    /// Turns the desired state of before the delta into that of after it.
+    /// Turns the desired state before the delta into the one after it.
     pub fn apply(self, desired: &mut Desired) {
         for NameRecords { name, records, covered } in self.names {
             replace(&mut desired.records, |record| record.name.cmp(&name), records);

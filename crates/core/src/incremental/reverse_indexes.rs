@@ -1,7 +1,7 @@
 //! Which results depend on which objects: the reverse indexes of the incremental driver.
 //!
-//! Routes are numbers here, so that an index costs a few bytes per entry. Nothing is decided, and hash maps are looked up,
-//! never iterated.
+//! Routes are identified by numbers, so that an index costs a few bytes per entry. Hash maps are only looked up, never
+//! iterated. Nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::Hash;
@@ -12,7 +12,7 @@ use crate::model::{Key, ObjectRef, Route, ShortVec, Str};
 use crate::names::Hostname;
 use crate::publication::RouteClaims;
 
-/// A route, as long as it exists.
+/// The number of a route while it exists.
 pub(super) type RouteId = u32;
 
 /// Every reverse index.
@@ -21,22 +21,22 @@ pub(super) struct ReverseIndexes {
     pub(super) routes: RouteTable,
     /// Routes by the name of a parent, in any namespace.
     pub(super) parents: RoutesBy<Str>,
-    /// The same, for routes that have a hostname withheld or a parent that refuses them: the reason may be any listener of
-    /// the parent.
-    pub(super) unsettled: RoutesBy<Str>,
+    /// Routes with a withheld hostname or a parent that refuses them, by the name of a parent. Any listener of the
+    /// parent may be the reason, so all its changes concern them.
+    pub(super) incomplete: RoutesBy<Str>,
     /// Routes by a Service they refer to.
     pub(super) services: RoutesBy<Key>,
-    /// Routes by another namespace that they refer to.
+    /// Routes by another namespace that they refer into.
     pub(super) other_namespaces: RoutesBy<Str>,
     /// Routes by a listener that they attach to.
     pub(super) listeners: RoutesBy<ListenerId>,
     /// Routes by a name that they claim.
     pub(super) names: RoutesBy<Hostname>,
-    /// ListenerSets by the Gateway that they name.
+    /// ListenerSets by the Gateway that they refer to.
     pub(super) sets: BTreeMap<Key, BTreeSet<ObjectRef>>,
     /// Gateways and ListenerSets by a Secret or ConfigMap that they refer to.
     pub(super) tls_objects: OwnersByTlsObject,
-    /// Where the status entries of a policy come from.
+    /// The sources of each policy's status entries.
     pub(super) status_sources: BTreeMap<ObjectRef, BTreeSet<StatusSource>>,
 }
 
@@ -45,12 +45,12 @@ pub(super) struct ReverseIndexes {
 pub(super) struct OwnersByTlsObject(BTreeMap<Key, BTreeSet<ObjectRef>>);
 
 impl OwnersByTlsObject {
-    /// Those that refer to one object.
+    /// The owners that refer to one object.
     pub(super) fn of(&self, object: &Key) -> impl Iterator<Item = &ObjectRef> {
         self.0.get(object).into_iter().flatten()
     }
 
-    /// Those that refer to any object of a namespace.
+    /// The owners that refer to any object of a namespace.
     pub(super) fn in_namespace(&self, namespace: &Str) -> impl Iterator<Item = &ObjectRef> {
         let from = Key::new(namespace.clone(), "");
         self.0.range(from..).take_while(move |(key, _)| key.namespace == *namespace).flat_map(|(_, owners)| owners)
@@ -69,7 +69,7 @@ impl OwnersByTlsObject {
     }
 }
 
-/// Where an entry of a policy's status comes from.
+/// The source of an entry in a policy's status.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum StatusSource {
     Route(ObjectRef),
@@ -77,7 +77,7 @@ pub(super) enum StatusSource {
     Secret(Key),
 }
 
-/// The routes by number, with what they claimed when they were evaluated last.
+/// The routes by number, with their claims of the last evaluation.
 #[derive(Default)]
 pub(super) struct RouteTable {
     ids: HashMap<ObjectRef, RouteId>,
@@ -86,12 +86,12 @@ pub(super) struct RouteTable {
 }
 
 struct RouteEntry {
-    /// The route as it is, or was when it was deleted.
+    /// The current version of the route, or its last one if it is deleted.
     route: Arc<Route>,
     claims: Option<Arc<RouteClaims>>,
     is_deleted: bool,
-    /// The parents under which the route is in the index of unsettled routes.
-    unsettled_parents: ShortVec<Str>,
+    /// The parents under which the route is in the index of incomplete routes.
+    incomplete_parents: ShortVec<Str>,
 }
 
 impl RouteTable {
@@ -106,7 +106,7 @@ impl RouteTable {
             return id;
         }
         let entry =
-            RouteEntry { route: route.clone(), claims: None, is_deleted: false, unsettled_parents: ShortVec::new() };
+            RouteEntry { route: route.clone(), claims: None, is_deleted: false, incomplete_parents: ShortVec::new() };
         let id = self.free.pop().unwrap_or_else(|| {
             self.entries.push(None);
             (self.entries.len() - 1) as RouteId
@@ -116,7 +116,7 @@ impl RouteTable {
         id
     }
 
-    /// Notes that a route is deleted; it keeps its number until it is forgotten.
+    /// Marks a route as deleted; it keeps its number until [`RouteTable::forget`].
     pub(super) fn delete(&mut self, object: &ObjectRef) -> Option<RouteId> {
         let id = self.id(object)?;
         self.entry_mut(id)?.is_deleted = true;
@@ -145,7 +145,7 @@ impl RouteTable {
         self.entry(id).filter(|entry| !entry.is_deleted).map(|entry| &entry.route)
     }
 
-    /// Which route a number stands for, deleted or not.
+    /// The object of a number, deleted or not.
     pub(super) fn object(&self, id: RouteId) -> Option<ObjectRef> {
         self.entry(id).map(|entry| entry.route.object())
     }
@@ -154,7 +154,7 @@ impl RouteTable {
         self.entry(id)?.claims.as_ref()
     }
 
-    /// The claims of a route by its name.
+    /// The claims of a route.
     pub(super) fn claims_of(&self, object: &ObjectRef) -> Option<&Arc<RouteClaims>> {
         self.claims(self.id(object)?)
     }
@@ -165,10 +165,10 @@ impl RouteTable {
         }
     }
 
-    /// Replaces the parents under which a route is unsettled, and returns those before.
-    fn replace_unsettled_parents(&mut self, id: RouteId, parents: ShortVec<Str>) -> ShortVec<Str> {
+    /// Replaces the parents under which a route is in the index of incomplete routes, and returns the previous ones.
+    fn replace_incomplete_parents(&mut self, id: RouteId, parents: ShortVec<Str>) -> ShortVec<Str> {
         let entry = self.entry_mut(id);
-        entry.map(|entry| std::mem::replace(&mut entry.unsettled_parents, parents)).unwrap_or_default()
+        entry.map(|entry| std::mem::replace(&mut entry.incomplete_parents, parents)).unwrap_or_default()
     }
 
     fn entry(&self, id: RouteId) -> Option<&RouteEntry> {
@@ -181,17 +181,17 @@ impl RouteTable {
 }
 
 impl ReverseIndexes {
-    /// Puts a route into the index of unsettled routes under its parents, or takes it out.
-    pub(super) fn set_unsettled(&mut self, id: RouteId, route: Option<&Route>) {
+    /// Adds a route to the index of incomplete routes under its parents, or removes it.
+    pub(super) fn set_incomplete(&mut self, id: RouteId, route: Option<&Route>) {
         let parents: ShortVec<Str> =
             route.iter().flat_map(|route| route.parents.iter()).map(|parent| parent.target.name.clone()).collect();
-        let before = self.routes.replace_unsettled_parents(id, parents.clone());
-        before.iter().for_each(|parent| self.unsettled.remove(parent, id));
-        parents.iter().for_each(|parent| self.unsettled.add(parent, id));
+        let before = self.routes.replace_incomplete_parents(id, parents.clone());
+        before.iter().for_each(|parent| self.incomplete.remove(parent, id));
+        parents.iter().for_each(|parent| self.incomplete.add(parent, id));
     }
 }
 
-/// Routes by a key. A set is a sorted list: numbers are assigned in ascending order, so that most are appended.
+/// Routes by a key. Each set is a sorted list: numbers are assigned in ascending order, so most are appended.
 pub(super) struct RoutesBy<K>(HashMap<K, ShortVec<RouteId>>);
 
 impl<K> Default for RoutesBy<K> {

@@ -1,4 +1,4 @@
-//! Policies, listener contexts and routes: what is dirty is evaluated again, and what differs is passed on.
+//! Evaluates dirty policies, listener contexts and routes, and marks what depends on changed results.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ use crate::publication::{
 };
 
 impl Engine {
-    /// Evaluates policies, where they or the listeners they target differ.
-    pub(super) fn settle_policies(&mut self, dirty: &mut Dirty) {
+    /// Evaluates all policies if a policy or a targeted listener changed.
+    pub(super) fn update_policies(&mut self, dirty: &mut Dirty) {
         let snapshot = &self.world.snapshot;
         let are_any = !snapshot.dns_policies.is_empty() || !snapshot.tls_policies.is_empty();
         let are_listeners_changed = !dirty.contexts.is_empty() || !dirty.changed_parents.is_empty();
@@ -32,8 +32,8 @@ impl Engine {
         self.world.policies = after;
     }
 
-    /// Makes the dirty listener contexts, and marks the routes of those that differ.
-    pub(super) fn settle_contexts(&mut self, dirty: &mut Dirty) {
+    /// Builds the dirty listener contexts, and marks the routes of those that changed.
+    pub(super) fn update_contexts(&mut self, dirty: &mut Dirty) {
         for number in std::mem::take(&mut dirty.contexts) {
             let Some(group) = self.world.topology.groups.get(number as usize) else { continue };
             let input = ListenerInput { base: self.input(), policies: &self.world.policies };
@@ -45,22 +45,22 @@ impl Engine {
                 dirty.routes.extend(self.indexes.listeners.of(&ListenerId { group: number, slot: *slot }));
             }
             if !differ.is_empty() {
-                owners.iter().for_each(|name| dirty.routes.extend(self.indexes.unsettled.of(name)));
+                owners.iter().for_each(|name| dirty.routes.extend(self.indexes.incomplete.of(name)));
             }
         }
     }
 
     /// Evaluates the dirty routes.
-    pub(super) fn settle_routes(&mut self, dirty: &mut Dirty) {
+    pub(super) fn update_routes(&mut self, dirty: &mut Dirty) {
         for id in std::mem::take(&mut dirty.routes) {
             match self.indexes.routes.route(id).cloned() {
-                Some(route) => self.settle_route(id, &route, dirty),
+                Some(route) => self.update_route(id, &route, dirty),
                 None => self.drop_route(id, dirty),
             }
         }
     }
 
-    fn settle_route(&mut self, id: RouteId, route: &Arc<Route>, dirty: &mut Dirty) {
+    fn update_route(&mut self, id: RouteId, route: &Arc<Route>, dirty: &mut Dirty) {
         let object = route.object();
         let world = &self.world;
         let state = attach_route(&world.snapshot, &world.topology, &self.grants, route);
@@ -76,8 +76,8 @@ impl Engine {
             }
         };
         let claims = of_route(self.input(), &self.world.contexts, &state);
-        let is_unsettled = claims.is_withheld() || state.parents.iter().any(|parent| parent.attached.is_empty());
-        self.indexes.set_unsettled(id, is_unsettled.then_some(&**route));
+        let is_incomplete = claims.is_withheld() || state.parents.iter().any(|parent| parent.attached.is_empty());
+        self.indexes.set_incomplete(id, is_incomplete.then_some(&**route));
         self.replace_claims(id, &object, Some(claims), dirty);
     }
 
@@ -85,7 +85,7 @@ impl Engine {
         let Some(object) = self.indexes.routes.object(id) else { return };
         if let Some(before) = self.world.topology.routes.remove(&object) {
             self.count_attachments(id, Some(&before), None);
-            self.indexes.set_unsettled(id, None);
+            self.indexes.set_incomplete(id, None);
             self.replace_claims(id, &object, None, dirty);
             dirty.changed_routes += 1;
         }
@@ -100,7 +100,7 @@ impl Engine {
         }
     }
 
-    /// Updates the index and the count of routes at the listeners that a route attaches to.
+    /// Updates the index and the number of routes at the listeners that a route attaches to.
     fn count_attachments(&mut self, id: RouteId, before: Option<&RouteState>, after: Option<&RouteState>) {
         let list = |state: Option<&RouteState>| state.map(attached_listeners).unwrap_or_default();
         let (before, after) = (list(before), list(after));
@@ -118,7 +118,7 @@ impl Engine {
         }
     }
 
-    /// Replaces the claims of a route, and marks names, Secrets and policies where they differ.
+    /// Replaces the claims of a route, and marks the names, Secrets and policies that differ.
     fn replace_claims(&mut self, id: RouteId, object: &ObjectRef, after: Option<RouteClaims>, dirty: &mut Dirty) {
         let before = self.indexes.routes.claims(id).cloned();
         if before.as_deref() == after.as_ref() {
@@ -144,7 +144,7 @@ impl Engine {
         self.indexes.routes.set_claims(id, after);
     }
 
-    /// Replaces what a route requests in certificates.
+    /// Replaces the certificate requests of a route.
     fn replace_requests(&mut self, old: Option<&RouteClaims>, new: Option<&RouteClaims>, dirty: &mut Dirty) {
         let states = &mut self.world.certificate_states;
         let (mut old_secrets, mut new_secrets) = (BTreeSet::new(), BTreeSet::new());
@@ -164,12 +164,12 @@ impl Engine {
             }
         }
         dirty.secrets.extend(old_secrets.union(&new_secrets).map(|secret| (*secret).clone()));
-        // The certificate lists its routes.
+        // A certificate lists its routes, so it changes even if its names do not.
         let joined_or_left = old_secrets.symmetric_difference(&new_secrets);
         dirty.changed_secrets.extend(joined_or_left.map(|secret| (*secret).clone()));
     }
 
-    /// Replaces what a source contributes to the status of policies, and marks those that differ.
+    /// Replaces the policy status entries of a source, and marks the policies whose entries changed.
     pub(super) fn replace_status_source(
         &mut self,
         source: &StatusSource,
@@ -200,7 +200,7 @@ impl Engine {
     }
 }
 
-/// The certificate requests of a route, with each Secret that one concerns.
+/// The certificate requests of a route, each with every Secret that it applies to.
 fn requests(claims: Option<&RouteClaims>) -> impl Iterator<Item = (&Arc<Route>, CertificateNameRequest<'_>, &Key)> {
     claims.into_iter().flat_map(|claims| {
         let requests = claims.certificate_requests();
@@ -208,7 +208,7 @@ fn requests(claims: Option<&RouteClaims>) -> impl Iterator<Item = (&Arc<Route>, 
     })
 }
 
-/// What the claims of a route are indexed by.
+/// The keys under which the claims of a route are indexed.
 #[derive(Default)]
 struct ClaimKeys<'a> {
     names: BTreeSet<&'a Hostname>,
@@ -229,7 +229,7 @@ impl<'a> ClaimKeys<'a> {
     }
 }
 
-/// Whether kept names, the object that is passed over and diagnostics of a route are the same.
+/// Whether kept names, exclusion and diagnostics of a route are unchanged.
 fn has_same_notes<'c>(before: Option<&'c RouteClaims>, after: Option<&'c RouteClaims>) -> bool {
     let notes = |claims: Option<&'c RouteClaims>| {
         let extras = claims.and_then(RouteClaims::extras);
@@ -242,7 +242,7 @@ fn has_same_notes<'c>(before: Option<&'c RouteClaims>, after: Option<&'c RouteCl
     }
 }
 
-/// Marks policies that are evaluated differently, and the listener groups that they target.
+/// Marks policies whose state changed, and the listener groups that they target.
 fn mark_policies<P: Policy + Eq>(before: &PoliciesOfKind<P>, after: &PoliciesOfKind<P>, dirty: &mut Dirty) {
     let keys: BTreeSet<&Key> = before.states.keys().chain(after.states.keys()).collect();
     for key in keys {

@@ -1,4 +1,4 @@
-//! The engine against scratch.
+//! The incremental engine compared with a full build.
 
 mod compare;
 mod making;

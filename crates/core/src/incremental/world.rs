@@ -1,4 +1,4 @@
-//! The objects and every decision about them, as of the engine's last application. Readers borrow it between two.
+//! The objects and every decision about them, as of the engine's last application of changes. Nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::publication::{
 };
 use crate::snapshot::Snapshot;
 
-/// The objects of one moment and everything that was decided about them.
+/// A snapshot and everything that was decided about it.
 #[derive(Default)]
 pub struct World {
     pub(super) settings: Arc<PublicationSettings>,
@@ -25,7 +25,7 @@ pub struct World {
     pub(super) policies: Policies,
     pub(super) contexts: ListenerContexts,
     pub(super) selected: BTreeMap<ObjectRef, SelectedOwner>,
-    /// The claims of routes about which something is reported.
+    /// The claims of routes that have something to report.
     pub(super) extras: BTreeMap<ObjectRef, Arc<RouteClaims>>,
     pub(super) names: BTreeMap<Hostname, NameDecision>,
     /// Names that a wildcard answers for.
@@ -33,9 +33,9 @@ pub struct World {
     pub(super) certificate_states: BTreeMap<Key, CertificateState>,
     pub(super) secrets: BTreeMap<Key, SecretDecision>,
     pub(super) reports: BTreeMap<ObjectRef, PolicyReport>,
-    /// How many names each kind of route requests for.
+    /// Number of names per kind of route that requests them.
     pub(super) kinds: BTreeMap<Kind, usize>,
-    /// What external-dns would publish, where that is asked for.
+    /// The result of the external-dns profile, if that is selected.
     pub(super) external: Option<Arc<Desired>>,
 }
 
@@ -45,17 +45,17 @@ impl World {
         &self.snapshot
     }
 
-    /// Who attaches to whom.
+    /// The evaluated Gateways, listeners and routes.
     pub fn topology(&self) -> &Topology {
         &self.topology
     }
 
-    /// Objects and decisions, for those who tell people what is wrong.
+    /// The input of lint rules.
     pub fn lint(&self) -> lint::LintContext<'_> {
         lint::LintContext { snapshot: &self.snapshot, topology: &self.topology }
     }
 
-    /// The records of one name, those that a wildcard answers for left out.
+    /// The records of one name, without those that a wildcard makes unnecessary.
     pub fn records(&self, name: &str) -> Vec<Record> {
         if let Some(desired) = &self.external {
             return desired.records.iter().filter(|record| &*record.name == name).cloned().collect();
@@ -66,7 +66,7 @@ impl World {
         }
     }
 
-    /// The kinds of routes that request for any records at all, in lower case, as a plan of a few names wants to know.
+    /// The kinds of routes that request records, in lower case; a plan of a few names needs them.
     pub fn kinds(&self) -> BTreeSet<String> {
         let lower = |kind: &Kind| kind.as_str().to_ascii_lowercase();
         if let Some(desired) = &self.external {
@@ -81,12 +81,13 @@ impl World {
         Some(decision.certificate(secret, state.routes()))
     }
 
-    /// What became of one policy.
+    /// The report of one policy.
     pub fn policy(&self, policy: &ObjectRef) -> Option<&PolicyReport> {
         self.reports.get(policy)
     }
 
-    /// Everything that is to exist. Looks at every name; who handles changes asks for single names instead.
+    /// The whole desired state. Visits every name; code that processes deltas uses
+    /// [`Engine::patch`](super::Engine::patch) instead.
     pub fn desired(&self) -> Desired {
         if let Some(desired) = &self.external {
             return (**desired).clone();
@@ -104,34 +105,34 @@ impl World {
         builder.finish()
     }
 
-    /// What external-dns would publish, or nothing where that is not asked for.
+    /// The result of the external-dns profile; `None` with any other profile.
     pub(super) fn externally(&self) -> Option<Arc<Desired>> {
         let is_asked = self.settings.profile == Profile::ExternalDns;
         is_asked.then(|| Arc::new(external_dns::publish(&self.snapshot, &self.settings)))
     }
 }
 
-/// What one change came to. Who follows it looks only at what is named here.
+/// The results that an application of changes changed. Everything not listed is unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
-    /// How many routes are bound otherwise, or no longer.
+    /// Number of routes whose attachment changed, including deleted ones.
     pub routes: usize,
-    /// Gateways and ListenerSets that were judged anew, sorted.
+    /// Gateways and ListenerSets that were evaluated with a different result, sorted.
     pub parents: Vec<ObjectRef>,
-    /// Names whose records differ, sorted.
+    /// Names whose records changed, sorted.
     pub names: Vec<Str>,
-    /// Secrets whose certificates differ, sorted.
+    /// Secrets whose certificates changed, sorted.
     pub certificates: Vec<Key>,
-    /// Policies whose reports differ, sorted.
+    /// Policies whose reports changed, sorted.
     pub policies: Vec<ObjectRef>,
-    /// Routes that have other hostnames withheld, or for other reasons, sorted.
+    /// Routes whose withheld hostnames or their reasons changed, sorted.
     pub withheld: Vec<ObjectRef>,
-    /// Whether kept names, objects that are passed over or diagnostics may differ.
+    /// Whether kept names, excluded objects or diagnostics may have changed.
     pub notes: bool,
 }
 
 impl Delta {
-    /// Whether nothing came of the change.
+    /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Delta::default()
     }

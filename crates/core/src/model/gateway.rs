@@ -3,12 +3,12 @@
 use super::{Conditions, Kind, Meta, ObjectRef, Reference, Str, WrittenHostname};
 use crate::selector::Selector;
 
-/// A class of Gateways and who runs them.
+/// A class of Gateways and the controller that implements them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GatewayClass {
     /// Name and labels.
     pub meta: Meta,
-    /// Who runs Gateways of this class.
+    /// `spec.controllerName`.
     pub controller: Str,
     /// `status.supportedFeatures`.
     pub features: Vec<Str>,
@@ -23,17 +23,17 @@ pub struct Gateway {
     pub meta: Meta,
     /// `spec.gatewayClassName`.
     pub class: Str,
-    /// Its own listeners, in order.
+    /// Its own listeners, in spec order.
     pub listeners: Vec<Listener>,
-    /// `spec.addresses`: wished for.
+    /// `spec.addresses`: requested addresses.
     pub wished_addresses: Vec<Address>,
-    /// Which namespaces may add ListenerSets.
+    /// `spec.allowedListeners`: the namespaces whose ListenerSets may attach.
     pub allowed_listeners: Admission,
     /// `spec.infrastructure.parametersRef`.
     pub parameters: Option<Reference>,
-    /// `spec.tls.frontend`: client certificates.
+    /// `spec.tls.frontend`: validation of client certificates.
     pub frontend: FrontendTls,
-    /// What others wrote.
+    /// `status`, written by the Gateway implementation.
     pub status: GatewayStatus,
 }
 
@@ -42,16 +42,16 @@ pub struct Gateway {
 pub struct GatewayStatus {
     /// Conditions.
     pub conditions: Conditions,
-    /// Addresses it answers at.
+    /// Addresses that it is reachable at.
     pub addresses: Vec<Address>,
-    /// Per listener.
+    /// Status per listener.
     pub listeners: Vec<ListenerStatus>,
 }
 
 /// `status.listeners[]`, as read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerStatus {
-    /// Which listener.
+    /// Name of the listener.
     pub name: Str,
     /// Conditions.
     pub conditions: Conditions,
@@ -60,24 +60,24 @@ pub struct ListenerStatus {
 /// An address of a Gateway.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
-    /// `IPAddress`, `Hostname` or an implementation's own.
+    /// `IPAddress`, `Hostname` or an implementation-specific type.
     pub kind: Str,
     /// The address; may be empty in a spec.
     pub value: Str,
-    /// Who can reach it: unset, `Cluster`, or an implementation's own word.
+    /// From where it is reachable: unset, `Cluster`, or an implementation-specific value.
     pub routability: Option<Str>,
 }
 
-/// Listeners that join a Gateway from outside.
+/// Listeners that are attached to a Gateway by a separate object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerSet {
     /// `ListenerSet` or `XListenerSet`.
     pub kind: Kind,
     /// Name and labels.
     pub meta: Meta,
-    /// The Gateway it joins.
+    /// The Gateway it attaches to.
     pub parent: Reference,
-    /// Its listeners, in order.
+    /// Its listeners, in spec order.
     pub listeners: Vec<Listener>,
     /// `status.conditions`, as read.
     pub conditions: Conditions,
@@ -97,39 +97,39 @@ impl ListenerSet {
 pub struct Listener {
     /// Its name, unique in its owner.
     pub name: Str,
-    /// Unset means every name.
+    /// Its hostname; unset means every name.
     pub hostname: Option<WrittenHostname>,
-    /// Port; 0 where the field was missing or unreadable.
+    /// Port; 0 if the field is missing or invalid.
     pub port: u16,
     /// Protocol.
     pub protocol: Protocol,
-    /// TLS settings, where given.
+    /// TLS settings, if present.
     pub tls: Option<ListenerTls>,
     /// Which routes may attach.
     pub allowed_routes: AllowedRoutes,
-    /// Whether filters run before a route is chosen (experimental in 1.7).
+    /// Whether filters run before a route is selected (experimental in 1.7).
     pub has_filters: bool,
 }
 
 /// The protocol of a listener.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Protocol {
-    /// Clear-text HTTP.
+    /// HTTP without TLS.
     Http,
-    /// HTTP in TLS that ends here.
+    /// HTTP over TLS, terminated at the listener.
     Https,
-    /// TLS, ending here or passed through.
+    /// TLS, terminated or passed through.
     Tls,
-    /// Bytes.
+    /// TCP.
     Tcp,
-    /// Datagrams.
+    /// UDP.
     Udp,
-    /// Somebody's own.
+    /// An implementation-specific protocol.
     Other(Str),
 }
 
 impl Protocol {
-    /// As written in a listener.
+    /// Parses the text of the field.
     pub fn parse(text: &str) -> Self {
         match text {
             "HTTP" => Protocol::Http,
@@ -141,7 +141,7 @@ impl Protocol {
         }
     }
 
-    /// As written in a listener.
+    /// The text of the field.
     pub fn as_str(&self) -> &str {
         match self {
             Protocol::Http => "HTTP",
@@ -153,7 +153,7 @@ impl Protocol {
         }
     }
 
-    /// Whether listeners of this protocol are told apart by hostname.
+    /// Whether listeners of this protocol are distinguished by hostname.
     pub fn has_hostname(&self) -> bool {
         matches!(self, Protocol::Http | Protocol::Https | Protocol::Tls)
     }
@@ -162,27 +162,27 @@ impl Protocol {
 /// `tls` of a listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenerTls {
-    /// Where TLS ends.
+    /// Where TLS is terminated.
     pub mode: TlsMode,
     /// Secrets with certificates, in order.
     pub certificates: Vec<Reference>,
-    /// How many implementation-specific options are set.
+    /// Number of implementation-specific options.
     pub options: usize,
 }
 
-/// Where TLS ends.
+/// Where TLS is terminated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsMode {
     /// At the Gateway.
     Terminate,
     /// At the backend.
     Passthrough,
-    /// An unknown word.
+    /// An unknown value.
     Other(Str),
 }
 
 impl Listener {
-    /// Whether TLS ends at this listener, so that it needs a certificate.
+    /// Whether TLS is terminated at this listener, so that it needs a certificate.
     pub fn terminates_tls(&self) -> bool {
         match self.protocol {
             Protocol::Https => self.tls.as_ref().is_none_or(|tls| tls.mode == TlsMode::Terminate),
@@ -192,12 +192,12 @@ impl Listener {
     }
 }
 
-/// `allowedRoutes` of a listener, defaults applied.
+/// `allowedRoutes` of a listener, with defaults applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowedRoutes {
-    /// Which namespaces.
+    /// Namespaces of routes.
     pub namespaces: Admission,
-    /// Which kinds (group, kind); empty means whatever fits the protocol.
+    /// Route kinds (group, kind); empty means every kind that the protocol supports.
     pub kinds: Vec<(Str, Str)>,
 }
 
@@ -207,35 +207,35 @@ impl Default for AllowedRoutes {
     }
 }
 
-/// Which namespaces are let in.
+/// Which namespaces are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// None.
     None,
-    /// That of the object itself.
+    /// The namespace of the object itself.
     Same,
-    /// Every one.
+    /// All namespaces.
     All,
-    /// Those whose labels match; without a selector, none.
+    /// Namespaces whose labels match; none without a selector.
     Selector(Option<Selector>),
-    /// An unknown word: none.
+    /// An unknown value: none.
     Other(Str),
 }
 
-/// `spec.tls.frontend` of a Gateway: how client certificates are checked.
+/// `spec.tls.frontend` of a Gateway: how client certificates are validated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FrontendTls {
-    /// For every HTTPS port without settings of its own.
+    /// For every HTTPS port without its own settings.
     pub default: Option<ClientValidation>,
     /// Per port.
     pub per_port: Vec<(u16, Option<ClientValidation>)>,
 }
 
-/// CA certificates that client certificates are checked against.
+/// CA certificates that client certificates are validated against.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientValidation {
-    /// Where they are.
+    /// References to the CA certificates.
     pub ca_certificates: Vec<Reference>,
-    /// `AllowValidOnly`, `AllowInsecureFallback` or an unknown word.
+    /// `AllowValidOnly`, `AllowInsecureFallback` or an unknown value.
     pub mode: Str,
 }

@@ -1,4 +1,4 @@
-//! Who an object is: kind, namespace, name, age.
+//! Identity and metadata of objects: kind, namespace, name, age, labels.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -15,7 +15,7 @@ pub enum Kind {
     Gateway,
     /// `ListenerSet` of gateway.networking.k8s.io.
     ListenerSet,
-    /// `XListenerSet`, the experiment that became `ListenerSet`.
+    /// `XListenerSet`, the experimental predecessor of `ListenerSet`.
     XListenerSet,
     /// `HTTPRoute`.
     HttpRoute,
@@ -33,9 +33,9 @@ pub enum Kind {
     Namespace,
     /// `Service`.
     Service,
-    /// `Secret`, certificate only.
+    /// `Secret`; only its certificate is read.
     Secret,
-    /// `ConfigMap`, CA certificates only.
+    /// `ConfigMap`; only its CA certificates are read.
     ConfigMap,
     /// `DNSPolicy` of gatepost.dev.
     DnsPolicy,
@@ -44,7 +44,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order in which they are listed to people.
+    /// Every kind, in the order in which output lists them.
     pub const ALL: [Kind; 16] = [
         Kind::GatewayClass,
         Kind::Gateway,
@@ -86,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// The API group it lives in; empty for the core group.
+    /// The API group; empty for the core group.
     pub fn group(self) -> &'static str {
         match self {
             Kind::XListenerSet => EXPERIMENTAL_GROUP,
@@ -96,7 +96,7 @@ impl Kind {
         }
     }
 
-    /// The resource that an API server serves it as: the plural, in small letters.
+    /// The resource name in API paths and RBAC: the plural, in lower case.
     pub fn resource(self) -> &'static str {
         match self {
             Kind::GatewayClass => "gatewayclasses",
@@ -128,7 +128,7 @@ impl Kind {
         matches!(self, Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute)
     }
 
-    /// Whether objects of this kind live outside any namespace.
+    /// Whether objects of this kind have no namespace.
     pub fn is_cluster_scoped(self) -> bool {
         matches!(self, Kind::GatewayClass | Kind::Namespace)
     }
@@ -140,7 +140,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Namespace and name. The namespace is empty for cluster-scoped kinds. Ordered as the text `namespace/name`.
+/// Namespace and name, ordered as the text `namespace/name`. The namespace is empty for cluster-scoped kinds.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Key {
     /// Namespace.
@@ -155,7 +155,7 @@ impl Key {
         Key { namespace: namespace.into(), name: name.into() }
     }
 
-    /// The bytes of `namespace/name` behind the first `skipped` ones of the namespace.
+    /// The bytes of `namespace/name` after the first `skipped` bytes of the namespace.
     fn text_after(&self, skipped: usize) -> impl Iterator<Item = u8> + '_ {
         self.namespace.bytes().skip(skipped).chain([b'/']).chain(self.name.bytes())
     }
@@ -170,7 +170,7 @@ impl Ord for Key {
         let both = mine.len().min(theirs.len());
         match mine[..both].cmp(&theirs[..both]) {
             Ordering::Equal if mine.len() == theirs.len() => self.name.cmp(&other.name),
-            // One namespace begins with the other, so that the `/` behind the shorter one takes part.
+            // One namespace is a prefix of the other, so the `/` after the shorter one takes part in the comparison.
             Ordering::Equal => self.text_after(both).cmp(other.text_after(both)),
             decided => decided,
         }
@@ -199,7 +199,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// One object: `HTTPRoute/shop/web`.
+/// A reference to one object: `HTTPRoute/shop/web`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
     /// Kind.
@@ -237,14 +237,14 @@ impl fmt::Debug for ObjectRef {
     }
 }
 
-/// What every object carries.
+/// Metadata that every object has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Meta {
     /// Namespace and name.
     pub key: Key,
-    /// When it was created, in seconds since 1970; unset for objects that no server has seen, which counts as newest.
+    /// Creation time in seconds since 1970. Objects from files have none, which sorts as newest.
     pub created: Option<i64>,
-    /// Generation, where a server set one.
+    /// Generation, if the API server set one.
     pub generation: Option<i64>,
     /// Labels.
     pub labels: Labels,
@@ -253,7 +253,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// An object that only has a name.
+    /// Metadata with only a namespace and name.
     pub fn named(namespace: impl Into<Str>, name: impl Into<Str>) -> Self {
         let key = Key::new(namespace, name);
         Meta { key, created: None, generation: None, labels: Labels::new(), annotations: Labels::new() }

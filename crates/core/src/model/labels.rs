@@ -1,14 +1,14 @@
-//! Labels and annotations: few, seldom changed, and mostly those that other objects have too.
+//! Labels and annotations: a sorted list that objects with equal labels share.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::{SharedList, Str};
 
-/// So many labels are looked at in turn.
+/// Up to this length a linear search is faster than a binary search.
 const FEW: usize = 16;
 
-/// Labels or annotations, ordered by key, each key once. A copy shares them.
+/// Labels or annotations, sorted by key, without duplicate keys. Clones share the list.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Labels(SharedList<(Str, Str)>);
 
@@ -20,7 +20,7 @@ impl Labels {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Str> {
-        // Texts of other lengths are told apart without a look at them, so that few are compared in turn.
+        // Strings of different lengths compare unequal without reading them, so a linear search compares few.
         match self.len() <= FEW {
             true => self.0.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
             false => self.place(key).ok().map(|place| &self.0[place].1),
@@ -57,7 +57,7 @@ impl Labels {
         self.0.is_empty()
     }
 
-    /// Sets the value of a key; gives back the one it replaces. All are copied for it: many are collected instead.
+    /// Sets the value of a key, and returns the previous one. Copies the whole list; use `collect` to build one.
     pub fn insert(&mut self, key: Str, value: Str) -> Option<Str> {
         match self.place(&key) {
             Ok(place) => Some(std::mem::replace(&mut Arc::make_mut(&mut self.0)[place].1, value)),
@@ -70,7 +70,7 @@ impl Labels {
         }
     }
 
-    /// Whether nobody else holds these labels.
+    /// Whether no other object shares this list.
     pub fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }

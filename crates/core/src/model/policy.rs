@@ -2,21 +2,21 @@
 
 use super::{Meta, Reference, Str};
 
-/// What a policy is about: a Gateway or ListenerSet in its own namespace, or one listener of it.
+/// The target of a policy: a Gateway or ListenerSet in the policy's namespace, or one listener of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyTarget {
     /// The object; its namespace is always the policy's.
     pub object: Reference,
-    /// One listener.
+    /// The name of one listener; unset means all.
     pub section: Option<Str>,
 }
 
-/// How names are published.
+/// A DNSPolicy: how hostnames are published.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DnsPolicy {
     /// Name and age.
     pub meta: Meta,
-    /// What it is about.
+    /// The Gateway, ListenerSet or listener that it applies to.
     pub target: PolicyTarget,
     /// Whether wildcard names are published; unset means yes.
     pub allow_wildcards: Option<bool>,
@@ -26,7 +26,7 @@ pub struct DnsPolicy {
     pub exclude_addresses: Vec<Str>,
     /// Whether addresses are probed.
     pub health_check: Option<HealthCheck>,
-    /// Which provider publishes.
+    /// The provider that publishes.
     pub provider: Option<Str>,
 }
 
@@ -41,27 +41,27 @@ pub struct HealthCheck {
     pub path: Str,
     /// Seconds between probes.
     pub interval: u32,
-    /// Failures in a row before an address is dropped.
+    /// Consecutive failures before an address is removed.
     pub failure_threshold: u32,
     /// Secret with further request headers.
     pub headers: Option<Str>,
 }
 
-/// How certificates are made.
+/// A TLSPolicy: how certificates are issued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsPolicy {
     /// Name and age.
     pub meta: Meta,
-    /// What it is about.
+    /// The Gateway, ListenerSet or listener that it applies to.
     pub target: PolicyTarget,
-    /// Whether wildcard certificates are made; unset means yes.
+    /// Whether wildcard certificates are issued; unset means yes.
     pub allow_wildcards: Option<bool>,
-    /// Who issues.
+    /// The issuer; unset means the one of the settings.
     pub issuer: Option<Reference>,
     /// Lifetime in seconds.
     pub duration: Option<u64>,
-    /// Seconds before the end at which it is renewed.
+    /// Seconds before expiry at which the certificate is renewed.
     pub renew_before: Option<u64>,
-    /// `spec.privateKey`: algorithm, size, rotation, as written.
+    /// `spec.privateKey`: algorithm, size and rotation, unparsed.
     pub private_key: Vec<(Str, Str)>,
 }

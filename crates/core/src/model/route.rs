@@ -1,4 +1,4 @@
-//! The one Route type: five wire shapes, one set of rules.
+//! The one `Route` type for five wire formats.
 
 use super::{Kind, Meta, ObjectRef, Reference, RouteStatus, SharedList, ShortVec, Str, WrittenHostname};
 
@@ -9,9 +9,9 @@ pub struct Route {
     pub kind: RouteKind,
     /// Name and labels.
     pub meta: Meta,
-    /// Where it wants to attach, in order.
+    /// Its parentRefs, in spec order.
     pub parents: SharedList<ParentRef>,
-    /// Hostnames as written; none means every name. TCP and UDP routes have none.
+    /// Hostnames, unvalidated; none means every name. TCP and UDP routes have none.
     pub hostnames: ShortVec<WrittenHostname>,
     /// Rules, in order.
     pub rules: SharedList<Rule>,
@@ -67,14 +67,14 @@ impl RouteKind {
     }
 }
 
-/// Where a route wants to attach. Group and kind carry the API server's defaults.
+/// A reference to a Gateway or ListenerSet to attach to. Group and kind have the API server's defaults.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ParentRef {
     /// The object.
     pub target: Reference,
     /// One listener of it, by name.
     pub section: Option<Str>,
-    /// Listeners of one port.
+    /// Only listeners on this port.
     pub port: Option<u16>,
 }
 
@@ -91,7 +91,7 @@ pub struct Rule {
     pub backends: SharedList<BackendRef>,
 }
 
-/// What a rule matches; each item is a candidate of its own.
+/// What a rule matches; each item is matched independently.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Matches {
     /// Every connection (TLS, TCP, UDP).
@@ -103,7 +103,7 @@ pub enum Matches {
     Grpc(SharedList<GrpcMatch>),
 }
 
-/// One item of an HTTPRoute rule's `matches`: all parts must hold.
+/// One item of an HTTPRoute rule's `matches`; all parts must match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HttpMatch {
     /// Path; the default is the prefix `/`.
@@ -123,20 +123,20 @@ impl Default for HttpMatch {
     }
 }
 
-/// How a value is compared.
+/// How a value is compared with the request's.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum MatchKind {
     /// Equal.
     Exact,
-    /// Whole path segments from the front.
+    /// A prefix of whole path segments.
     Prefix,
     /// Regular expression, implementation-specific.
     Regex,
-    /// An unknown word: never matches.
+    /// An unknown value: never matches.
     Other(Str),
 }
 
-/// A path to compare with.
+/// A path match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PathMatch {
     /// How.
@@ -145,7 +145,7 @@ pub struct PathMatch {
     pub value: Str,
 }
 
-/// A header or query parameter to compare with.
+/// A header or query parameter match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ValueMatch {
     /// How.
@@ -169,7 +169,7 @@ pub struct GrpcMatch {
     pub headers: SharedList<ValueMatch>,
 }
 
-/// What a rule or backend does to a request or its response.
+/// A modification of requests or responses, of a rule or of one backend.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Filter {
     /// Changes request headers.
@@ -182,17 +182,17 @@ pub enum Filter {
     Rewrite(Rewrite),
     /// Copies requests elsewhere.
     Mirror(BackendRef),
-    /// Answers CORS questions.
+    /// Answers CORS preflight requests.
     Cors(Cors),
-    /// An implementation's own filter.
+    /// An implementation-specific filter.
     Extension(Reference),
-    /// Asks somebody else for permission.
+    /// Asks an external authorization server.
     ExternalAuth(BackendRef),
-    /// An unknown type, or a known one without its settings.
+    /// An unknown type, or a known type without its settings.
     Other(Str),
 }
 
-/// Changes to headers: set, then add, then remove.
+/// Changes of headers: set, then add, then remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct HeaderChange {
     /// Name and value; replaces.
@@ -214,7 +214,7 @@ pub struct Redirect {
     pub path: Option<PathChange>,
     /// Port.
     pub port: Option<u16>,
-    /// Status; 302 unless given.
+    /// Status code; the default is 302.
     pub status: Option<u16>,
 }
 
@@ -234,7 +234,7 @@ pub enum PathChange {
     Full(Str),
     /// The prefix that matched.
     Prefix(Str),
-    /// An unknown word.
+    /// An unknown value.
     Other(Str),
 }
 
@@ -251,7 +251,7 @@ pub struct Cors {
     pub headers: SharedList<Str>,
     /// Response headers that scripts may read.
     pub expose: SharedList<Str>,
-    /// Seconds a preflight may be remembered.
+    /// Seconds for which a preflight result may be cached.
     pub max_age: u32,
 }
 
@@ -262,7 +262,7 @@ pub struct BackendRef {
     pub target: Reference,
     /// Its port.
     pub port: Option<u16>,
-    /// Share of the requests.
+    /// Relative share of the requests.
     pub weight: u32,
     /// Filters for this backend only.
     pub filters: SharedList<Filter>,

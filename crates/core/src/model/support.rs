@@ -1,19 +1,19 @@
-//! The objects around the tree: grants, namespaces, Services, Secrets, ConfigMaps.
+//! Grants, namespaces, Services, Secrets and ConfigMaps.
 
 use super::{Meta, Str};
 
-/// Lets objects of one namespace refer into another.
+/// A ReferenceGrant: allows objects of one namespace to refer into another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReferenceGrant {
-    /// Its namespace is the one that is opened.
+    /// Its namespace is the one that may be referred into.
     pub meta: Meta,
-    /// Who may refer; any one is enough.
+    /// Allowed referrers.
     pub from: Vec<GrantFrom>,
-    /// What may be referred to; any one is enough.
+    /// Allowed targets.
     pub to: Vec<GrantTo>,
 }
 
-/// Who may refer.
+/// The objects that may refer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantFrom {
     /// API group.
@@ -24,18 +24,18 @@ pub struct GrantFrom {
     pub namespace: Str,
 }
 
-/// What may be referred to.
+/// The objects that may be referred to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrantTo {
     /// API group.
     pub group: Str,
     /// Kind.
     pub kind: Str,
-    /// One object only.
+    /// One object; unset means all of this kind.
     pub name: Option<Str>,
 }
 
-/// A namespace: its labels decide who is let in.
+/// A namespace, whose labels are matched by selectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Namespace {
     /// Name and labels.
@@ -47,7 +47,7 @@ pub struct Namespace {
 pub struct Service {
     /// Name and labels.
     pub meta: Meta,
-    /// Ports it offers.
+    /// Its ports.
     pub ports: Vec<ServicePort>,
 }
 
@@ -60,14 +60,14 @@ pub struct ServicePort {
     pub protocol: Str,
 }
 
-/// A Secret: its type and certificate. The key never passes the border.
+/// A Secret: its type and certificate. The private key is never part of the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Secret {
     /// Name and labels.
     pub meta: Meta,
     /// `type`.
     pub kind: Str,
-    /// What `tls.crt` and `tls.key` hold.
+    /// The content of `tls.crt` and `tls.key`.
     pub certificate: Material,
 }
 
@@ -76,30 +76,30 @@ pub struct Secret {
 pub struct ConfigMap {
     /// Name and labels.
     pub meta: Meta,
-    /// What `ca.crt` holds.
+    /// The content of `ca.crt`.
     pub ca: Material,
 }
 
-/// Certificates as they were found.
+/// Certificates as found in an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Material {
-    /// The entry is not there.
+    /// The entry does not exist.
     Missing,
-    /// It is there and cannot be used; says why.
+    /// It cannot be used; holds the reason.
     Malformed(Str),
-    /// It is there.
+    /// It can be used; holds the first certificate.
     Present(Certificate),
 }
 
-/// What is known of the first certificate in a chain.
+/// The first certificate of a chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificate {
-    /// DNS names it is good for.
+    /// The DNS names in it.
     pub dns_names: Vec<Str>,
-    /// When it begins, in seconds since 1970.
+    /// Start of its validity, in seconds since 1970.
     pub not_before: i64,
-    /// When it ends, in seconds since 1970.
+    /// End of its validity, in seconds since 1970.
     pub not_after: i64,
-    /// Who signed it.
+    /// The issuer's name.
     pub issuer: Str,
 }

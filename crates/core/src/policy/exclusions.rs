@@ -1,4 +1,4 @@
-//! `excludeAddresses`: addresses that are not published, as an IP address, a range or a hostname.
+//! `excludeAddresses`: IP addresses, CIDR ranges and hostnames that are not published.
 
 use std::net::IpAddr;
 
@@ -7,14 +7,14 @@ use crate::names::{Hostname, PreciseHostname};
 /// One entry of `excludeAddresses`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exclusion {
-    /// Every address of a network; a single address is a network of its full length.
+    /// Every address of a network; a single address has the full prefix length.
     Network(IpAddr, u8),
     /// One hostname.
     Name(PreciseHostname),
 }
 
 impl Exclusion {
-    /// Reads an entry; the error is a clause that can follow the field's name.
+    /// Parses an entry; the error is a clause that can follow the field's name.
     pub fn parse(text: &str) -> Result<Exclusion, String> {
         let network = match text.split_once('/') {
             Some((address, length)) => Some(range(address, length).ok_or_else(|| unreadable(text))?),
@@ -45,11 +45,11 @@ fn unreadable(text: &str) -> String {
 fn range(address: &str, length: &str) -> Option<Exclusion> {
     let address = ip(address)?;
     let number: u8 = length.parse().ok().filter(|number| *number <= full_length(address))?;
-    // The text of the number must be the number: neither `+8` nor `08`.
+    // Only the canonical form is accepted: neither `+8` nor `08`.
     (number.to_string() == length).then_some(Exclusion::Network(address, number))
 }
 
-/// An IP address as a cluster takes it: one of version 4 is not dressed up as version 6.
+/// Parses an IP address as Kubernetes does: IPv4-mapped IPv6 addresses are refused.
 fn ip(text: &str) -> Option<IpAddr> {
     text.parse::<IpAddr>().ok().filter(|address| address.to_canonical() == *address)
 }
@@ -67,7 +67,7 @@ fn is_in(address: IpAddr, network: IpAddr, length: u8) -> bool {
     }
 }
 
-/// A misspelt address, rather than a hostname: no top level domain is a number.
+/// Whether a text is a misspelt address rather than a hostname: no top-level domain is a number.
 fn looks_like_ip(text: &str) -> bool {
     let last = text.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
     text.contains(':') || (!last.is_empty() && last.bytes().all(|b| b.is_ascii_digit()))

@@ -1,45 +1,45 @@
-//! The status of a policy: its conditions, and the state of every hostname it governs.
+//! The status of a policy: its conditions, and the state of every hostname that it governs.
 //!
-//! Hostnames that should be published or certified count as served. A caller that knows the answer of a provider or issuer
-//! marks some of them as pending and calls [`enforced`] again. Nothing is decided here.
+//! Hostnames that should be published or certified count as served. A caller that knows the result of a provider or
+//! issuer marks some of them as pending and calls [`enforced`] again. Nothing is decided here.
 
 use super::*;
 use crate::attachment::ListenerKey;
 
-/// What became of a policy.
+/// The conditions and hostnames in a policy's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyReport {
     /// Which policy.
     pub policy: ObjectRef,
-    /// `Accepted`, `Enforced` where it is accepted, and `SubResourcesHealthy` where names are probed.
+    /// `Accepted`; `Enforced` if accepted; `SubResourcesHealthy` if names are probed.
     pub conditions: Vec<Condition>,
     /// Every hostname on the listeners it governs, sorted.
     pub hostnames: Vec<HostnameReport>,
 }
 
-/// What became of one hostname under a policy.
+/// The state of one hostname under a policy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HostnameReport {
     /// The hostname.
     pub hostname: Str,
-    /// Through which listener.
+    /// The listener that serves it.
     pub listener: ListenerKey,
-    /// The route that asks for it.
+    /// The route that requests it.
     pub route: ObjectRef,
-    /// What became of it.
+    /// Its state.
     pub state: HostnameState,
-    /// Why, where it is not served.
+    /// Why it is not served.
     pub message: String,
 }
 
-/// What became of a hostname.
+/// The state of a hostname under a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum HostnameState {
-    /// It has what it asks for.
+    /// It has the records or the certificate that it needs.
     Served,
-    /// It will, once something is known or done.
+    /// It waits for something that is not yet known or done.
     Pending(Reason),
-    /// It gets nothing.
+    /// It gets neither records nor a certificate.
     Skipped(Reason),
 }
 
@@ -63,7 +63,7 @@ impl HostnameState {
 }
 
 impl HostnameReport {
-    /// Its name in the `skipped` list of a plan; `None` if it is not listed there.
+    /// Its key in the `skipped` list of a plan; `None` if it is not listed there.
     pub fn skipped(&self) -> Option<&'static str> {
         let HostnameState::Skipped(reason) = self.state else { return None };
         match reason {
@@ -94,7 +94,7 @@ pub fn report<P: Policy>(
     PolicyReport { policy, conditions, hostnames }
 }
 
-/// `Enforced`, by what became of the hostnames.
+/// The `Enforced` condition for these hostnames.
 pub fn enforced(hostnames: &[HostnameReport], note: &str) -> Condition {
     let count = |test: fn(&HostnameState) -> bool| hostnames.iter().filter(|h| test(&h.state)).count();
     let served = count(|state| *state == HostnameState::Served);
@@ -134,16 +134,16 @@ fn overridden() -> Condition {
     Condition::new("Enforced", true, "Enforced", message)
 }
 
-/// Whether a hostname is skipped against the wishes of its owner.
+/// Whether a hostname is skipped although its owner wants it.
 fn is_failure(reason: Reason) -> bool {
-    const WISHES: [Reason; 5] = [
+    const INTENDED: [Reason; 5] = [
         reason::WILDCARD_NOT_ALLOWED,
         reason::NO_NAME,
         reason::ADDRESS_EXCLUDED,
         reason::DOMAIN_NOT_SELECTED,
         reason::CERTIFICATE_SECRET_ELSEWHERE,
     ];
-    !WISHES.contains(&reason)
+    !INTENDED.contains(&reason)
 }
 
 fn message(hostnames: &[HostnameReport], served: usize, note: &str) -> String {
@@ -160,7 +160,7 @@ fn message(hostnames: &[HostnameReport], served: usize, note: &str) -> String {
     text
 }
 
-/// Hostnames that are not served, by reason; bounded.
+/// The hostnames that are not served, by reason; bounded in length.
 fn unserved(hostnames: &[HostnameReport]) -> String {
     let mut by_reason: BTreeMap<(&str, Reason), Vec<&str>> = BTreeMap::new();
     for report in hostnames {

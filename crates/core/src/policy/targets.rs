@@ -5,18 +5,18 @@ use crate::attachment::{ClassState, GatewayState, ListenerState, Owner};
 use crate::lint::{closest, listed};
 use crate::snapshot::Origin;
 
-/// How far a policy is from a listener; the smallest governs.
+/// How specifically a policy targets a listener; the smallest value governs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Distance {
-    /// It names the listener.
+    /// It targets the listener.
     Section,
-    /// It names the listener's owner.
+    /// It targets the listener's owner.
     Owner,
-    /// It names the Gateway that the listener's ListenerSet joins.
+    /// It targets the Gateway that the listener's ListenerSet attaches to.
     Inherited,
 }
 
-/// How far a policy is from a listener that it is about.
+/// The distance of a policy from a listener that it targets.
 pub(super) fn distance<P: Policy>(policy: &P, listener: &ListenerState) -> Distance {
     match (&policy.target().section, &listener.owner) {
         (Some(_), _) => Distance::Section,
@@ -31,7 +31,7 @@ pub(super) fn identity<P: Policy>(policy: &P) -> Option<(ObjectRef, Option<Str>)
     Some((ObjectRef { kind, key: key(policy) }, policy.target().section.clone()))
 }
 
-/// The listeners that a policy is about, or why there is no such target.
+/// The listeners that a policy targets, or why the target does not exist.
 pub(super) fn listeners<P: Policy>(
     snapshot: &Snapshot,
     topology: &Topology,
@@ -64,7 +64,7 @@ impl TargetLookup<'_> {
         Ok(state.listeners[..state.gateway.listeners.len()].to_vec())
     }
 
-    /// The Gateway's listeners, those of its ListenerSets too.
+    /// The Gateway's listeners, including those of its ListenerSets.
     fn merged(&self) -> Vec<ListenerId> {
         self.topology.gateways.get(&self.key).map(|state| state.listeners.clone()).unwrap_or_default()
     }
@@ -132,7 +132,7 @@ fn kind<P: Policy>(policy: &P) -> Option<Kind> {
     matches!(kind, Kind::Gateway | Kind::ListenerSet | Kind::XListenerSet).then_some(kind)
 }
 
-/// A policy and its target share a namespace.
+/// The target's key, which is in the namespace of the policy.
 fn key<P: Policy>(policy: &P) -> Key {
     Key::new(policy.meta().key.namespace.clone(), policy.target().object.name.clone())
 }

@@ -22,8 +22,8 @@ fn aged(mut policy: DnsPolicy, created: i64) -> DnsPolicy {
     policy
 }
 
-/// Who governs each listener, in order, and the reasons of those that are refused.
-fn judged(policies: Vec<DnsPolicy>) -> (Vec<String>, Vec<String>) {
+/// The governing policy of each listener, in order, and the reasons of refused policies.
+fn evaluated(policies: Vec<DnsPolicy>) -> (Vec<String>, Vec<String>) {
     judged_in(Scope::default(), policies)
 }
 
@@ -40,7 +40,7 @@ fn judged_in(scope: Scope, policies: Vec<DnsPolicy>) -> (Vec<String>, Vec<String
 }
 
 fn governing(policies: Vec<DnsPolicy>) -> Vec<String> {
-    judged(policies).0
+    evaluated(policies).0
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn the_closest_policy_governs() {
 #[test]
 fn among_equal_targets_the_oldest_wins_then_the_first_by_name() {
     let policy = |name: &str, created| aged(dns(name, "Gateway", "edge"), created);
-    let (who, refused) = judged(vec![policy("infra/a", 9), policy("infra/b", 5), policy("infra/c", 5)]);
+    let (who, refused) = evaluated(vec![policy("infra/a", 9), policy("infra/b", 5), policy("infra/c", 5)]);
     assert_eq!(who, ["b"; 4]);
     assert_eq!(refused, ["a policy-conflicted", "c policy-conflicted"]);
 }
@@ -77,7 +77,7 @@ fn targets_that_are_not_there_are_refused() {
     ];
     for policy in table {
         let shown = format!("{:?}", policy.target);
-        let (who, refused) = judged(vec![policy]);
+        let (who, refused) = evaluated(vec![policy]);
         assert_eq!((who, refused), (vec!["-".to_owned(); 4], vec!["x policy-target-missing".to_owned()]), "{shown}");
     }
     let others = Scope { classes: vec!["other".into()] };
@@ -89,9 +89,9 @@ fn targets_that_are_not_there_are_refused() {
 fn an_invalid_policy_shadows_nobody() {
     let bad = |policy: DnsPolicy| DnsPolicy { exclude_addresses: vec!["x/y".into()], ..policy };
     let whole = || aged(dns("infra/whole", "Gateway", "edge"), 9);
-    let (who, refused) = judged(vec![whole(), bad(section(dns("infra/own", "Gateway", "edge"), "a"))]);
+    let (who, refused) = evaluated(vec![whole(), bad(section(dns("infra/own", "Gateway", "edge"), "a"))]);
     assert_eq!((who, refused), (vec!["whole".to_owned(); 4], vec!["own policy-invalid".to_owned()]));
-    let (who, refused) = judged(vec![whole(), bad(aged(dns("infra/old", "Gateway", "edge"), 1))]);
+    let (who, refused) = evaluated(vec![whole(), bad(aged(dns("infra/old", "Gateway", "edge"), 1))]);
     assert_eq!((who, refused), (vec!["whole".to_owned(); 4], vec!["old policy-invalid".to_owned()]));
 }
 
@@ -130,7 +130,7 @@ fn a_policy_that_decides_nothing_says_so() {
     }
     let snapshot = Snapshot::of(objects);
     let topology = Topology::build(&snapshot, &Scope::default());
-    let told = Policies::build(&snapshot, &topology).diagnostics();
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].reason, reason::POLICY_OVERRIDDEN);
+    let diagnostics = Policies::build(&snapshot, &topology).diagnostics();
+    assert_eq!(diagnostics.len(), 1);
+    assert_eq!(diagnostics[0].reason, reason::POLICY_OVERRIDDEN);
 }

@@ -1,11 +1,11 @@
 //! Whether the values of a policy are valid.
 //!
-//! Checks only what the schema cannot refuse; the first problem is reported.
+//! Checks only what the schema cannot; reports the first problem.
 
 use super::exclusions::Exclusion;
 use super::*;
 
-/// What is wrong with a DNSPolicy: field and a clause.
+/// The first invalid field of a DNSPolicy, and a clause that says what is wrong.
 pub(super) fn dns(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
     let field = FieldPath::of("spec.excludeAddresses");
     let excluded = policy.exclude_addresses.iter().enumerate();
@@ -13,7 +13,7 @@ pub(super) fn dns(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
     bad.next().or_else(|| ttl(policy)).or_else(|| policy.health_check.as_ref().and_then(health_check))
 }
 
-/// What is wrong with a TLSPolicy: field and a clause.
+/// The first invalid field of a TLSPolicy, and a clause that says what is wrong.
 pub(super) fn tls(policy: &TlsPolicy) -> Option<(FieldPath, String)> {
     let renews = policy.renew_before.zip(policy.duration).is_some_and(|(before, duration)| before >= duration);
     let nameless = policy.issuer.as_ref().is_some_and(|issuer| issuer.name.is_empty());
@@ -25,7 +25,7 @@ pub(super) fn tls(policy: &TlsPolicy) -> Option<(FieldPath, String)> {
     }
 }
 
-/// TTLs are 31 bits (RFC 2181), and 0 would have every resolver ask again each time.
+/// TTLs have 31 bits (RFC 2181); 0 would prevent every resolver from caching.
 fn ttl(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
     let ttl = policy.ttl.filter(|ttl| *ttl == 0 || *ttl > i32::MAX as u32)?;
     Some((FieldPath::of("spec.ttl"), format!("is {ttl}; a TTL is 1 to {} seconds", i32::MAX)))

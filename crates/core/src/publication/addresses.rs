@@ -1,4 +1,4 @@
-//! What a name is answered with: targets that annotations name, else the addresses of the Gateway (D7, D20, D25).
+//! The targets of a name: those of annotations, else the addresses of the Gateway (D7, D20, D25).
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -18,20 +18,20 @@ use crate::publication::targets::{AddressFields, gateway_addresses, without_dot}
 use crate::reason;
 use crate::snapshot::Origin;
 
-/// What a name is answered with: addresses, or one other name.
+/// What a name resolves to: addresses, or one other name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Targets {
-    /// A and AAAA records; never both empty.
+    /// A and AAAA records; at least one list is not empty.
     Addresses { v4: SharedList<Str>, v6: SharedList<Str> },
-    /// A CNAME record; one name.
+    /// A CNAME record; exactly one name.
     Name(SharedList<Str>),
 }
 
-/// Targets or what stands in their way, and what is odd about them.
+/// Targets or the obstacle to having any, with diagnostics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ResolvedTargets {
     pub(super) targets: Result<Arc<Targets>, Obstacle>,
-    /// Shared, because every route that is answered with these targets tells them.
+    /// Shared by every route that uses these targets.
     pub(super) diagnostics: Arc<Vec<Diagnostic>>,
 }
 
@@ -45,12 +45,12 @@ impl Targets {
         all.into_iter().flatten().filter(|(_, targets)| !targets.is_empty())
     }
 
-    /// Whether this is a name, beside which nothing else may stand.
+    /// Whether this is a CNAME, which cannot coexist with other records.
     pub(super) fn is_name(&self) -> bool {
         matches!(self, Targets::Name(_))
     }
 
-    /// Adds addresses to addresses.
+    /// Adds the addresses of `other`, if both are addresses.
     pub(super) fn unite(&mut self, other: &Targets) {
         if let (Targets::Addresses { v4, v6 }, Targets::Addresses { v4: more4, v6: more6 }) = (self, other) {
             *v4 = united(v4, more4);
@@ -64,13 +64,13 @@ fn united(a: &SharedList<Str>, b: &SharedList<Str>) -> SharedList<Str> {
     both.into_iter().cloned().collect()
 }
 
-/// Where targets come from, for what is said about them.
-struct Place {
+/// The object and field that targets come from, for diagnostics.
+struct TargetOrigin {
     object: ObjectRef,
     field: FieldPath,
 }
 
-/// The addresses of a Gateway under a policy.
+/// The addresses of a Gateway, after a policy's exclusions.
 pub(super) fn of_gateway(
     input: PublicationInput<'_>,
     gateway: &Gateway,
@@ -81,7 +81,7 @@ pub(super) fn of_gateway(
         Origin::Cluster => AddressFields::Status,
     };
     let object = gateway_object(&gateway.meta.key);
-    let place = Place { object, field: FieldPath::of("status.addresses") };
+    let place = TargetOrigin { object, field: FieldPath::of("status.addresses") };
     let addresses = gateway_addresses(gateway, fields, input.settings);
     let (inside, outside): (Vec<&Address>, Vec<&Address>) =
         addresses.iter().partition(|address| address.routability.as_deref() == Some("Cluster"));
@@ -101,7 +101,8 @@ pub(super) fn of_gateway(
     ResolvedTargets { targets, diagnostics: diagnosed.into() }
 }
 
-/// The targets of an object's annotation under a policy. Odd ones were reported where the annotation was read.
+/// The targets of an object's annotation, after a policy's exclusions. Invalid ones were reported when the annotation
+/// was read.
 pub(super) fn of_annotations(
     values: &[Str],
     policy: Option<&DnsPolicy>,
@@ -109,17 +110,17 @@ pub(super) fn of_annotations(
     key: Option<&Str>,
 ) -> ResolvedTargets {
     let field = key.map_or_else(|| FieldPath::of("metadata.annotations"), annotation_field);
-    let (targets, mut diagnosed) = of_values(values, policy, Place { object: object.clone(), field });
+    let (targets, mut diagnosed) = of_values(values, policy, TargetOrigin { object: object.clone(), field });
     if values.iter().any(|value| is_odd_target(value)) {
         diagnosed.retain(|diagnostic| diagnostic.reason != reason::TARGET_INVALID);
     }
     ResolvedTargets { targets, diagnostics: diagnosed.into() }
 }
 
-/// Targets or what stands in their way.
+/// Targets, or why there are none.
 type Usable = Result<Arc<Targets>, Obstacle>;
 
-fn of_values(values: &[Str], policy: Option<&DnsPolicy>, place: Place) -> (Usable, Vec<Diagnostic>) {
+fn of_values(values: &[Str], policy: Option<&DnsPolicy>, place: TargetOrigin) -> (Usable, Vec<Diagnostic>) {
     let mut diagnostics = Vec::new();
     let mut read = Vec::new();
     for value in values {
@@ -164,8 +165,8 @@ impl Target {
     }
 }
 
-/// IP addresses win over names; of several names the first is taken.
-fn chosen(left: &[Target], place: &Place, diagnostics: &mut Vec<Diagnostic>) -> Targets {
+/// IP addresses take precedence over names; of several names the first is used.
+fn chosen(left: &[Target], place: &TargetOrigin, diagnostics: &mut Vec<Diagnostic>) -> Targets {
     let (mut v4, mut v6, mut names) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
     for target in left {
         match target {
@@ -195,7 +196,7 @@ fn chosen(left: &[Target], place: &Place, diagnostics: &mut Vec<Diagnostic>) -> 
     Targets::Addresses { v4: v4.into_iter().collect(), v6: v6.into_iter().collect() }
 }
 
-impl Place {
+impl TargetOrigin {
     fn diagnostic(&self, reason: reason::Reason, message: String) -> Diagnostic {
         Diagnostic::new(reason, &self.object, self.field.clone(), message)
     }
@@ -210,13 +211,13 @@ fn exclusions(policy: Option<&DnsPolicy>) -> Vec<Exclusion> {
     entries.iter().filter_map(|entry| Exclusion::parse(entry).ok()).collect()
 }
 
-fn all_excluded(policy: &DnsPolicy, place: &Place) -> Obstacle {
+fn all_excluded(policy: &DnsPolicy, place: &TargetOrigin) -> Obstacle {
     let object = ObjectRef { kind: crate::model::Kind::DnsPolicy, key: policy.meta.key.clone() };
     let message = format!("{object} excludes every address of {}", place.object);
     Obstacle { reason: reason::ADDRESS_EXCLUDED, message, object, field: FieldPath::of("spec.excludeAddresses") }
 }
 
-fn without_address(input: PublicationInput<'_>, place: Place, has_inside: bool) -> Obstacle {
+fn without_address(input: PublicationInput<'_>, place: TargetOrigin, has_inside: bool) -> Obstacle {
     let gateway = &place.object;
     let what = if has_inside { "no address outside the cluster" } else { "no address" };
     let message = match input.snapshot.origin {
@@ -229,7 +230,7 @@ fn without_address(input: PublicationInput<'_>, place: Place, has_inside: bool) 
     place.obstacle(reason::GATEWAY_WITHOUT_ADDRESS, message)
 }
 
-/// Kinds of addresses that mean something in the DNS; an unset kind is an IP address.
+/// Address types that can be published; an unset type means an IP address.
 fn is_known_kind(address: &Address) -> bool {
     matches!(&*address.kind, "" | "IPAddress" | "Hostname")
 }

@@ -1,7 +1,7 @@
 //! The annotations of external-dns, read once per object.
 //!
-//! They are read under one or more prefixes; the first prefix with a value wins. An invalid value is reported on its object
-//! and counts as unset; the rest of the object is still read. What is published is not decided here.
+//! They are read with one or more prefixes; the first prefix with a value wins. An invalid value is reported on its
+//! object and counts as unset; the rest of the object is still read. Nothing here decides what is published.
 
 use super::RecordType;
 use super::targets::{Strategy, comma_list, record_type, target_list};
@@ -14,7 +14,7 @@ mod ttl;
 
 pub use ttl::{TtlError, ttl};
 
-/// The value of `controller` on objects that are ours to read.
+/// The value of `controller` on objects that this program reads.
 pub const OWN_CONTROLLER: &str = "dns-controller";
 
 /// The annotations of one object with one of the prefixes, by their names after the prefix.
@@ -53,22 +53,22 @@ impl<'a> Annotations<'a> {
         annotations
     }
 
-    /// One annotation by the name behind the prefix.
+    /// One annotation, by its name after the prefix.
     pub fn entry(&self, name: &str) -> Option<&AnnotationEntry<'a>> {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    /// Its value.
+    /// The value of an annotation, by its name after the prefix.
     pub fn value(&self, name: &str) -> Option<&'a str> {
         self.entry(name).map(|entry| &**entry.value)
     }
 
-    /// All of them, sorted by name.
+    /// All annotations, sorted by name.
     pub fn entries(&self) -> &[AnnotationEntry<'a>] {
         &self.entries
     }
 
-    /// Whether the object is left to another controller.
+    /// Whether the object belongs to another controller.
     pub fn is_for_others(&self) -> bool {
         self.value("controller").is_some_and(|value| value != OWN_CONTROLLER)
     }
@@ -78,7 +78,7 @@ impl<'a> Annotations<'a> {
         self.value("target").map(target_list).unwrap_or_default()
     }
 
-    /// Reports what is wrong on any kind of object: values that disagree under two prefixes, and odd targets.
+    /// Reports problems of any kind of object: different values under two prefixes, and invalid targets.
     pub fn report(&self, object: &ObjectRef, diagnostics: &mut Vec<Diagnostic>) {
         diagnostics.extend(self.overruled.iter().map(|(winner, loser)| disagreement(object, winner, loser)));
         if let Some(entry) = self.entry("target") {
@@ -96,8 +96,7 @@ impl<'a> Annotations<'a> {
     }
 }
 
-/// An annotation by its whole key, as filters and templates look for it: a key under the first prefix is also found under the
-/// others.
+/// An annotation by its full key, for filters and templates. A key with the first prefix is also found with the others.
 pub fn look_up<'a>(annotations: &'a Labels, key: &str, prefixes: &[Str]) -> Option<&'a Str> {
     let found = annotations.get(key);
     if found.is_some() {
@@ -108,19 +107,19 @@ pub fn look_up<'a>(annotations: &'a Labels, key: &str, prefixes: &[Str]) -> Opti
     others.iter().find_map(|prefix| annotations.get(format!("{prefix}{name}").as_str()))
 }
 
-/// The way to an annotation.
+/// The field path of an annotation.
 pub fn annotation_field(key: &Str) -> FieldPath {
     FieldPath::of("metadata.annotations").key(key.clone())
 }
 
-/// What a route's annotations ask for.
+/// The values of a route's annotations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteAnnotations {
-    /// The items of `hostname`, empty ones too; unset where there is no such annotation.
+    /// The items of `hostname`, including empty ones; unset without that annotation.
     pub hostnames: Option<Vec<Str>>,
     /// The key of `hostname`.
     pub hostname_key: Option<Str>,
-    /// Which hostnames count.
+    /// Which hostnames are used.
     pub hostname_source: HostnameSource,
     /// Targets.
     pub targets: Vec<Str>,
@@ -136,20 +135,20 @@ pub struct RouteAnnotations {
     pub properties: Vec<(Str, Str)>,
 }
 
-/// `gateway-hostname-source`: which hostnames of a route count.
+/// `gateway-hostname-source`: which hostnames of a route are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostnameSource {
-    /// All of them.
+    /// All sources.
     #[default]
     All,
-    /// Those of the annotation.
+    /// The annotation only.
     AnnotationOnly,
-    /// Those of the spec, and of the template.
+    /// The spec and the template.
     DefinedHostsOnly,
 }
 
 impl RouteAnnotations {
-    /// Reads a route's annotations; bad values are reported and mean "not set".
+    /// Reads a route's annotations; invalid values are reported and count as unset.
     pub fn read(annotations: &Annotations, route: &ObjectRef, diagnostics: &mut Vec<Diagnostic>) -> Self {
         if annotations.entries.is_empty() {
             return RouteAnnotations::default();
@@ -171,7 +170,7 @@ impl RouteAnnotations {
     }
 }
 
-/// Reads values and reports bad ones.
+/// Reads values and reports invalid ones.
 struct Report<'r, 'a> {
     annotations: &'r Annotations<'a>,
     route: &'r ObjectRef,
@@ -212,7 +211,7 @@ fn disagreement(object: &ObjectRef, winner: &AnnotationEntry, loser: &Annotation
     )
 }
 
-/// Whether a target can be neither an address nor a name.
+/// Whether a target is neither an IP address nor a valid name.
 pub(crate) fn is_odd_target(target: &str) -> bool {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.*".contains(c);
     target.is_empty() || (record_type(target) == RecordType::Cname && !target.chars().all(is_name))

@@ -1,5 +1,7 @@
-//! Which names a route requests for at a listener (D17): its hostnames, those of the annotation, those of the template; the
-//! listener's hostname only where the route has none of them.
+//! The names that a route requests at a listener (D17).
+//!
+//! These are its hostnames, those of the annotation and those of the template; the listener's hostname only if there
+//! are none of them. Nothing here decides whether a name is published.
 
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::{Route, ShortVec, Str, WrittenHostname};
@@ -10,30 +12,30 @@ use crate::publication::hostnames::{HostnameOrigin, WantedHostname, annotation_n
 use crate::publication::settings::PublicationSettings;
 use crate::publication::targets::without_dot;
 
-/// A hostname that a route requests for, read.
+/// A hostname that a route requests.
 pub(super) enum AskedName<'a> {
-    /// One of the route's hostnames, counted from 0.
+    /// A hostname of the route's spec, with its index.
     Own(usize, &'a WrittenHostname),
-    /// Any other, and what it stands for: every name where the listener's is to count.
+    /// A hostname from elsewhere, parsed; `*` if the listener's hostname is to be used.
     Other(WantedHostname, Result<Hostname, Box<HostnameError>>),
 }
 
-/// A name at a listener.
+/// A requested name at one listener.
 pub(super) struct NameAtListener<'a> {
-    /// The name; `*` where neither side names one.
+    /// The intersection with the listener's hostname; `*` if neither side has one.
     pub(super) hostname: &'a Hostname,
-    /// The hostname behind it.
+    /// The requested hostname that it comes from.
     pub(super) asked: &'a AskedName<'a>,
 }
 
-/// The hostnames that a route requests for, in order; none where an annotation keeps them all out.
+/// The hostnames that a route requests, in order; none if an annotation excludes them all.
 pub(super) fn of_route<'a>(
     route: &'a Route,
     annotations: &RouteAnnotations,
     settings: &PublicationSettings,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> ShortVec<AskedName<'a>> {
-    // Most routes have hostnames and no annotations.
+    // The usual case: hostnames in the spec and no annotations.
     let is_plain = annotations.hostnames.is_none() && annotations.hostname_source == HostnameSource::All;
     if is_plain && are_all_its_own(route, settings) {
         return route.hostnames.iter().enumerate().map(|(index, written)| AskedName::Own(index, written)).collect();
@@ -55,14 +57,15 @@ pub(super) fn of_route<'a>(
     wanted.into_iter().map(|wanted| read(route, wanted)).collect()
 }
 
-/// Whether a route without annotations requests for its own hostnames and no others: it has some, and no template is added.
+/// Whether a route without annotations requests exactly its own hostnames: it has some, and no template is combined
+/// with them.
 pub(super) fn are_all_its_own(route: &Route, settings: &PublicationSettings) -> bool {
-    let is_told = settings.combine_fqdn_annotation && settings.fqdn_template.is_some();
-    !is_told && route.kind.has_hostnames() && !route.hostnames.is_empty()
+    let is_combined = settings.combine_fqdn_annotation && settings.fqdn_template.is_some();
+    !is_combined && route.kind.has_hostnames() && !route.hostnames.is_empty()
 }
 
-/// What the names have in common with a listener's hostname, each once; the first that requests for one says where it is from.
-/// Those that have anything in common with it are marked as answered.
+/// The intersections of the names with a listener's hostname, without duplicates; the first requested hostname of each
+/// is its source. Sets `is_answered` for every name that intersects.
 pub(super) fn at_listener<'a>(
     asked: &'a [AskedName<'a>],
     listener: &'a Hostname,
@@ -80,7 +83,7 @@ pub(super) fn at_listener<'a>(
 }
 
 impl AskedName<'_> {
-    /// What it stands for, or why it stands for nothing.
+    /// The parsed hostname, or why the text is not one.
     pub(super) fn name(&self) -> Result<&Hostname, &HostnameError> {
         match self {
             AskedName::Own(_, written) => written.name(),
@@ -88,12 +91,12 @@ impl AskedName<'_> {
         }
     }
 
-    /// What it has in common with a listener's hostname.
+    /// Its intersection with a listener's hostname.
     pub(super) fn at<'s>(&'s self, listener: &'s Hostname) -> Option<&'s Hostname> {
         listener.common(self.name().ok()?)
     }
 
-    /// As written; empty for whatever the listener says.
+    /// The text of the field; empty if the listener's hostname is used.
     pub(super) fn text(&self) -> &Str {
         match self {
             AskedName::Own(_, written) => written.text(),
@@ -101,7 +104,7 @@ impl AskedName<'_> {
         }
     }
 
-    /// Where a name that follows from it comes from.
+    /// The source of names that come from it.
     pub(super) fn source(&self) -> NameSource {
         match self {
             AskedName::Own(..) => NameSource::Intersected,
@@ -109,7 +112,7 @@ impl AskedName<'_> {
         }
     }
 
-    /// Whether it is whatever the listener says.
+    /// Whether the listener's hostname is used.
     pub(super) fn is_the_listeners(&self) -> bool {
         matches!(self, AskedName::Other(WantedHostname { origin: HostnameOrigin::Listener, .. }, _))
     }
@@ -119,7 +122,7 @@ impl AskedName<'_> {
         self.wanted().field()
     }
 
-    /// As shown to people.
+    /// The text form in output.
     pub(super) fn shown(&self) -> Str {
         self.wanted().shown()
     }

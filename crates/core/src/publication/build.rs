@@ -1,4 +1,4 @@
-//! Publication of everything, from nothing: one loop per stage over the functions that `incremental` calls for what changed.
+//! The full build of publication: one loop per stage over the functions that `incremental` calls for changed inputs.
 //!
 //! No rule is written here.
 
@@ -23,7 +23,7 @@ use crate::snapshot::Snapshot;
 type RoutesClaims = BTreeMap<ObjectRef, RouteClaims>;
 type NameDecisions = BTreeMap<Hostname, NameDecision>;
 
-/// Everything that is to exist by the strict profile. `others` are names that exist for other reasons.
+/// The desired state of the strict profile. `others` are names that exist for reasons other than routes.
 pub(super) fn publish(
     snapshot: &Snapshot,
     topology: &Topology,
@@ -62,7 +62,7 @@ fn claim_names(base: PublicationInput<'_>, contexts: &ListenerContexts) -> Route
     routes.map(|(object, state)| (object.clone(), route_claims::of_route(base, contexts, state))).collect()
 }
 
-/// What each claimed name is answered with.
+/// The decision about each claimed name.
 fn decide_names(routes: &RoutesClaims) -> NameDecisions {
     let mut claims: BTreeMap<&Hostname, Vec<RouteNameClaim<'_>>> = BTreeMap::new();
     for route in routes.values() {
@@ -73,7 +73,7 @@ fn decide_names(routes: &RoutesClaims) -> NameDecisions {
     claims.into_iter().map(|(name, mut claims)| (name.clone(), records::decide(name, &mut claims))).collect()
 }
 
-/// The names that need no records of their own, because a wildcard answers for them.
+/// The names that need no records because a wildcard answers for them.
 fn covered_names(names: &NameDecisions, others: &[Str]) -> BTreeSet<Str> {
     let coverable = || names.iter().filter(|(_, decision)| decision.is_coverable).map(|(name, _)| name);
     if coverable().next().is_none() {

@@ -1,8 +1,8 @@
-//! Which certificates ought to exist: one per Secret, with the names of every listener that names it.
+//! Which certificates should exist: one per Secret, with the names of every listener that refers to it.
 //!
-//! Only names that routes and listeners have in common; a wildcard only where a TLSPolicy governs and allows it; a name that
-//! a wildcard of the same certificate covers, one label deep, is left out (D3). A Secret in another namespace is never
-//! filled: a grant lets a Gateway read it, not more.
+//! Only intersections of route and listener hostnames are included. A wildcard needs a TLSPolicy that allows it; a name
+//! that a wildcard of the same certificate covers, one label deep, is omitted (D3). A Secret in another namespace is
+//! never filled: a ReferenceGrant lets a Gateway read it and no more. Nothing here looks at existing certificates.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,27 +28,27 @@ mod state;
 
 pub(crate) use state::CertificateState;
 
-/// The listener's side: which Secrets are to be filled, and by whose leave.
+/// The TLS settings of a listener: which Secrets to fill, and under which policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListenerTls {
     /// The TLSPolicy that governs.
     policy: Option<Arc<TlsPolicy>>,
-    /// Why nothing is made at this listener, if so.
+    /// Why no certificate is requested at this listener, if so.
     obstacle: Option<(Reason, String)>,
-    /// The Secrets that the listener names and that are ours to fill, sorted, with their places; or why there are none.
+    /// The Secrets to fill, sorted, with their index in `certificateRefs`; or why there are none.
     secrets: Result<ShortVec<(Key, usize)>, Option<Reason>>,
-    /// What is odd about the others.
+    /// Problems of the other references.
     diagnostics: Arc<Vec<Diagnostic>>,
     /// The listener's wildcard, where a policy allows it.
     wildcard: Option<Hostname>,
 }
 
-/// A route wants names in the certificates of a listener, beside those that it has claims on.
+/// Names that a route requests in a listener's certificates without a claim on their records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct UnclaimedNames {
     pub(super) context: Arc<ListenerContext>,
     pub(super) names: ShortVec<Hostname>,
-    /// Names that only an annotation or the template names.
+    /// Names that come only from an annotation or the template.
     pub(super) added: ShortVec<Hostname>,
 }
 
@@ -57,23 +57,24 @@ pub(crate) struct UnclaimedNames {
 pub(crate) struct CertificateNameRequest<'a> {
     /// The name.
     pub(crate) name: &'a Hostname,
-    /// Whether only an annotation or the template names it: reported if not served, never put into the certificate.
+    /// Whether it comes only from an annotation or the template: reported if not covered, never added to the
+    /// certificate.
     pub(super) is_added: bool,
     pub(super) route: &'a Route,
     pub(super) context: &'a ListenerContext,
 }
 
-/// One listener with one of its routes.
+/// A route at one of its listeners.
 pub(super) struct RouteAtListener<'a> {
     pub(super) base: PublicationInput<'a>,
     pub(super) route: &'a Route,
     pub(super) listener: &'a ListenerState,
     pub(super) tls: &'a ListenerTls,
-    /// What they have in common.
+    /// Their intersected hostnames.
     pub(super) common: &'a [Intersection],
 }
 
-/// The certificate that a Secret is to hold, and what is reported about it.
+/// The certificate that a Secret should hold, with its reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SecretDecision {
     pub(super) dns_names: Vec<Str>,
@@ -99,7 +100,7 @@ impl SecretDecision {
         }
     }
 
-    /// Whether the certificate is the same, whatever is reported about it.
+    /// Whether the certificate is equal, regardless of its reports.
     pub(crate) fn is_same_certificate(&self, other: &SecretDecision) -> bool {
         self.dns_names == other.dns_names
             && self.listeners == other.listeners
@@ -109,14 +110,14 @@ impl SecretDecision {
 }
 
 impl ListenerTls {
-    /// The Secrets that are to be filled.
+    /// The Secrets to fill.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
         self.secrets.iter().flatten().map(|(key, _)| key)
     }
 }
 
 impl UnclaimedNames {
-    /// The same, name by name.
+    /// The certificate requests for these names.
     pub(super) fn requests<'a>(&'a self, route: &'a Route) -> impl Iterator<Item = CertificateNameRequest<'a>> {
         let request =
             move |is_added| move |name| CertificateNameRequest { name, is_added, route, context: &self.context };
@@ -125,12 +126,12 @@ impl UnclaimedNames {
 }
 
 impl<'a> CertificateNameRequest<'a> {
-    /// The Secrets whose certificates it concerns.
+    /// The Secrets that the name is requested for.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &'a Key> + use<'a> {
         self.context.secrets()
     }
 
-    /// Whether it concerns a Secret.
+    /// Whether it is a request for this Secret.
     pub(super) fn is_for(&self, secret: &Key) -> bool {
         self.context.secrets().any(|key| key == secret)
     }
@@ -139,7 +140,7 @@ impl<'a> CertificateNameRequest<'a> {
         self.context.tls.as_ref()?.policy.as_ref()
     }
 
-    /// Every name to put into the certificate: the requested one, and the listener's wildcard.
+    /// Every name to add to the certificate: the requested one, and the listener's wildcard.
     fn names(&self) -> impl Iterator<Item = &'a Hostname> + use<'a> {
         let wildcard = self.context.tls.as_ref().and_then(|tls| tls.wildcard.as_ref());
         let is_added = self.is_added;
@@ -152,12 +153,12 @@ impl<'a> CertificateNameRequest<'a> {
         self.names().filter(move |name| is_unset && name.is_wildcard())
     }
 
-    /// Whether its outcome is reported: in a policy's status, or as a diagnostic.
+    /// Whether the result is reported, in a policy's status or as a diagnostic.
     fn is_reported(&self) -> bool {
         self.is_added || self.policy().is_some()
     }
 
-    /// The listener's owner, and its field that names a Secret.
+    /// The listener's owner, and its field that refers to the Secret.
     fn secret_field(&self, secret: &Key) -> (ObjectRef, FieldPath) {
         let tls = self.context.tls.as_ref();
         let named = tls.and_then(|tls| tls.secrets.iter().flatten().find(|(key, _)| key == secret));
@@ -166,7 +167,7 @@ impl<'a> CertificateNameRequest<'a> {
     }
 }
 
-/// What a listener says about certificates; nothing where TLS does not end there.
+/// The TLS settings of a listener; `None` if it does not terminate TLS.
 pub(super) fn tls(input: ListenerInput<'_>, listener: &ListenerState) -> Option<ListenerTls> {
     if !listener.spec().terminates_tls() {
         return None;
@@ -185,7 +186,7 @@ pub(super) fn tls(input: ListenerInput<'_>, listener: &ListenerState) -> Option<
     })
 }
 
-/// Why nothing is made at a listener, if so.
+/// Why no certificate is requested at a listener, if so.
 fn obstacle(input: ListenerInput<'_>, listener: &ListenerState, is_governed: bool) -> Option<(Reason, String)> {
     if *input.base.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
         return Some((reason::KIND_NOT_VISIBLE, "TLSPolicies could not be listed".to_owned()));
@@ -197,7 +198,7 @@ fn obstacle(input: ListenerInput<'_>, listener: &ListenerState, is_governed: boo
     Some((if invalid { reason::POLICY_INVALID } else { reason::NO_POLICY }, String::new()))
 }
 
-/// The Secrets that a listener names and that are ours to fill, with their places; or why there are none.
+/// The Secrets that a listener refers to and that may be filled, with their index; or why there are none.
 fn secrets(
     listener: &ListenerState,
     diagnostics: &mut Vec<Diagnostic>,
@@ -226,12 +227,12 @@ fn secrets(
     if secrets.is_empty() { Err(refused) } else { Ok(secrets) }
 }
 
-/// The way to a certificateRef of a listener, both by their places.
+/// The field path of a certificateRef, by the indexes of listener and reference.
 fn reference_field(listener: usize, place: usize) -> FieldPath {
     FieldPath::of("spec.listeners").index(listener).key("tls").key("certificateRefs").index(place)
 }
 
-/// What a route at a listener that ends TLS wants in certificates, and what is told of that.
+/// The names that a route requests in the certificates of a listener; reports those it cannot have.
 pub(super) fn names_at<'a>(
     pair: &RouteAtListener<'a>,
     verdict: &PairVerdict,
@@ -262,7 +263,7 @@ pub(super) fn names_at<'a>(
 }
 
 impl<'a> RouteAtListener<'a> {
-    /// Names that are not known to be gone stay in their certificates.
+    /// Keeps the route's names in their certificates while it is not known whether they are wanted.
     fn keep(&self, secrets: &[(Key, usize)], reason: Reason, message: &str, extras: &mut RouteExtras) {
         if !reason.is_unknown() {
             return self.report_all(HostnameState::Skipped(reason), message, extras);
@@ -281,7 +282,7 @@ impl<'a> RouteAtListener<'a> {
         self.report_all(HostnameState::Pending(reason), message, extras);
     }
 
-    /// The names that may stand in a certificate.
+    /// The names that may be in a certificate.
     fn names(&self, extras: &mut Option<Box<RouteExtras>>) -> ShortVec<&'a Hostname> {
         let mut names = ShortVec::new();
         for hostname in self.common.iter().map(|common| &common.hostname) {
@@ -299,7 +300,7 @@ impl<'a> RouteAtListener<'a> {
         names
     }
 
-    /// Why a name may not stand in a certificate, if so.
+    /// Why a name may not be in a certificate, if so.
     fn objection(&self, hostname: &Hostname) -> Option<(Reason, String)> {
         if hostname.is_any() {
             let listener = listener_name(self.listener);
@@ -337,7 +338,7 @@ impl<'a> RouteAtListener<'a> {
     }
 }
 
-/// The names that a certificate gets, sorted, and which names it serves.
+/// The names of a certificate, sorted, for checking which names it covers.
 struct CertificateNames<'a> {
     names: Vec<&'a Hostname>,
     wildcard_bases: BTreeSet<&'a str>,
@@ -357,13 +358,13 @@ impl<'a> CertificateNames<'a> {
         self.names.binary_search(&name).is_ok()
     }
 
-    /// Whether the certificate is good for a name: it contains it, or a wildcard one label above.
+    /// Whether the certificate covers a name: it contains the name, or a wildcard one label above.
     fn serves(&self, name: &Hostname) -> bool {
         let base = above(name.as_str()).next().filter(|_| name.is_precise());
         self.contains(name) || base.is_some_and(|base| self.wildcard_bases.contains(base))
     }
 
-    /// Reports what became of a request.
+    /// Reports the result of a request.
     fn report(
         &self,
         secret: &Key,
@@ -382,7 +383,7 @@ impl<'a> CertificateNames<'a> {
     }
 }
 
-/// What became of one name.
+/// The report of one name.
 fn name_report(request: &CertificateNameRequest<'_>, is_served: bool) -> HostnameReport {
     let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
     HostnameReport {
@@ -394,7 +395,7 @@ fn name_report(request: &CertificateNameRequest<'_>, is_served: bool) -> Hostnam
     }
 }
 
-/// What is told of names that there is no room for; `count` is how many there are.
+/// The diagnostics of names beyond the limit; `count` is their number.
 fn left_out<'a>(
     place: (ObjectRef, FieldPath),
     secret: &Key,
@@ -407,13 +408,13 @@ fn left_out<'a>(
     Diagnostic::new(reason::CERTIFICATE_TOO_MANY_NAMES, &place.0, place.1, message)
 }
 
-/// The issuer and name of the oldest policy; they come by age.
+/// Issuer and key of the oldest policy; `policies` are sorted by age.
 fn chosen_issuer<'a>(mut policies: impl Iterator<Item = &'a Arc<TlsPolicy>>) -> (Option<Reference>, Option<Key>) {
     let first = policies.next();
     (first.and_then(|policy| policy.issuer.clone()), first.map(|policy| policy.meta.key.clone()))
 }
 
-/// What is told of policies whose issuer is not that of the oldest; they come by age.
+/// The diagnostics of policies whose issuer differs from that of the oldest; `policies` are sorted by age.
 fn issuers_differ<'a>(secret: &Key, mut policies: impl Iterator<Item = &'a Arc<TlsPolicy>>) -> Vec<Diagnostic> {
     let Some(first) = policies.next() else { return Vec::new() };
     let differ = policies.filter(|policy| policy.issuer != first.issuer).map(|policy| {
@@ -456,7 +457,7 @@ fn added_uncovered(request: &CertificateNameRequest<'_>, secret: &Key) -> Diagno
     Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &request.route.object(), field, message)
 }
 
-/// What is told of wildcards that a policy allows by saying nothing (D1).
+/// The note about wildcards that are allowed because `allowWildcardHosts` is unset (D1).
 pub(super) fn unset_wildcards_note(names: &BTreeSet<&Str>) -> String {
     let names = listed(names.iter().map(|name| &***name));
     format!(

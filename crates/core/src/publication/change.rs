@@ -1,4 +1,4 @@
-//! What changes between two desired states: names, and the records and certificates that follow.
+//! The difference between two desired states: names, records and certificates.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use crate::model::{Key, ObjectRef, Str};
 /// The difference between two desired states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Names that are published only now, sorted.
+    /// Names that were not published before, sorted.
     pub gained: Vec<Str>,
     /// Names that are no longer published, sorted.
     pub lost: Vec<Str>,
-    /// Names that are served by other Gateways or ListenerSets than before, sorted.
+    /// Names whose listeners belong to other Gateways or ListenerSets than before, sorted.
     pub moved: Vec<Moved>,
     /// Record sets that differ, sorted by name and type.
     pub records: Vec<Differs<Record>>,
@@ -20,7 +20,7 @@ pub struct Change {
     pub certificates: Vec<Differs<Certificate>>,
 }
 
-/// A name that moved.
+/// A name whose listeners belong to other objects than before.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moved {
     /// The name.
@@ -91,7 +91,7 @@ fn certificates(desired: &Desired) -> BTreeMap<&Key, &Certificate> {
     desired.certificates.iter().map(|c| (&c.secret, c)).collect()
 }
 
-/// Whether two record sets have the same answer, independent of the routes that ask for them.
+/// Whether two record sets give the same answer, regardless of their routes.
 fn same_record(a: &Record, b: &Record) -> bool {
     a.targets == b.targets && a.ttl == b.ttl && a.provider_specific == b.provider_specific
 }

@@ -1,4 +1,4 @@
-//! Puts the decisions about routes, names and Secrets together into a [`Desired`]; decides nothing itself.
+//! Collects the decisions about routes, names and Secrets into a [`Desired`]; decides nothing itself.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::diagnostic::Diagnostic;
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
 
-/// A [`Desired`] in the making.
+/// A [`Desired`] under construction.
 pub(crate) struct DesiredBuilder {
     desired: Desired,
-    /// Addresses of shared diagnostics that were added already.
+    /// Addresses of shared diagnostics that were already added, to add each once.
     added: BTreeSet<usize>,
 }
 
 impl DesiredBuilder {
-    /// Begins with the reports and diagnostics of policies.
+    /// Starts with the reports and diagnostics of policies.
     pub(crate) fn new(policies: Vec<PolicyReport>, diagnostics: Vec<Diagnostic>) -> Self {
         let desired = Desired { policies, diagnostics, ..Desired::default() };
         DesiredBuilder { desired, added: BTreeSet::new() }
     }
 
-    /// Adds what is known of a Gateway or ListenerSet by the settings.
+    /// Adds the exclusion and diagnostics of a Gateway or ListenerSet.
     pub(crate) fn owner(&mut self, selected: &SelectedOwner) {
         self.desired.passed_over.extend(selected.passed_over());
         self.desired.diagnostics.extend(selected.diagnostics.iter().cloned());
@@ -47,7 +47,7 @@ impl DesiredBuilder {
         }
     }
 
-    /// Adds the records of a name; names come in order.
+    /// Adds the records of a name; names must be added in order.
     pub(crate) fn name(&mut self, name: &Hostname, decision: &NameDecision, is_owner: bool) {
         let records = if is_owner { &mut self.desired.records } else { &mut self.desired.covered };
         let first = records.len();
@@ -64,7 +64,7 @@ impl DesiredBuilder {
         self.desired.certificates.push(certificate);
     }
 
-    /// Everything in its order, each once.
+    /// The desired state, sorted and without duplicate diagnostics.
     pub(crate) fn finish(self) -> Desired {
         let mut desired = self.desired;
         desired.sort();

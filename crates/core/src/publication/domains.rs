@@ -1,11 +1,11 @@
 //! `--domain-filter` and `--exclude-domains`: which names may be published.
 //!
-//! A filter `example.com` matches that name and everything below it, `.example.com` only what is below. Names are compared in
-//! their Unicode form, so that both spellings of an international domain are equal.
+//! A filter `example.com` matches that name and everything below it, `.example.com` only what is below. Names are
+//! compared in their Unicode form, so that both forms of an internationalized domain are equal.
 
 use std::borrow::Cow;
 
-/// Domains to publish in, and domains to leave alone.
+/// Domains to publish in, and domains to exclude.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DomainFilter {
     include: Vec<String>,
@@ -13,12 +13,12 @@ pub struct DomainFilter {
 }
 
 impl DomainFilter {
-    /// Reads the flags' values; blanks around them, empty ones, and a dot at the end do not count.
+    /// Parses the values of the flags; ignores surrounding blanks, empty values and a trailing dot.
     pub fn new<T: AsRef<str>>(include: &[T], exclude: &[T]) -> Self {
         DomainFilter { include: prepared(include), exclude: prepared(exclude) }
     }
 
-    /// Whether it lets every name pass.
+    /// Whether every name may be published.
     pub fn is_open(&self) -> bool {
         self.include.is_empty() && self.exclude.is_empty()
     }
@@ -46,7 +46,7 @@ fn covers(domain: &str, name: &str) -> bool {
     name == domain || name.strip_suffix(domain).is_some_and(|front| front.ends_with('.'))
 }
 
-/// The form in which names are compared: lower case, Unicode, no dot at the end.
+/// The form in which names are compared: lower case, Unicode, without a trailing dot.
 fn normal(name: &str) -> Cow<'_, str> {
     let name = name.strip_suffix('.').unwrap_or(name);
     if name.is_ascii() && !name.to_ascii_lowercase().contains("xn--") {

@@ -7,7 +7,7 @@ use super::settings::{PublicationSettings, source_name};
 use crate::model::{Gateway, Labels, ListenerSet, Meta, Route};
 use crate::selector::Selector;
 
-/// Why a route is left out, if it is.
+/// The setting that excludes a route, if any.
 pub fn route(route: &Route, annotations: &Annotations, settings: &PublicationSettings) -> Option<String> {
     if !settings.sources.contains(&route.kind) {
         return Some(format!("`--source` does not list {}", source_name(route.kind)));
@@ -20,7 +20,7 @@ pub fn route(route: &Route, annotations: &Annotations, settings: &PublicationSet
         .or_else(|| controller(annotations))
 }
 
-/// Why a Gateway is left out, if it is. `--gateway-name` is asked apart: see [`gateway_name`].
+/// The setting that excludes a Gateway, if any. [`gateway_name`] checks `--gateway-name` separately.
 pub fn gateway(gateway: &Gateway, annotations: &Annotations, settings: &PublicationSettings) -> Option<String> {
     let namespace = settings.gateway_namespace.as_ref().filter(|wanted| **wanted != gateway.meta.key.namespace);
     let is_other_class = !settings.gateway_classes.is_empty() && !settings.gateway_classes.contains(&gateway.class);
@@ -31,13 +31,13 @@ pub fn gateway(gateway: &Gateway, annotations: &Annotations, settings: &Publicat
         .or_else(|| controller(annotations))
 }
 
-/// Why a Gateway of this name is left out, if it is; a ListenerSet counts under the name of its Gateway.
+/// The setting that excludes a Gateway of this name, if any. A ListenerSet is checked by the name of its Gateway.
 pub fn gateway_name(name: &str, settings: &PublicationSettings) -> Option<String> {
     let wanted = settings.gateway_name.as_ref().filter(|wanted| ***wanted != *name)?;
     Some(format!("`--gateway-name {wanted}` asks for another Gateway"))
 }
 
-/// Why a ListenerSet is left out, if it is.
+/// The setting that excludes a ListenerSet, if any.
 pub fn listener_set(set: &ListenerSet, annotations: &Annotations, settings: &PublicationSettings) -> Option<String> {
     annotation_filter(&set.meta, settings).or_else(|| controller(annotations))
 }

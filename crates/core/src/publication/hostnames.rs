@@ -1,6 +1,6 @@
-//! The hostnames that a route asks for: its own, those of the `hostname` annotation or of the template, or the listener's.
+//! The hostnames that a route requests: its own, those of the `hostname` annotation or template, or the listener's.
 //!
-//! Names are text. Whether a name is valid and which part of it a listener serves is decided by the caller.
+//! Names are unparsed text. The caller decides whether a name is valid and which listener serves it.
 
 use super::NameSource;
 use super::annotations::{HostnameSource, RouteAnnotations, annotation_field};
@@ -10,30 +10,30 @@ use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::{Route, Str};
 use crate::reason;
 
-/// A hostname that a route asks for.
+/// A hostname that a route requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WantedHostname {
-    /// As written; empty for the hostname of the listener.
+    /// Its text; empty for the hostname of the listener.
     pub text: Str,
-    /// Where it is written.
+    /// The field that contains it.
     pub origin: HostnameOrigin,
 }
 
-/// Where a hostname is written.
+/// The field that contains a hostname.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostnameOrigin {
-    /// `spec.hostnames`, counted from 0.
+    /// `spec.hostnames`, with the index.
     Spec(usize),
-    /// The annotation of this key.
+    /// The annotation with this key.
     Annotation(Str),
     /// The template.
     Template,
-    /// Nowhere: the listener's counts.
+    /// None: the listener's hostname is used.
     Listener,
 }
 
 impl WantedHostname {
-    /// Where a name that follows from it comes from.
+    /// The source of names that come from it.
     pub fn source(&self) -> NameSource {
         match self.origin {
             HostnameOrigin::Spec(_) | HostnameOrigin::Listener => NameSource::Intersected,
@@ -52,7 +52,7 @@ impl WantedHostname {
         }
     }
 
-    /// The text form in output for people.
+    /// The text form in output.
     pub fn shown(&self) -> Str {
         if self.text.is_empty() { "*".into() } else { self.text.clone() }
     }
@@ -90,7 +90,7 @@ pub fn spec_names(route: &Route) -> Vec<WantedHostname> {
         .collect()
 }
 
-/// The items of the `hostname` annotation, empty ones too.
+/// The items of the `hostname` annotation, including empty ones.
 pub fn annotation_names(asked: &RouteAnnotations) -> Vec<WantedHostname> {
     let (Some(names), Some(key)) = (&asked.hostnames, &asked.hostname_key) else { return Vec::new() };
     names
@@ -99,7 +99,7 @@ pub fn annotation_names(asked: &RouteAnnotations) -> Vec<WantedHostname> {
         .collect()
 }
 
-/// What the template makes of a route; a failure is reported on the route and yields nothing.
+/// The names that the template renders for a route; an error is reported on the route and gives no names.
 pub fn template_names(
     route: &Route,
     settings: &PublicationSettings,

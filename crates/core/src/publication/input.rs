@@ -1,11 +1,11 @@
-//! What the stages of publication look at; values only, nothing is decided here.
+//! The inputs of the publication stages; values only, nothing is decided here.
 
 use super::PublicationSettings;
 use crate::attachment::Topology;
 use crate::policy::Policies;
 use crate::snapshot::Snapshot;
 
-/// The objects, what attaches where, and the settings.
+/// The snapshot, its topology and the settings.
 #[derive(Clone, Copy)]
 pub(crate) struct PublicationInput<'a> {
     pub(crate) snapshot: &'a Snapshot,
@@ -13,7 +13,7 @@ pub(crate) struct PublicationInput<'a> {
     pub(crate) settings: &'a PublicationSettings,
 }
 
-/// The same with the policies, from which listener contexts are made.
+/// The same and the policies: the input of listener contexts.
 #[derive(Clone, Copy)]
 pub(crate) struct ListenerInput<'a> {
     pub(crate) base: PublicationInput<'a>,

@@ -1,7 +1,7 @@
-//! The listener's side of publishing: whatever is the same for every route at a listener, decided once.
+//! What is the same for every route at a listener, computed once per listener.
 //!
-//! An context is made from its Gateway's judged listeners, policies and statuses alone; it knows no route. Two equal contexts
-//! mean the same to every route.
+//! A context depends only on the evaluated listeners of its Gateway, their policies and statuses; it knows no routes.
+//! Routes get the same result from equal contexts.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -23,78 +23,78 @@ use crate::publication::settings::Publish;
 use crate::reason;
 use crate::snapshot::Visibility;
 
-/// What a listener decides for every route.
+/// Everything that publication needs to know about a listener, independent of routes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListenerContext {
-    /// Which listener.
+    /// The listener's id.
     pub(super) id: ListenerId,
-    /// Its name, and its place among others.
+    /// Its name and sort key.
     pub(super) rank: ListenerRank,
-    /// The Gateway or ListenerSet that the settings leave out, and why.
+    /// The Gateway or ListenerSet that the settings exclude, and why.
     pub(super) left_out: Option<(ObjectRef, String)>,
-    /// Why it carries nothing by our own judgement, if so.
+    /// Why it serves nothing by our own computation, if so.
     pub(super) computed: Option<Obstacle>,
-    /// The least favourable word of Gateway, ListenerSet and listener; none where none of them is there.
+    /// The worst observed status among Gateway, ListenerSet and listener, if there is any.
     pub(super) observed_status: Option<ObservedStatus>,
-    /// Whether the Gateway carries conditions at all.
-    pub(super) speaks: bool,
-    /// Who runs the Gateway, where that is known.
+    /// Whether the Gateway's status has any conditions.
+    pub(super) has_conditions: bool,
+    /// The controller of the Gateway, if known.
     pub(super) controller: Option<Str>,
-    /// Whether the implementation says that the listener's Secret is what is missing.
+    /// Whether the implementation reports that only the listener's Secret is missing.
     pub(super) waits_for_secret: bool,
     /// The DNSPolicy that governs.
     pub(super) policy: Option<Arc<DnsPolicy>>,
-    /// Why nothing is published here by want of a policy, if so.
+    /// Why nothing is published here for lack of a policy, if so.
     pub(super) ungoverned: Option<Obstacle>,
-    /// Whose annotation names targets, and what they are.
+    /// The object whose annotation sets targets.
     pub(super) targets_owner: ObjectRef,
     /// The key of that annotation.
     pub(super) target_key: Option<Str>,
-    /// Those targets, without empty ones.
+    /// The targets of that annotation, without empty ones.
     pub(super) targets: Vec<Str>,
-    /// The addresses of the Gateway under the policy; none where there is no Gateway.
+    /// The addresses of the Gateway after the policy's exclusions; `None` without a Gateway.
     pub(super) addresses: Option<Arc<ResolvedTargets>>,
-    /// What a route without targets of its own is answered with.
+    /// The targets of routes that have none of their own.
     pub(super) usual: Option<Arc<ResolvedTargets>>,
-    /// What certificates need, where TLS ends here.
+    /// TLS settings; `None` if the listener does not terminate TLS.
     pub(super) tls: Option<Arc<ListenerTls>>,
 }
 
-/// A listener as claims are ranked by it.
+/// The sort key of a listener in the order of claims.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListenerRank {
     /// Its name.
     pub(super) key: ListenerKey,
-    /// The same as a list, which records of one listener share.
+    /// A list of only that key, shared by the records of this listener.
     pub(super) alone: SharedList<ListenerKey>,
-    /// Age and name of the policy that governs.
+    /// Age and key of the policy that governs.
     pub(super) policy: Option<(i64, Key)>,
-    /// Age and name of its Gateway; the name is empty where there is none.
+    /// Age and key of its Gateway; the name is empty without one.
     pub(super) gateway: (i64, Key),
-    /// Its place in the order of listeners.
+    /// Its position in the order of listeners.
     pub(super) precedence: ListenerPrecedence,
-    /// Which of its owner's listeners.
+    /// Its index in the owner's `listeners`.
     pub(super) index: usize,
     /// The TTL of the policy.
     pub(super) policy_ttl: Option<u32>,
-    /// The listener's wildcard, where it is one that the policy and the settings let be published.
+    /// The listener's wildcard, if the policy and the settings allow publishing it.
     pub(super) wildcard: Option<Hostname>,
 }
 
 impl ListenerContext {
-    /// What a route without targets of its own is answered with, where it can be.
+    /// The targets of routes that have none of their own, if there are any.
     pub(super) fn usual_targets(&self) -> Option<&Arc<Targets>> {
         self.usual.as_ref()?.targets.as_ref().ok()
     }
 
-    /// The Secrets whose certificates are to have the names of routes at this listener, sorted.
+    /// The Secrets whose certificates get the names of routes at this listener, sorted.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
         self.tls.iter().flat_map(|tls| tls.secrets())
     }
 }
 
 impl ListenerRank {
-    /// The order of claims by policy: those under one first, by its age.
+    /// Compares by policy: claims under a policy come first, the oldest policy before others.
     pub(super) fn by_policy(&self, other: &ListenerRank) -> Ordering {
         self.policy.is_none().cmp(&other.policy.is_none()).then_with(|| self.policy.cmp(&other.policy))
     }
@@ -114,19 +114,19 @@ pub(crate) struct ListenerContexts(Vec<GatewayContexts>);
 pub(crate) struct GatewayContexts(Vec<Option<Arc<ListenerContext>>>);
 
 impl ListenerContexts {
-    /// Those of every listener.
+    /// Builds the contexts of every listener.
     pub(super) fn build(input: ListenerInput<'_>) -> Self {
         let groups = input.base.topology.groups.iter();
         ListenerContexts(groups.map(|group| GatewayContexts::build(input, group)).collect())
     }
 
-    /// Puts the contexts of a group in place; gives back those before.
+    /// Replaces the contexts of a group, and returns the previous ones.
     pub(crate) fn set(&mut self, group: u32, contexts: GatewayContexts) -> GatewayContexts {
         self.0.resize_with(self.0.len().max(group as usize + 1), GatewayContexts::default);
         std::mem::replace(&mut self.0[group as usize], contexts)
     }
 
-    /// Puts the contexts of a group in place; gives back the slots that differ. Equal ones stay the same value in memory.
+    /// Replaces the contexts of a group, and returns the slots that changed. Equal contexts keep their allocation.
     pub(crate) fn replace(&mut self, group: u32, contexts: GatewayContexts) -> Vec<u32> {
         let before = self.set(group, contexts);
         let after = &mut self.0[group as usize].0;
@@ -142,23 +142,23 @@ impl ListenerContexts {
         differ
     }
 
-    /// That of one listener.
+    /// The context of one listener.
     pub(super) fn at(&self, id: ListenerId) -> &Arc<ListenerContext> {
         let context = self.0[id.group as usize].0[id.slot as usize].as_ref();
-        // Contexts are made for every listener of a topology.
+        // Contexts exist for every listener of the topology.
         context.expect("the context of a listener of this topology")
     }
 }
 
 impl GatewayContexts {
-    /// Those of the listeners of one group.
+    /// Builds the contexts of one group.
     pub(crate) fn build(input: ListenerInput<'_>, group: &GatewayListeners) -> Self {
         let mut builder = ContextBuilder::new(input, group);
         GatewayContexts(group.slots().map(|listener| Some(Arc::new(builder.context(listener?)))).collect())
     }
 }
 
-/// Who runs a Gateway, where that is known.
+/// The controller of a Gateway, if known.
 fn controller(state: &GatewayState) -> Option<Str> {
     match &state.class {
         ClassState::Known(controller) => Some(controller.clone()),
@@ -166,17 +166,17 @@ fn controller(state: &GatewayState) -> Option<Str> {
     }
 }
 
-/// Makes the contexts of one group; what its listeners share is made once.
+/// Builds the contexts of one group; computes what its listeners share once.
 struct ContextBuilder<'a> {
     input: ListenerInput<'a>,
     gateway: Option<GatewaySide<'a>>,
-    /// The ListenerSet that was asked for last.
+    /// The ListenerSet of the last listener.
     set: Option<SetSide>,
-    /// Addresses of the Gateway, by policy.
+    /// Addresses of the Gateway, by the key of the policy.
     addresses: Vec<(Option<Key>, Arc<ResolvedTargets>)>,
 }
 
-/// What listeners take from their Gateway.
+/// What a listener's context takes from the Gateway.
 struct GatewaySide<'a> {
     state: &'a GatewayState,
     selected: SelectedOwner,
@@ -184,7 +184,7 @@ struct GatewaySide<'a> {
     computed: Option<Obstacle>,
 }
 
-/// What listeners take from their ListenerSet.
+/// What a listener's context takes from the ListenerSet.
 struct SetSide {
     selected: SelectedOwner,
     observed_status: ObservedStatus,
@@ -227,7 +227,7 @@ impl<'a> ContextBuilder<'a> {
         let status_entry = verdicts::status_index(listener);
         let policy = policies.dns.governing(listener.id);
         let addresses = gateway.map(|gateway| self.addresses(&gateway.gateway, policy.map(|policy| &**policy)));
-        self.enter(listener);
+        self.evaluate_set(listener);
         let (targets_owner, target_key, targets) = self.annotated_targets(listener);
         let usual = match targets.is_empty() {
             true => addresses.clone(),
@@ -242,7 +242,7 @@ impl<'a> ContextBuilder<'a> {
             left_out: self.left_out(listener),
             computed: self.computed(listener),
             observed_status: self.observed_status(listener, status_entry),
-            speaks: gateway.is_some_and(|state| !state.gateway.status.conditions.is_empty()),
+            has_conditions: gateway.is_some_and(|state| !state.gateway.status.conditions.is_empty()),
             controller: gateway.and_then(controller),
             waits_for_secret: verdicts::waits_for_secret(listener, status_entry),
             policy: policy.cloned(),
@@ -256,8 +256,8 @@ impl<'a> ContextBuilder<'a> {
         }
     }
 
-    /// Looks at the listener's ListenerSet, where it is not the one that was looked at last.
-    fn enter(&mut self, listener: &ListenerState) {
+    /// Evaluates the listener's ListenerSet, unless it is that of the last listener.
+    fn evaluate_set(&mut self, listener: &ListenerState) {
         let Owner::Set(set) = &listener.owner else { return };
         let is_same =
             |known: &SetSide| known.selected.object.key == set.meta.key && known.selected.object.kind == set.kind;
@@ -266,7 +266,7 @@ impl<'a> ContextBuilder<'a> {
         }
     }
 
-    /// What is known of the listener's ListenerSet, where it has one.
+    /// The evaluated ListenerSet of the listener, if it belongs to one.
     fn set_of(&self, listener: &ListenerState) -> Option<&SetSide> {
         self.set.as_ref().filter(|_| matches!(listener.owner, Owner::Set(_)))
     }
@@ -277,7 +277,7 @@ impl<'a> ContextBuilder<'a> {
         above.or_else(|| passed_over(&self.set_of(listener)?.selected)).or_else(|| passed_over(&self.alone(listener)?))
     }
 
-    /// Why the listener carries nothing by our own judgement, if so; nothing is said where it is part of no Gateway.
+    /// Why the listener serves nothing by our own computation, if so; `None` without a Gateway.
     fn computed(&self, listener: &ListenerState) -> Option<Obstacle> {
         let gateway = self.gateway.as_ref()?;
         let set = || self.set_of(listener)?.computed.clone();
@@ -290,7 +290,7 @@ impl<'a> ContextBuilder<'a> {
         verdicts::of_listener_side(listener, status_entry, [gateway, set])
     }
 
-    /// The Gateway of a listener that is part of none, as the settings see it.
+    /// The owning Gateway of a listener that is part of no evaluated Gateway, with its selection.
     fn alone(&self, listener: &ListenerState) -> Option<SelectedOwner> {
         match &listener.owner {
             Owner::Gateway(gateway) if self.gateway.is_none() => {
@@ -300,12 +300,12 @@ impl<'a> ContextBuilder<'a> {
         }
     }
 
-    /// The targets that a listener's owner names: a ListenerSet's own, else its Gateway's.
+    /// The targets of a listener's owner: those of its ListenerSet, else those of its Gateway.
     fn annotated_targets(&self, listener: &ListenerState) -> (ObjectRef, Option<Str>, Vec<Str>) {
         let gateway = self.gateway.as_ref().map(|side| &side.selected);
         let set = self.set_of(listener).map(|side| &side.selected);
         let alone = self.alone(listener);
-        // A listener has a ListenerSet, or it is its Gateway's own.
+        // A listener belongs to a ListenerSet, or directly to its Gateway.
         let selected = match set.filter(|set| gateway.is_none() || !set.targets.is_empty()) {
             Some(set) => set,
             None => gateway.or(alone.as_ref()).expect("the owner of a listener"),
@@ -348,7 +348,7 @@ fn rank(
     }
 }
 
-/// Why nothing is published at a listener by want of a policy, if so.
+/// Why nothing is published at a listener for lack of a policy, if so.
 fn ungoverned(input: ListenerInput<'_>, listener: &ListenerState, is_governed: bool) -> Option<Obstacle> {
     let obstacle = |reason, message| {
         let (object, field) = (listener.owner.object(), listener_field(listener, ""));
@@ -373,7 +373,7 @@ fn ungoverned(input: ListenerInput<'_>, listener: &ListenerState, is_governed: b
     }
 }
 
-/// The listener's wildcard, where it may be published to stand for names below it.
+/// The listener's wildcard, if it may be published instead of names below it.
 fn published_wildcard(
     base: PublicationInput<'_>,
     listener: &ListenerState,

@@ -1,6 +1,7 @@
-//! What stands in the way of a hostname that gets nothing: the candidate that came furthest speaks.
+//! Why a hostname gets nothing: the reason of the candidate listener that passed the most checks.
 //!
-//! Only asked for hostnames of which no listener has said anything yet, so that it may take its time.
+//! Only computed for hostnames that matched no listener, so its cost matters little. Nothing here decides whether a
+//! hostname is published.
 
 use super::asked_names::AskedName;
 use super::input::PublicationInput;
@@ -15,7 +16,7 @@ use crate::publication::Withheld;
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
 
-/// What stands in the way, and where to look.
+/// Why a hostname gets nothing, and the field to edit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Obstacle {
     pub(super) reason: Reason,
@@ -25,7 +26,7 @@ pub(crate) struct Obstacle {
 }
 
 impl Obstacle {
-    /// A diagnostic, seen as an obstacle.
+    /// A diagnostic as an obstacle.
     pub(super) fn of(diagnostic: Diagnostic, object: &ObjectRef) -> Self {
         Obstacle {
             reason: diagnostic.reason,
@@ -35,7 +36,7 @@ impl Obstacle {
         }
     }
 
-    /// A hostname that gets nothing because of it.
+    /// The withheld hostname with this obstacle.
     pub(super) fn withhold(self, route: &ObjectRef, hostname: &str, listener: Option<ListenerKey>) -> Withheld {
         Withheld {
             route: route.clone(),
@@ -49,7 +50,7 @@ impl Obstacle {
     }
 }
 
-/// Why a route without any hostname to request for gets nothing.
+/// Why a route that requests no hostname gets nothing.
 pub(super) fn nothing_asked(route: &RouteState) -> Withheld {
     let object = route.route.object();
     let message = "`gateway-hostname-source` keeps out every hostname that the route has".to_owned();
@@ -57,8 +58,7 @@ pub(super) fn nothing_asked(route: &RouteState) -> Withheld {
     Obstacle { reason: reason::NO_NAME, message, object: object.clone(), field }.withhold(&object, "*", None)
 }
 
-/// Why a hostname that no listener has taken gets nothing. Nothing is said where the route is only about Gateways that the
-/// settings leave out by class.
+/// Why a hostname that matches no listener gets nothing.
 pub(super) fn unanswered(
     base: PublicationInput<'_>,
     contexts: &ListenerContexts,
@@ -70,7 +70,7 @@ pub(super) fn unanswered(
     obstacle.withhold(&route.route.object(), &asked.shown(), listener)
 }
 
-/// One hostname of a route that gets nothing.
+/// One withheld hostname of a route.
 struct Case<'c> {
     base: PublicationInput<'c>,
     contexts: &'c ListenerContexts,
@@ -78,7 +78,7 @@ struct Case<'c> {
     asked: &'c AskedName<'c>,
 }
 
-/// A candidate and how far it came: whether the listener has the name, then the gate, then the first one.
+/// A candidate with its rank: whether the hostnames intersect, then the number of checks passed. Ties go to the first.
 struct Furthest {
     rank: (bool, usize),
     parent: usize,
@@ -133,7 +133,7 @@ impl Case<'_> {
         }
     }
 
-    /// A parent that has no listener for the route.
+    /// The obstacle at a parent without a listener for the route.
     fn at_parent(&self, parent: usize) -> Obstacle {
         let object = self.route.route.object();
         let target = &self.route.route.parents[parent].target;
@@ -148,7 +148,7 @@ impl Case<'_> {
         }
     }
 
-    /// A Gateway that is not ours to judge, or whose class is not there.
+    /// The obstacle at a Gateway that is out of scope, or whose class does not exist.
     fn out_of_scope(&self, kind: Option<Kind>, key: Key) -> Obstacle {
         let parent = ObjectRef { kind: kind.unwrap_or(Kind::Gateway), key };
         let topology = self.base.topology;
@@ -185,7 +185,7 @@ impl Case<'_> {
         (self.doubted(obstacle, parent, candidate), key)
     }
 
-    /// The same obstacle, unless it rests on something that cannot be seen or that others contradict.
+    /// The same obstacle, unless a kind it depends on is not visible or the implementation accepted the route.
     fn doubted(&self, obstacle: Obstacle, parent: usize, candidate: &Candidate) -> Obstacle {
         let listener = self.base.topology.listener(candidate.listener).spec();
         let asks_labels = matches!(listener.allowed_routes.namespaces, Admission::Selector(Some(_)));
@@ -225,13 +225,13 @@ impl Case<'_> {
     }
 }
 
-/// How far a candidate came, behind those whose parent was not found.
+/// The number of checks that a candidate passed; higher than for any parent that was not found.
 fn progress(candidate: &Candidate) -> usize {
     const ACCEPTED: usize = 4;
     4 + candidate.verdict.as_ref().err().map_or(ACCEPTED, |reason| routes::progress(*reason))
 }
 
-/// A listener's hostname as written, also where the listener is refused for something else.
+/// A listener's hostname from its spec, even if the listener is refused for another reason.
 fn raw_hostname(listener: &ListenerState) -> Hostname {
     let written = listener.spec().hostname.as_ref().and_then(|written| written.name().ok().cloned());
     written.unwrap_or_else(Hostname::any)

@@ -1,6 +1,6 @@
-//! What the status of a policy says about hostnames: entries by route, name and Secret, and the report made from them.
+//! The entries of policy statuses, from routes, names and Secrets, and the reports made of them.
 //!
-//! Never decides what becomes of a hostname; it collects what the other stages decided.
+//! Never decides the state of a hostname; it collects what other stages decided.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +11,16 @@ use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::policy::status::{report, unprobed};
 use crate::policy::{HostnameReport, HostnameState, Policies, PolicyReport};
 
-/// What the status of a policy says about one hostname.
+/// One hostname's entry in the status of a policy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PolicyStatusEntry {
     /// Which policy.
     pub(crate) policy: ObjectRef,
-    /// What became of the hostname.
+    /// The state of the hostname.
     pub(crate) report: HostnameReport,
 }
 
-/// An entry for a policy of a kind.
+/// An entry for a policy of this kind.
 pub(super) fn policy_entry(kind: Kind, policy: &Key, report: HostnameReport) -> PolicyStatusEntry {
     PolicyStatusEntry { policy: ObjectRef { kind, key: policy.clone() }, report }
 }

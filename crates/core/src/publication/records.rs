@@ -1,9 +1,10 @@
-//! From claims on a name to its records: who shares it, who loses it, and whether a wildcard may stand for it.
+//! From claims on a name to its records: which claims share it, which lose it, whether a wildcard covers it.
 //!
-//! Addresses of all claims on a name are united (D8). A CNAME stands alone: where one claim wants it and another addresses,
-//! the claim that goes first keeps the name. A wildcard that only stands for other names makes no difference to those who
-//! want the wildcard itself. A name that a listener's wildcard answers for by RFC 4592, with the very same
-//! records, needs none of its own; every other name has its own (D13).
+//! Addresses of all claims on a name are merged (D8). A CNAME cannot coexist with other records: if one claim needs a
+//! CNAME and another needs addresses, the first in order keeps the name. Claims on a wildcard that only cover other
+//! names never change the records of claims on the wildcard itself. A name needs no records if a listener's wildcard
+//! gives the same answer according to RFC 4592; every other name has its own (D13). Zones and existing records are not
+//! known here.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -23,26 +24,26 @@ use crate::policy::{HostnameReport, HostnameState};
 use crate::publication::{NameSource, Record, Withheld};
 use crate::reason::{self, Reason};
 
-/// What became of a name.
+/// The decision about one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NameDecision {
     sets: ShortVec<RecordSet>,
-    /// Whether a wildcard may stand for it: every claim says so.
+    /// Whether a wildcard may answer for it: every claim allows that.
     pub(crate) is_coverable: bool,
     source: NameSource,
     extras: Option<Box<NameExtras>>,
 }
 
-/// What most names have nothing of.
+/// Parts of a decision that most names lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NameExtras {
-    /// Routes that do not get the name.
+    /// Routes that lost the name.
     pub(crate) withheld: Vec<Withheld>,
-    /// What policies are told.
+    /// Entries of policy statuses.
     pub(crate) policy_entries: Vec<PolicyStatusEntry>,
 }
 
-/// Records of one name that are told apart by a set identifier.
+/// The records of one name with one set identifier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RecordSet {
     set_identifier: Option<Str>,
@@ -53,16 +54,16 @@ struct RecordSet {
     listeners: SharedList<ListenerKey>,
 }
 
-/// A claim on a name, by the route that has it.
+/// A claim on a name, with the route that makes it.
 #[derive(Clone, Copy)]
 pub(crate) struct RouteNameClaim<'a> {
     route_claims: &'a RouteClaims,
     claim: &'a NameClaim,
-    /// Whether it is only for the listener's wildcard, to stand for other names.
+    /// Whether the claim is on the listener's wildcard, to cover another name.
     is_stand_in: bool,
 }
 
-/// A claim that does not get its name.
+/// A claim that lost its name.
 struct Loss<'a> {
     claim: RouteNameClaim<'a>,
     winner: ObjectRef,
@@ -70,7 +71,7 @@ struct Loss<'a> {
 }
 
 impl<'a> RouteNameClaim<'a> {
-    /// Every claim of a route with its name: its own, and those on listener wildcards that are to stand for other names.
+    /// Every claim of a route with its name: its own, and those on listener wildcards that cover its names.
     pub(crate) fn all(route_claims: &'a RouteClaims) -> impl Iterator<Item = (&'a Hostname, RouteNameClaim<'a>)> {
         route_claims.names.iter().flat_map(move |claimed| {
             claimed.claims.iter().flat_map(move |claim| {
@@ -98,7 +99,7 @@ impl<'a> RouteNameClaim<'a> {
         &self.claim.context.rank
     }
 
-    /// The order of claims on one name: those under a policy, by its age; then the Gateway's, then the route's.
+    /// The order of claims on one name. Own claims precede covering ones; then by age of policy, Gateway and route.
     fn rank(&self, other: &Self) -> Ordering {
         let (rank, theirs) = (self.listener(), other.listener());
         self.is_stand_in
@@ -119,7 +120,7 @@ fn by_route(a: &RouteClaims, b: &RouteClaims) -> Ordering {
     a.meta.seniority().cmp(&b.meta.seniority()).then_with(|| a.kind.kind().cmp(&b.kind.kind()))
 }
 
-/// Decides what a name is answered with.
+/// Decides the records of a name.
 pub(crate) fn decide(name: &Hostname, claims: &mut [RouteNameClaim<'_>]) -> NameDecision {
     claims.sort_by(RouteNameClaim::rank);
     let own = claims.partition_point(|claim| !claim.is_stand_in);
@@ -135,7 +136,7 @@ pub(crate) fn decide(name: &Hostname, claims: &mut [RouteNameClaim<'_>]) -> Name
     decision
 }
 
-/// Tells the claims that can share a name from those that cannot; they come in order.
+/// Splits claims, given in order, into those that share the name and those that lose it.
 fn contest<'b, 'a>(claims: &'b [RouteNameClaim<'a>]) -> (Cow<'b, [RouteNameClaim<'a>]>, Vec<Loss<'a>>) {
     if claims.iter().all(|claim| !claim.targets().is_name()) {
         return (Cow::Borrowed(claims), Vec::new());
@@ -159,8 +160,8 @@ fn contest<'b, 'a>(claims: &'b [RouteNameClaim<'a>]) -> (Cow<'b, [RouteNameClaim
     (Cow::Owned(winners), losses)
 }
 
-/// What a name has. Who only needs a wildcard to stand for other names takes it as those have it who want the wildcard
-/// itself, or not at all.
+/// The decision about a name. Claims that need a wildcard only to cover other names accept the records of the claims on
+/// the wildcard itself.
 fn hold(winners: &[RouteNameClaim<'_>], stand_ins: &[RouteNameClaim<'_>]) -> NameDecision {
     if winners.is_empty() {
         return share(&contest(stand_ins).0);
@@ -179,7 +180,7 @@ fn hold(winners: &[RouteNameClaim<'_>], stand_ins: &[RouteNameClaim<'_>]) -> Nam
     held
 }
 
-/// Unites claims that share a name; they come in order.
+/// Merges claims that share a name; they are given in order.
 fn share(winners: &[RouteNameClaim<'_>]) -> NameDecision {
     let sets = match winners.iter().any(|claim| claim.route_claims.set_identifier().is_some()) {
         false => record_set(None, winners).into_iter().collect(),
@@ -218,7 +219,7 @@ fn record_set(set_identifier: Option<&Str>, claims: &[RouteNameClaim<'_>]) -> Op
     })
 }
 
-/// The listeners of claims, in order, each once.
+/// The listeners of claims, in order, without duplicates.
 fn listeners(claims: &[RouteNameClaim<'_>]) -> SharedList<ListenerKey> {
     match claims {
         [claim] => claim.listener().alone.clone(),
@@ -226,7 +227,7 @@ fn listeners(claims: &[RouteNameClaim<'_>]) -> SharedList<ListenerKey> {
     }
 }
 
-/// The routes behind claims; those of one route stand together.
+/// The routes of claims; claims of one route are adjacent.
 fn routes(claims: &[RouteNameClaim<'_>]) -> ShortVec<ObjectRef> {
     let first = claims[0].route_claims;
     if claims.iter().all(|claim| std::ptr::eq(claim.route_claims, first)) {
@@ -245,22 +246,22 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> ShortVec<T> {
 }
 
 impl NameDecision {
-    /// What most names have nothing of.
+    /// Parts that most names lack.
     pub(crate) fn extras(&self) -> Option<&NameExtras> {
         self.extras.as_deref()
     }
 
-    /// Whether the records are the same, whatever else is told.
+    /// Whether the records are equal, regardless of withheld routes and policy entries.
     pub(crate) fn is_same_to_readers(&self, other: &NameDecision) -> bool {
         self.sets == other.sets && self.source == other.source
     }
 
-    /// The routes that have the name.
+    /// The routes that share the name.
     pub(crate) fn routes(&self) -> impl Iterator<Item = &ObjectRef> {
         self.sets.iter().flat_map(|set| &set.routes)
     }
 
-    /// Whether another name would be answered in the same way.
+    /// Whether another name would get the same answer.
     pub(crate) fn is_same_answer(&self, other: &NameDecision) -> bool {
         let ([wanted], [given]) = (&*self.sets, &*other.sets) else { return false };
         wanted.targets == given.targets
@@ -269,7 +270,7 @@ impl NameDecision {
             && wanted.properties == given.properties
     }
 
-    /// Its records.
+    /// The records of the name.
     pub(crate) fn records<'a>(&'a self, name: &'a Hostname) -> impl Iterator<Item = Record> + 'a {
         self.sets.iter().flat_map(move |set| set.records(name, self.source))
     }

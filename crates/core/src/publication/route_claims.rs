@@ -1,7 +1,8 @@
-//! From one route to its claims: which names it wants at which listeners, answered with what.
+//! From one route to its claims: the names that it requests at its listeners, and their targets.
 //!
-//! Every hostname passes the gates in order: the pair counts, a policy governs where one is needed, there is a name, the
-//! policy allows it, the settings take its domain, there is an address. The first gate that it fails is its reason.
+//! Every hostname passes these checks in order, and the first that fails is the reason: route and listener are
+//! accepted, a policy governs if one is needed, there is a name, the policy allows it, the domain filter admits it,
+//! there is a target. Other routes are never looked at.
 
 use std::sync::Arc;
 
@@ -27,44 +28,44 @@ use crate::publication::targets::Strategy;
 use crate::publication::{KeptName, NameSource, PassedOver, Withheld};
 use crate::reason;
 
-/// Everything that one route brings in.
+/// Everything that one route requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RouteClaims {
     /// The route.
     pub(crate) route: Arc<Route>,
-    /// The names it gets if nobody else has them, each once.
+    /// The names it gets unless another route has precedence, without duplicates.
     pub(crate) names: ShortVec<ClaimedName>,
-    /// What its annotations request for.
+    /// Annotation values other than targets, if any is set.
     annotated: Option<Box<AnnotatedValues>>,
-    /// What most routes have nothing of.
+    /// Parts that most routes lack.
     extras: Option<Box<RouteExtras>>,
 }
 
-/// A name with the listeners that a route wants it at.
+/// A name, and the listeners that a route requests it at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ClaimedName {
     /// The name.
     pub(crate) name: Hostname,
-    /// One per listener.
+    /// One claim per listener.
     pub(crate) claims: ShortVec<NameClaim>,
 }
 
-/// A route wants a name at a listener.
+/// A route's request for a name at one listener.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NameClaim {
-    /// Where.
+    /// The listener.
     pub(super) context: Arc<ListenerContext>,
-    /// What the name is to be answered with, where that is not what the listener usually says.
+    /// Targets, if they differ from the listener's usual ones.
     targets: Option<Arc<Targets>>,
-    /// Where the name comes from.
+    /// The source of the name.
     pub(super) source: NameSource,
-    /// Whether the listener's wildcard may stand for the name.
+    /// Whether the listener's wildcard may answer for the name.
     pub(super) is_coverable: bool,
-    /// Whether the name is also to be in the certificates of the listener.
+    /// Whether the name is also requested in the certificates of the listener.
     pub(super) is_certified: bool,
 }
 
-/// What a route's annotations request for, beside targets.
+/// The values of a route's annotations, other than targets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct AnnotatedValues {
     pub(super) ttl: Option<u32>,
@@ -72,32 +73,32 @@ pub(super) struct AnnotatedValues {
     pub(super) properties: Vec<(Str, Str)>,
 }
 
-/// What most routes have nothing of.
+/// Parts of a route's claims that most routes lack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RouteExtras {
     /// Hostnames that get nothing.
     pub(crate) withheld: Vec<Withheld>,
-    /// Why the route is left out.
+    /// Why the route is excluded.
     pub(crate) passed_over: Option<PassedOver>,
-    /// What is odd.
+    /// Problems of the route.
     pub(crate) diagnostics: Vec<Diagnostic>,
-    /// What is odd about targets and Secrets that other routes use as well.
+    /// Problems of targets and Secrets that other routes share.
     pub(crate) shared: Vec<Arc<Vec<Diagnostic>>>,
-    /// What policies are requested.
+    /// Entries of policy statuses.
     pub(crate) policy_entries: Vec<PolicyStatusEntry>,
-    /// Names that it wants in certificates without having claims on them, and those that it has not in common.
+    /// Names that it requests in certificates without a claim on their records.
     pub(crate) unclaimed: Vec<UnclaimedNames>,
-    /// Names that certificates are not to lose.
+    /// Names that certificates must not lose.
     pub(crate) kept: Vec<KeptName>,
 }
 
 impl RouteClaims {
-    /// What most routes have nothing of.
+    /// Parts that most routes lack.
     pub(crate) fn extras(&self) -> Option<&RouteExtras> {
         self.extras.as_deref()
     }
 
-    /// Whether some hostname gets nothing for now.
+    /// Whether a hostname is withheld.
     pub(crate) fn is_withheld(&self) -> bool {
         self.extras().is_some_and(|extras| !extras.withheld.is_empty())
     }
@@ -137,17 +138,17 @@ impl RouteClaims {
 }
 
 impl NameClaim {
-    /// What the name is to be answered with.
+    /// The targets of the name.
     pub(super) fn targets(&self) -> &Arc<Targets> {
-        // Without targets of its own a claim is only made where the listener has some.
+        // A claim without its own targets is only made if the listener has some.
         self.targets.as_ref().or(self.context.usual_targets()).expect("the targets of a claim")
     }
 }
 
 impl AnnotatedValues {
-    fn of(requested: &RouteAnnotations) -> Option<Box<Self>> {
-        let (ttl, set_identifier) = (requested.ttl, requested.set_identifier.clone());
-        let values = AnnotatedValues { ttl, set_identifier, properties: requested.properties.clone() };
+    fn of(annotations: &RouteAnnotations) -> Option<Box<Self>> {
+        let (ttl, set_identifier) = (annotations.ttl, annotations.set_identifier.clone());
+        let values = AnnotatedValues { ttl, set_identifier, properties: annotations.properties.clone() };
         (values != AnnotatedValues::default()).then(|| Box::new(values))
     }
 }
@@ -155,26 +156,26 @@ impl AnnotatedValues {
 /// The names that a route claims at the listeners it attaches to.
 pub(crate) fn of_route(base: PublicationInput<'_>, contexts: &ListenerContexts, state: &RouteState) -> RouteClaims {
     let route = &state.route;
-    let annotations = Annotations::of(&route.meta, &base.settings.annotation_prefixes);
+    let raw = Annotations::of(&route.meta, &base.settings.annotation_prefixes);
     let mut builder = ClaimBuilder { base, contexts, state, names: ShortVec::new(), extras: None };
-    if let Some(because) = selection::route_refusal(base.settings, route, &annotations) {
+    if let Some(because) = selection::route_refusal(base.settings, route, &raw) {
         builder.extras().passed_over = Some(PassedOver { object: route.object(), because });
         return builder.finish(None);
     }
-    let requested = match annotations.entries().is_empty() {
+    let annotations = match raw.entries().is_empty() {
         true => RouteAnnotations::default(),
-        false => RouteAnnotations::read(&annotations, &route.object(), &mut builder.extras().diagnostics),
+        false => RouteAnnotations::read(&raw, &route.object(), &mut builder.extras().diagnostics),
     };
     let mut diagnostics = Vec::new();
-    let asked = asked_names::of_route(route, &requested, base.settings, &mut diagnostics);
+    let asked = asked_names::of_route(route, &annotations, base.settings, &mut diagnostics);
     if !diagnostics.is_empty() {
         builder.extras().diagnostics.append(&mut diagnostics);
     }
     if asked.is_empty() {
         builder.extras().withheld.push(obstacles::nothing_asked(state));
     }
-    builder.walk(&requested, &asked);
-    builder.finish(AnnotatedValues::of(&requested))
+    builder.claim_names(&annotations, &asked);
+    builder.finish(AnnotatedValues::of(&annotations))
 }
 
 struct ClaimBuilder<'a> {
@@ -185,7 +186,7 @@ struct ClaimBuilder<'a> {
     extras: Option<Box<RouteExtras>>,
 }
 
-/// A listener that the route attaches to, with each parentRef that leads there and what they have in common.
+/// A listener that the route attaches to, with each parentRef that leads to it and the intersections.
 struct AttachedListener<'a> {
     id: ListenerId,
     parents: ShortVec<(usize, &'a [Intersection])>,
@@ -193,16 +194,16 @@ struct AttachedListener<'a> {
 
 /// What all names of a route at one listener share.
 struct ClaimSite<'p> {
-    requested: &'p RouteAnnotations,
+    annotations: &'p RouteAnnotations,
     listener: &'p ListenerState,
     context: &'p Arc<ListenerContext>,
 }
 
 impl<'a> ClaimBuilder<'a> {
-    fn walk(&mut self, requested: &RouteAnnotations, asked: &[AskedName<'_>]) {
+    fn claim_names(&mut self, annotations: &RouteAnnotations, asked: &[AskedName<'_>]) {
         let mut is_answered: ShortVec<bool> = asked.iter().map(|_| false).collect();
         for attached in &attached_listeners(self.base, self.state) {
-            self.claim_at(requested, asked, attached, &mut is_answered);
+            self.claim_at(annotations, asked, attached, &mut is_answered);
         }
         for (one, _) in asked.iter().zip(&is_answered).filter(|(_, is_answered)| !**is_answered) {
             let withheld = obstacles::unanswered(self.base, self.contexts, self.state, one);
@@ -210,7 +211,7 @@ impl<'a> ClaimBuilder<'a> {
         }
     }
 
-    /// What most routes have nothing of, once there is something.
+    /// The extras, created on first use.
     fn extras(&mut self) -> &mut RouteExtras {
         self.extras.get_or_insert_default()
     }
@@ -220,10 +221,10 @@ impl<'a> ClaimBuilder<'a> {
         RouteClaims { route: self.state.route.clone(), names: self.names, annotated, extras }
     }
 
-    /// Claims the names that the route asks for at one listener, and marks those as answered.
+    /// Claims the names that the route requests at one listener, and sets `is_answered` for them.
     fn claim_at(
         &mut self,
-        requested: &RouteAnnotations,
+        annotations: &RouteAnnotations,
         asked: &[AskedName<'_>],
         attached: &AttachedListener<'a>,
         is_answered: &mut [bool],
@@ -234,7 +235,7 @@ impl<'a> ClaimBuilder<'a> {
         }
         let Some((verdict, common)) = self.pair_verdict(context, &attached.parents) else { return };
         let names = asked_names::at_listener(asked, &listener.hostname, is_answered);
-        let site = ClaimSite { requested, listener, context };
+        let site = ClaimSite { annotations, listener, context };
         let certified = self.certified_names(attached.id, common, &verdict);
         for name in &names {
             match self.claim(&site, name, &verdict) {
@@ -249,7 +250,7 @@ impl<'a> ClaimBuilder<'a> {
         }
     }
 
-    /// The names that are to be in the certificates of a listener.
+    /// The names to request in the certificates of a listener.
     fn certified_names(
         &mut self,
         id: ListenerId,
@@ -262,8 +263,7 @@ impl<'a> ClaimBuilder<'a> {
         certificates::names_at(&pair, verdict, &mut self.extras)
     }
 
-    /// Notes the names that are to be in certificates and on which there are no claims, and those that a route and a listener
-    /// have not in common by their hostnames.
+    /// Records the certificate names without claims, and names that come only from an annotation or the template.
     fn note_unclaimed(
         &mut self,
         context: &Arc<ListenerContext>,
@@ -291,7 +291,7 @@ impl<'a> ClaimBuilder<'a> {
         }
     }
 
-    /// The most favourable verdict among the parentRefs that lead to a listener.
+    /// The best verdict among the parentRefs that lead to a listener.
     fn pair_verdict(
         &mut self,
         context: &ListenerContext,
@@ -299,7 +299,7 @@ impl<'a> ClaimBuilder<'a> {
     ) -> Option<(PairVerdict, &'a [Intersection])> {
         let (base, route) = (self.base, &self.state.route);
         let mut verdicts =
-            parents.iter().map(|(parent, names)| (verdicts::judge(base, context, route, *parent), *names));
+            parents.iter().map(|(parent, names)| (verdicts::of_pair(base, context, route, *parent), *names));
         let first = verdicts.next()?;
         if first.0.obstacle.is_none() {
             return Some(first);
@@ -356,24 +356,24 @@ impl<'a> ClaimBuilder<'a> {
         Ok(())
     }
 
-    /// The targets by annotations, else the addresses of the Gateway; none where they are what the listener usually says.
+    /// The targets of annotations, else the addresses of the Gateway; `None` if they equal the listener's usual ones.
     fn targets(&mut self, site: &ClaimSite<'_>) -> Result<Option<Arc<Targets>>, Obstacle> {
-        let (requested, context) = (site.requested, site.context);
-        if requested.targets.is_empty() && requested.strategy != Strategy::RouteOnly {
+        let (annotations, context) = (site.annotations, site.context);
+        if annotations.targets.is_empty() && annotations.strategy != Strategy::RouteOnly {
             self.resolved(context.usual.as_ref())?;
             return Ok(None);
         }
-        let own: Vec<Str> = requested.targets.iter().filter(|target| !target.is_empty()).cloned().collect();
-        let chosen = match requested.targets.is_empty() {
+        let own: Vec<Str> = annotations.targets.iter().filter(|target| !target.is_empty()).cloned().collect();
+        let chosen = match annotations.targets.is_empty() {
             true => Default::default(),
-            false => requested.strategy.choose(&own, &context.targets),
+            false => annotations.strategy.choose(&own, &context.targets),
         };
         let targets = if chosen.is_empty() {
             self.resolved(context.addresses.as_ref())?.clone()
         } else {
             let is_own = chosen.iter().any(|target| own.contains(target));
             let (place, key) = match is_own {
-                true => (self.state.route.object(), requested.target_key.as_ref()),
+                true => (self.state.route.object(), annotations.target_key.as_ref()),
                 false => (context.targets_owner.clone(), context.target_key.as_ref()),
             };
             let resolved = addresses::of_annotations(&chosen, context.policy.as_deref(), &place, key);
@@ -382,9 +382,9 @@ impl<'a> ClaimBuilder<'a> {
         Ok(Some(targets).filter(|targets| context.usual_targets() != Some(targets)))
     }
 
-    /// Targets, and a note of what is odd about them.
+    /// Resolved targets; their diagnostics are reported on the route.
     fn resolved<'r>(&mut self, resolved: Option<&'r Arc<ResolvedTargets>>) -> Result<&'r Arc<Targets>, Obstacle> {
-        // An context of a Gateway has addresses or says why not; others do not get this far.
+        // A context with a Gateway always has addresses or an obstacle; without a Gateway nothing is claimed.
         let Some(resolved) = resolved else {
             let object = self.state.route.object();
             let message = "the listener is part of no Gateway".to_owned();
@@ -397,13 +397,13 @@ impl<'a> ClaimBuilder<'a> {
         resolved.targets.as_ref().map_err(Obstacle::clone)
     }
 
-    /// Whether the listener's wildcard may stand for a name: the answer has to be the same. Only targets that are not the
-    /// usual ones are given.
+    /// Whether the listener's wildcard may answer for a name: the answer must be the same. `targets` is `None` for the
+    /// usual ones.
     fn is_coverable(&mut self, site: &ClaimSite<'_>, name: &Hostname, targets: Option<&Arc<Targets>>) -> bool {
-        let (requested, context) = (site.requested, site.context);
+        let (annotations, context) = (site.annotations, site.context);
         let Some(wildcard) = context.rank.wildcard.as_ref().filter(|wildcard| *wildcard != name) else { return false };
-        let is_plain = requested.set_identifier.is_none() && requested.properties.is_empty();
-        let is_usual = requested.ttl.is_none_or(|ttl| Some(ttl) == context.rank.policy_ttl);
+        let is_plain = annotations.set_identifier.is_none() && annotations.properties.is_empty();
+        let is_usual = annotations.ttl.is_none_or(|ttl| Some(ttl) == context.rank.policy_ttl);
         if !(is_plain && is_usual && wildcard.is_wildcard()) {
             return false;
         }
@@ -427,7 +427,7 @@ impl<'a> ClaimBuilder<'a> {
 }
 
 impl RouteExtras {
-    /// Notes what is odd about something that others use as well.
+    /// Reports diagnostics that other routes share.
     pub(super) fn share(&mut self, diagnostics: &Arc<Vec<Diagnostic>>) {
         if !diagnostics.is_empty() && !self.shared.contains(diagnostics) {
             self.shared.push(diagnostics.clone());

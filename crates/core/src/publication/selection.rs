@@ -1,4 +1,4 @@
-//! Which Gateways, ListenerSets and routes the settings let in.
+//! Which Gateways, ListenerSets and routes the settings select. The consequences are not decided here.
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{Gateway, Key, Kind, ListenerSet, ObjectRef, Route, Str};
@@ -6,26 +6,26 @@ use crate::publication::annotations::Annotations;
 use crate::publication::settings::PublicationSettings;
 use crate::publication::{PassedOver, filters};
 
-/// The label of routes that cert-manager makes for a moment (D14).
+/// The label of the temporary routes that cert-manager creates for HTTP-01 challenges (D14).
 const SOLVER_LABEL: &str = "acme.cert-manager.io/http01-solver";
 
-/// A Gateway or ListenerSet as the settings see it.
+/// A Gateway or ListenerSet, and whether the settings exclude it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SelectedOwner {
-    /// Which.
+    /// The object.
     pub(crate) object: ObjectRef,
-    /// Why it is left out, if it is.
+    /// The setting that excludes it, if any.
     pub(crate) left_out: Option<String>,
-    /// The targets that its annotation names, empty ones too.
+    /// The targets of its annotation, including empty ones.
     pub(super) targets: Vec<Str>,
     /// The key of that annotation.
     pub(super) target_key: Option<Str>,
-    /// What is odd about its annotations.
+    /// Problems of its annotations.
     pub(crate) diagnostics: Vec<Diagnostic>,
 }
 
 impl SelectedOwner {
-    /// A Gateway.
+    /// Applies the settings to a Gateway.
     pub(crate) fn gateway(gateway: &Gateway, settings: &PublicationSettings) -> Self {
         let annotations = Annotations::of(&gateway.meta, &settings.annotation_prefixes);
         let refusal = filters::gateway(gateway, &annotations, settings)
@@ -33,14 +33,14 @@ impl SelectedOwner {
         SelectedOwner::new(gateway_object(&gateway.meta.key), &annotations, refusal)
     }
 
-    /// A ListenerSet.
+    /// Applies the settings to a ListenerSet.
     pub(crate) fn set(set: &ListenerSet, settings: &PublicationSettings) -> Self {
         let annotations = Annotations::of(&set.meta, &settings.annotation_prefixes);
         let refusal = filters::listener_set(set, &annotations, settings);
         SelectedOwner::new(set.object(), &annotations, refusal)
     }
 
-    /// The object, where it is left out.
+    /// The exclusion, if there is one.
     pub(crate) fn passed_over(&self) -> Option<PassedOver> {
         let because = self.left_out.clone()?;
         Some(PassedOver { object: self.object.clone(), because })
@@ -58,7 +58,7 @@ impl SelectedOwner {
     }
 }
 
-/// Why a route is left out, if it is.
+/// The setting that excludes a route, if any.
 pub(super) fn route_refusal(
     settings: &PublicationSettings,
     route: &Route,
@@ -68,12 +68,12 @@ pub(super) fn route_refusal(
     solver.or_else(|| filters::route(route, annotations, settings))
 }
 
-/// Whether a route is one that cert-manager makes for a moment.
+/// Whether cert-manager created the route for an HTTP-01 challenge.
 pub(super) fn is_solver(route: &Route) -> bool {
     route.meta.labels.get(SOLVER_LABEL).is_some_and(|value| &**value == "true")
 }
 
-/// A Gateway by name.
+/// The reference to a Gateway.
 pub(super) fn gateway_object(key: &Key) -> ObjectRef {
     ObjectRef { kind: Kind::Gateway, key: key.clone() }
 }

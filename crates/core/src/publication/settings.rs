@@ -1,6 +1,6 @@
 //! Settings of publication, from the command line and the settings file.
 //!
-//! All values are parsed: an invalid selector or template is refused earlier. Fields have the names of the flags.
+//! All values are already parsed and valid. Fields have the names of the flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ pub const GA_PREFIX: &str = "external-dns.kubernetes.io/";
 /// The prefix of annotations before that.
 pub const ALPHA_PREFIX: &str = "external-dns.alpha.kubernetes.io/";
 
-/// How many names most issuers put into a certificate.
+/// The maximum number of names in a certificate that most issuers accept.
 pub const CERTIFICATE_NAMES: usize = 100;
 
 /// The settings of both profiles.
@@ -43,13 +43,13 @@ pub struct PublicationSettings {
     pub gateway_classes: Vec<Str>,
     /// `--gateway-listener-sets`: whether profile external-dns reads ListenerSets.
     pub gateway_listener_sets: bool,
-    /// Prefixes of the annotations that are read, the first that has a value wins.
+    /// Prefixes of annotations; the first with a value wins.
     pub annotation_prefixes: Vec<Str>,
     /// `--ignore-hostname-annotation`.
     pub ignore_hostname_annotation: bool,
     /// `--fqdn-template`, all of them joined.
     pub fqdn_template: Option<Template>,
-    /// `--combine-fqdn-annotation`: template names are added to the others.
+    /// `--combine-fqdn-annotation`: template names are added to the other names.
     pub combine_fqdn_annotation: bool,
     /// `--domain-filter` and `--exclude-domains`.
     pub domains: DomainFilter,
@@ -57,7 +57,7 @@ pub struct PublicationSettings {
     pub gateway_addresses: BTreeMap<Key, Vec<Str>>,
     /// `--status`.
     pub status: StatusMode,
-    /// How many names a certificate may have.
+    /// Maximum number of names in a certificate.
     pub certificate_names: usize,
 }
 
@@ -90,32 +90,32 @@ impl Default for PublicationSettings {
 /// The rules that decide what is published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// The hostname document.
+    /// The rules of the hostname document.
     #[default]
     Strict,
-    /// What external-dns does.
+    /// The rules of external-dns.
     ExternalDns,
 }
 
 /// Whether a hostname needs a policy to be published.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Publish {
-    /// No: every attached hostname is.
+    /// No: every attached hostname is published.
     #[default]
     All,
     /// Yes.
     Governed,
 }
 
-/// Where acceptance comes from.
+/// Which source decides about acceptance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StatusMode {
-    /// From status where a Gateway carries conditions, else from the specs.
+    /// The status if a Gateway has conditions, else the specs.
     #[default]
     Auto,
-    /// From the status that a Gateway implementation wrote.
+    /// The status that a Gateway implementation wrote.
     Trust,
-    /// From the specs.
+    /// The specs.
     Compute,
 }
 

@@ -1,7 +1,7 @@
-//! What a name resolves to: annotation targets, strategies, and the addresses of a Gateway.
+//! The targets of names: annotations, target strategies, and the addresses of a Gateway.
 //!
-//! `target-strategy` of a route chooses between its own targets and those of the Gateway; addresses are used when no annotation
-//! has targets. The record type follows from the text of the target. Names are not resolved here.
+//! `target-strategy` of a route chooses between its own targets and those of the Gateway; addresses are used if no
+//! annotation has targets. The record type follows from the text of the target. Names are not resolved here.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -13,12 +13,12 @@ use crate::model::{Address, Gateway, Str};
 /// The target strategy of a route.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// The route's, else the Gateway's.
+    /// The route's targets, else the Gateway's.
     #[default]
     RoutePreferred,
-    /// The route's only.
+    /// The route's targets only.
     RouteOnly,
-    /// The Gateway's only.
+    /// The Gateway's targets only.
     GatewayOnly,
     /// Both.
     Merge,
@@ -39,7 +39,7 @@ impl Strategy {
         }
     }
 
-    /// The targets that count; none means the addresses of the Gateway.
+    /// The targets to use; empty means the addresses of the Gateway.
     pub fn choose<'a>(self, route: &'a [Str], gateway: &'a [Str]) -> Cow<'a, [Str]> {
         match self {
             Strategy::RoutePreferred if route.is_empty() => gateway.into(),
@@ -52,12 +52,12 @@ impl Strategy {
     }
 }
 
-/// The items of a comma list: blanks are removed wherever they stand, empty items are kept.
+/// The items of a comma-separated list: all blanks are removed, empty items are kept.
 pub fn comma_list(text: &str) -> Vec<Str> {
     text.replace(' ', "").trim().split(',').map(Str::from).collect()
 }
 
-/// The targets of a `target` annotation; one dot at the end of each is dropped.
+/// The targets of a `target` annotation, each without one trailing dot.
 pub fn target_list(text: &str) -> Vec<Str> {
     if text.is_empty() {
         return Vec::new();
@@ -65,7 +65,7 @@ pub fn target_list(text: &str) -> Vec<Str> {
     comma_list(text).iter().map(|target| without_dot(target).into()).collect()
 }
 
-/// The type of record that a target makes.
+/// The record type of a target.
 pub fn record_type(target: &str) -> RecordType {
     if target.parse::<Ipv4Addr>().is_ok() {
         RecordType::A
@@ -76,7 +76,7 @@ pub fn record_type(target: &str) -> RecordType {
     }
 }
 
-/// A name without the dot that makes it absolute.
+/// A name without its trailing dot.
 pub fn without_dot(name: &str) -> &str {
     name.strip_suffix('.').unwrap_or(name)
 }
@@ -86,11 +86,11 @@ pub fn without_dot(name: &str) -> &str {
 pub enum AddressFields {
     /// `status.addresses` alone.
     Status,
-    /// `status.addresses`, else those that `spec.addresses` gives a value for.
+    /// `status.addresses`, else the entries of `spec.addresses` that have a value.
     StatusOrSpec,
 }
 
-/// The addresses of a Gateway: those of `--gateway-address`, else those of its own fields.
+/// The addresses of a Gateway: those of `--gateway-address`, else those of its fields.
 pub fn gateway_addresses<'a>(
     gateway: &'a Gateway,
     fields: AddressFields,
@@ -111,7 +111,7 @@ fn given_address(value: &Str) -> Address {
     Address { kind: kind.into(), value: value.clone(), routability: None }
 }
 
-/// An IPv6 address, perhaps with a zone behind `%`.
+/// Whether a text is an IPv6 address, with or without a zone after `%`.
 fn is_ipv6(text: &str) -> bool {
     match text.split_once('%') {
         Some((address, zone)) => !zone.is_empty() && address.parse::<Ipv6Addr>().is_ok(),

@@ -1,8 +1,9 @@
 //! `--fqdn-template`: hostnames computed from a route.
 //!
-//! The language is Go's text/template with the functions of external-dns. A template is first rendered over a route with the
-//! field names of Go (`.Spec.Hostnames`); where that fails, with those of JSON (`.Spec.hostnames`). A template that does not
-//! parse is refused with the settings; one that fails on a route fails for that route alone. Rendering is bounded.
+//! The language is Go's text/template with the functions of external-dns. A template is first rendered with Go field
+//! names (`.Spec.Hostnames`); if that fails, with JSON field names (`.Spec.hostnames`). A template that does not parse
+//! is refused with the settings; one that fails for a route fails for that route only. The size of the output is
+//! bounded. Names are not validated here.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,22 +21,22 @@ mod functions;
 /// The output text for a missing value.
 const NO_VALUE: &str = "<no value>";
 
-/// What one rendering may write, in bytes.
+/// Maximum size of one rendering, in bytes.
 const MAX_OUTPUT: usize = 1 << 20;
 
-/// The maximum length of a message of the engine, in characters.
+/// Maximum length of an engine message, in characters.
 const MAX_MESSAGE: usize = 160;
 
-/// Templates that parse, joined by commas.
+/// Parsed templates, joined by commas.
 #[derive(Clone)]
 pub struct Template {
     text: Str,
     parts: TemplateParts,
-    /// One for each kind of route, because `isSource` depends on it.
+    /// One per route kind, because `isSource` depends on it.
     by_kind: Arc<[gtmpl_ng::Template]>,
 }
 
-/// The large parts of a route that a template uses; the others are not rendered.
+/// The large parts of a route that a template uses; others are not converted.
 #[derive(Clone, Copy)]
 struct TemplateParts {
     rules: bool,
@@ -44,24 +45,24 @@ struct TemplateParts {
 
 impl TemplateParts {
     fn of(text: &str) -> Self {
-        let speaks_of = |word: &str| text.contains(word) || text.contains("Object") || text.contains(".Spec}");
-        TemplateParts { rules: speaks_of("ules"), status: speaks_of("tatus") }
+        let mentions = |word: &str| text.contains(word) || text.contains("Object") || text.contains(".Spec}");
+        TemplateParts { rules: mentions("ules"), status: mentions("tatus") }
     }
 }
 
-/// What a template made of a route.
+/// The names that a template rendered for a route.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rendered {
-    /// Names, sorted, each once.
+    /// Names, sorted, without duplicates.
     pub names: Vec<Str>,
-    /// Names that came out incomplete, because they use something that the route does not have.
+    /// Names with a missing value, because the route lacks a field that the template uses.
     pub incomplete: Vec<Str>,
 }
 
-/// Why a template cannot be used, or failed on a route.
+/// Why a template is invalid, or failed for a route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TemplateError {
-    /// Which of the templates, counted from 0, where one is to blame.
+    /// Index of the template with the error, if known.
     pub template: Option<usize>,
     /// What is wrong.
     pub message: String,
@@ -76,7 +77,7 @@ impl fmt::Display for TemplateError {
 impl std::error::Error for TemplateError {}
 
 impl Template {
-    /// Reads the values of `--fqdn-template`; nothing where they are all blank.
+    /// Parses the values of `--fqdn-template`; `None` if all are blank.
     pub fn parse<T: AsRef<str>>(templates: &[T]) -> Result<Option<Template>, TemplateError> {
         let mut joined = String::new();
         for (i, template) in templates.iter().enumerate() {
@@ -94,7 +95,7 @@ impl Template {
         Ok(Some(Template { parts: TemplateParts::of(&joined), text: joined.into(), by_kind }))
     }
 
-    /// The hostnames of a route. `prefixes` are those under which its annotations are read.
+    /// The hostnames of a route. `prefixes` are the prefixes of its annotations.
     pub fn render(&self, route: &Route, prefixes: &[Str]) -> Result<Rendered, TemplateError> {
         let typed = self.output(route.kind, context::typed(route, prefixes, self.parts));
         let output = typed.or_else(|first| {
@@ -132,7 +133,7 @@ fn engine(text: &str, kind: RouteKind) -> Result<gtmpl_ng::Template, String> {
     Ok(engine)
 }
 
-/// The error of one template; its position is counted from its own beginning where that can be told.
+/// The error of one template; positions are relative to its own start if they can be converted.
 fn refused(place: usize, template: &str, in_all: String) -> TemplateError {
     let message = engine(template, RouteKind::Http).err().unwrap_or(in_all);
     TemplateError { template: Some(place), message: format!("`{template}`: {message}") }
@@ -168,7 +169,7 @@ fn failure(first: &str, second: &str) -> TemplateError {
     TemplateError { template: None, message }
 }
 
-/// The names in an output: split at commas, blanks around them and one dot at the end removed.
+/// The names in an output: split at commas, without surrounding blanks and one trailing dot.
 fn split(output: &str) -> Rendered {
     let names = output.split(',').map(str::trim).map(|name| name.strip_suffix('.').unwrap_or(name));
     let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
@@ -177,7 +178,7 @@ fn split(output: &str) -> Rendered {
     Rendered { names: owned(names), incomplete: owned(incomplete) }
 }
 
-/// The kinds of sources that external-dns knows besides ours, for `isSource`.
+/// The sources of external-dns other than routes, for `isSource`.
 pub(super) fn is_known_source(name: &str) -> bool {
     const OTHERS: [&str; 20] = [
         "ambassador-host",

@@ -1,4 +1,6 @@
-//! Whether an attached pair counts: our own judgement of Gateway, ListenerSet and listener, and what others wrote.
+//! Whether an attached (route, listener) pair is accepted, by our own computation and by observed status.
+//!
+//! Nothing here looks at policies or addresses.
 
 use super::input::PublicationInput;
 use super::listener_context::ListenerContext;
@@ -12,26 +14,26 @@ use crate::model::*;
 use crate::publication::settings::StatusMode;
 use crate::reason::{self, Reason};
 
-/// What is known of a pair of route and listener.
+/// The verdict on a (route, listener) pair.
 pub(super) struct PairVerdict {
-    /// Why it does not count for records; nothing where it does.
+    /// Why it gets no records; `None` if it does.
     pub(super) obstacle: Option<Obstacle>,
-    /// Whether it counts for certificates: a Secret that is still missing is no reason against making it (D15).
+    /// Whether it gets certificates: a missing Secret is no obstacle to issuing one (D15).
     pub(super) for_certificates: bool,
 }
 
-/// What one object's status says.
+/// The acceptance in one object's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ObservedStatus {
     observed: Observed,
     object: ObjectRef,
-    /// Which entry of a list in the status it stands in.
+    /// The entry of the status that contains it.
     field: StatusField,
-    /// The condition, where it is not the usual one.
+    /// The `Accepted` condition, if it is not true for this generation.
     accepted: Option<Condition>,
 }
 
-/// Where an observed_status is written, or ought to be.
+/// The field that contains an observed status, or should.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StatusField {
     Conditions,
@@ -40,8 +42,8 @@ enum StatusField {
     ParentRef(usize),
 }
 
-/// Judges a pair that attaches by its specs.
-pub(super) fn judge(
+/// The verdict on a pair that attaches according to the specs.
+pub(super) fn of_pair(
     base: PublicationInput<'_>,
     context: &ListenerContext,
     route: &Route,
@@ -60,7 +62,7 @@ pub(super) fn judge(
     }
 }
 
-/// Whether others accept a route that our own judgement refuses, and are to be believed.
+/// Whether the implementation accepts a route that our computation refuses, and its status is trusted.
 pub(super) fn is_contradicted(
     base: PublicationInput<'_>,
     context: &ListenerContext,
@@ -87,16 +89,16 @@ fn decided(
         StatusMode::Trust => Trust::Trust,
         StatusMode::Compute => return decide(computed, Observed::Silent, Trust::Compute, false),
     };
-    decide(computed, observed(context, route, entry()), trust, context.speaks)
+    decide(computed, observed(context, route, entry()), trust, context.has_conditions)
 }
 
-/// Why a Gateway carries nothing by our own judgement, if so.
+/// Why a Gateway serves nothing by our own computation, if so.
 pub(super) fn computed_gateway(base: PublicationInput<'_>, gateway: &GatewayState) -> Option<Obstacle> {
     let world = LintContext { snapshot: base.snapshot, topology: base.topology };
     Some(obstacle_of(world.gateway(gateway), gateway.refused?, &gateway_object(&gateway.gateway.meta.key)))
 }
 
-/// Why a ListenerSet of a Gateway carries nothing by our own judgement, if so.
+/// Why a ListenerSet of a Gateway serves nothing by our own computation, if so.
 pub(super) fn computed_set(base: PublicationInput<'_>, set: &ListenerSet) -> Option<Obstacle> {
     let world = LintContext { snapshot: base.snapshot, topology: base.topology };
     let object = set.object();
@@ -104,7 +106,7 @@ pub(super) fn computed_set(base: PublicationInput<'_>, set: &ListenerSet) -> Opt
     Some(obstacle_of(world.set(state), state.refused?, &object))
 }
 
-/// Why a listener of a Gateway carries nothing by our own judgement, if so; whatever is said of its owners.
+/// Why a listener of a Gateway serves nothing by our own computation, if so; regardless of its owners.
 pub(super) fn computed(base: PublicationInput<'_>, listener: &ListenerState) -> Option<Obstacle> {
     let refused = listener.refused.or(listener.conflict.map(|conflict| conflict.reason))?;
     let world = LintContext { snapshot: base.snapshot, topology: base.topology };
@@ -122,8 +124,8 @@ fn obstacle_of(diagnostics: Vec<Diagnostic>, reason: Reason, object: &ObjectRef)
     }
 }
 
-/// The least favourable observed_status among those of Gateway and ListenerSet, which are given, and the listener's; of equal ones the
-/// first. `index` says where the status of its owner speaks of the listener.
+/// The worst observed status among the given ones of Gateway and ListenerSet, and the listener's; the first of equals.
+/// `index` is the listener's entry in its owner's status.
 pub(super) fn of_listener_side(
     listener: &ListenerState,
     index: Option<usize>,
@@ -139,17 +141,17 @@ pub(super) fn of_listener_side(
     }
 }
 
-/// What the status of a ListenerSet says of it.
+/// The acceptance in the status of a ListenerSet.
 pub(super) fn of_set(set: &ListenerSet) -> ObservedStatus {
     observed_status(set.object(), &set.conditions, set.meta.generation)
 }
 
-/// What the status of a Gateway says of it.
+/// The acceptance in the status of a Gateway.
 pub(super) fn of_gateway(gateway: &Gateway) -> ObservedStatus {
     observed_status(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
 }
 
-/// The least favourable word among those of the listener's side and the route's.
+/// The worst observation among those of the listener's context and the route.
 fn observed(context: &ListenerContext, route: &Route, entry: Option<usize>) -> Observed {
     let own = of_route(route, entry);
     match &context.observed_status {
@@ -158,7 +160,7 @@ fn observed(context: &ListenerContext, route: &Route, entry: Option<usize>) -> O
     }
 }
 
-/// The same with who says so.
+/// The worst observed status among those of the listener's context and the route.
 fn worst(context: &ListenerContext, route: &Route, parent: usize) -> ObservedStatus {
     let entry = entry(context, route, parent);
     let observed = of_route(route, entry);
@@ -190,7 +192,7 @@ fn severity(observed: Observed) -> usize {
     }
 }
 
-/// A listener that its owner's status does not speak of has no observed_status: its owner and the route have.
+/// The acceptance of a listener; `None` without an entry in its owner's status, since owner and route have theirs.
 fn of_listener(listener: &ListenerState, index: Option<usize>) -> Option<ObservedStatus> {
     let index = index?;
     let entry = &status_entries(listener)[index];
@@ -199,13 +201,13 @@ fn of_listener(listener: &ListenerState, index: Option<usize>) -> Option<Observe
         .then_some(ObservedStatus { field: StatusField::Listener(index), ..observed_status })
 }
 
-/// What an entry of the route's status says.
+/// The acceptance in an entry of the route's status.
 fn of_route(route: &Route, entry: Option<usize>) -> Observed {
     let conditions = entry.map(|i| &route.status[i].conditions[..]).unwrap_or_default();
     Observed::of(conditions, route.meta.generation)
 }
 
-/// The entry of the route's status that speaks of a parentRef.
+/// The entry of the route's status for a parentRef.
 fn entry(context: &ListenerContext, route: &Route, parent: usize) -> Option<usize> {
     let own = &route.meta.key.namespace;
     let asked = &route.parents[parent];
@@ -265,18 +267,18 @@ impl ObservedStatus {
     }
 }
 
-/// Whether the implementation says that the listener's Secret is what is missing.
+/// Whether the implementation reports that only the listener's Secret is missing.
 pub(super) fn waits_for_secret(listener: &ListenerState, index: Option<usize>) -> bool {
     let entry = index.map(|index| &status_entries(listener)[index]);
     let resolved = entry.and_then(|entry| condition(&entry.conditions, "ResolvedRefs"));
     resolved.is_some_and(|c| !c.is_true() && &*c.reason == "InvalidCertificateRef")
 }
 
-/// Where the status of a listener's owner speaks of it.
+/// The index of a listener's entry in its owner's status.
 pub(super) fn status_index(listener: &ListenerState) -> Option<usize> {
     let (name, entries) = (&listener.spec().name, status_entries(listener));
     let is_it = |entry: &ListenerStatus| entry.name == *name;
-    // Mostly they come in the order of listeners.
+    // Entries are usually in the order of listeners.
     let is_at_its_place = entries.get(listener.index).is_some_and(is_it);
     if is_at_its_place { Some(listener.index) } else { entries.iter().position(is_it) }
 }
@@ -288,7 +290,7 @@ fn status_entries(listener: &ListenerState) -> &[ListenerStatus] {
     }
 }
 
-/// The Gateway that a listener is part of.
+/// The Gateway that a listener belongs to.
 pub(super) fn gateway_of<'a>(topology: &'a Topology, listener: &ListenerState) -> Option<&'a GatewayState> {
     topology.gateways.get(listener.gateway.as_ref()?).map(|state| &**state)
 }

@@ -1,18 +1,18 @@
-//! What a wildcard answers for in the DNS (RFC 4592), which is less than what it matches in a Gateway.
+//! Which names a DNS wildcard answers for (RFC 4592), which are fewer than it matches in a Gateway.
 //!
-//! A wildcard `*.example.com` answers for a name only if nothing exists at that name or between it and `example.com`: an
-//! owner of records exists, and so does everything above it. The tree here knows no zones; a cut would only hide names
-//! that are somebody else's.
+//! A wildcard `*.example.com` answers for a name only if nothing exists at that name or between it and `example.com`:
+//! an owner of records exists, and so does every name above it. The tree here knows no zones; a zone cut would only
+//! hide names that somebody else publishes.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The owners of records, and everything that exists because of them. Only asked, never walked.
+/// The owners of records, and all names that exist because of them. Hash sets are looked up, never iterated.
 #[derive(Clone, Debug, Default)]
 pub struct DnsTree<'a> {
     owners: HashSet<&'a str>,
     /// Owners and the names above them.
     existing: HashSet<&'a str>,
-    /// Wildcard owners by what stands behind `*.`.
+    /// Wildcard owners by the name after `*.`.
     wildcards: HashMap<&'a str, &'a str>,
 }
 
@@ -33,13 +33,13 @@ impl<'a> DnsTree<'a> {
         }
     }
 
-    /// Adds a name that exists without answering, such as that of a challenge.
+    /// Adds a name that exists without answering, such as the name of a challenge.
     pub fn insert_existing(&mut self, name: &'a str) {
-        // Where a name exists, everything above it does.
+        // Every name above an existing name exists; stops at the first one that is already known.
         std::iter::once(name).chain(above(name)).all(|name| self.existing.insert(name));
     }
 
-    /// The owner whose records answer a query for a name: itself, or the wildcard at its closest encloser.
+    /// The owner whose records answer a query for a name: the name itself, or the wildcard at its closest encloser.
     pub fn owner(&self, name: &str) -> Option<&'a str> {
         if let Some(owner) = self.owners.get(name) {
             return Some(owner);
@@ -52,11 +52,11 @@ impl<'a> DnsTree<'a> {
     }
 }
 
-/// The names that wildcards do not answer for as they should, and that have to be owners themselves.
+/// The names for which no wildcard gives the right answer, and that therefore need their own records.
 ///
-/// `tree` holds the names that are owners in any case. `suits` says whether the records of an owner are what a name
-/// should be answered with. Each name that is made an owner may take further ones away from a wildcard; owners are never
-/// taken back, so that the result depends on nothing but its input.
+/// `tree` holds the names that are owners in any case. `suits` says whether an owner's records are the right answer for
+/// a name. A name that becomes an owner may take others away from a wildcard; owners are never removed again, so that
+/// the result does not depend on the order.
 pub fn explicit<'a>(
     tree: &mut DnsTree<'a>,
     names: impl IntoIterator<Item = &'a str>,
@@ -82,11 +82,11 @@ pub(crate) fn above<'n>(name: &'n str) -> impl Iterator<Item = &'n str> {
     std::iter::successors(above(&name), above)
 }
 
-/// Where the first dot stands. A label is short, so that a general search would take longer to begin.
+/// The position of the first dot. Labels are short, so a general search would spend more time on its setup.
 fn first_dot(name: &[u8]) -> Option<usize> {
     let (words, rest) = name.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {
-        // A byte that is a dot becomes zero, and the lowest zero is the first that borrows.
+        // A dot becomes a zero byte, and the lowest zero byte is the first that borrows in the subtraction.
         let zeroed = u64::from_le_bytes(*word) ^ u64::from_le_bytes([b'.'; 8]);
         let found = zeroed.wrapping_sub(LOWEST) & !zeroed & (LOWEST << 7);
         if found != 0 {

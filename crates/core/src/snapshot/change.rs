@@ -1,28 +1,28 @@
-//! What a source tells: one object is there now, one is gone, or how well a kind can be seen.
+//! Changes that a source reports: an object exists, an object is deleted, or a kind's visibility.
 //!
-//! A change is a fact of a source, never a decision. It carries the object whole, so that telling the same twice, or
-//! telling only the last of several, leads to the same snapshot.
+//! A change is a fact and never a decision. It carries the whole object, so repeating a change, or applying only the
+//! last of several, leads to the same snapshot.
 
 use std::sync::Arc;
 
 use super::{Object, Snapshot, Visibility};
 use crate::model::{Kind, ObjectRef};
 
-/// One fact of a source.
-// Nearly all changes carry an object, so that a box would only cost.
+/// One change reported by a source.
+// Nearly all changes carry an object, so boxing it would only add an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "nearly all of them are upserts")]
 pub enum Change {
-    /// The object is there, in this shape.
+    /// The object exists with this content.
     Upsert(Object),
-    /// The object is gone.
+    /// The object is deleted.
     Delete(ObjectRef),
-    /// All objects of the kind were told, or they cannot be told and why.
+    /// All objects of the kind were reported, or the kind cannot be listed, with the reason.
     Sight(Kind, Visibility),
 }
 
 impl Change {
-    /// What leads from one snapshot to another of the same origin.
+    /// The changes that turn one snapshot into another of the same origin.
     pub fn between(before: &Snapshot, after: &Snapshot) -> Vec<Change> {
         let mut all = Vec::new();
         differences(before.classes.iter(), after.classes.iter(), Object::GatewayClass, &mut all);
@@ -42,7 +42,7 @@ impl Change {
     }
 }
 
-/// Walks two tables side by side.
+/// Merges two sorted maps and collects the differences.
 fn differences<'a, K: Ord, T: Clone + Eq + 'a>(
     before: impl Iterator<Item = (K, &'a Arc<T>)>,
     after: impl Iterator<Item = (K, &'a Arc<T>)>,
@@ -69,7 +69,7 @@ fn differences<'a, K: Ord, T: Clone + Eq + 'a>(
 }
 
 impl Snapshot {
-    /// Takes one change in.
+    /// Applies one change.
     pub fn apply(&mut self, change: Change) {
         match change {
             Change::Upsert(object) => {

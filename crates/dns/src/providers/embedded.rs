@@ -3,12 +3,12 @@
 //! Every write checks that the zone is still as it was read, because nothing keeps two callers apart but that. A zone is
 //! swapped once per write: a query sees all of it or nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{self, PlanStep, Precondition, RecordSet, SetChange, ZoneContent};
+use gatepost_core::plan::{self, PlanStep, Precondition, RecordSet, SetChange, ZoneChange, ZoneContent};
 use gatepost_core::publication::RecordType;
 
 use crate::embedded::{Data, DnsServer, Name, Record, Soa, Zone, ZoneSet, ZoneSpec};
@@ -17,6 +17,9 @@ use crate::provider::settings::Setting;
 use crate::provider::{
     Call, Capabilities, ChangesSince, Provider, ProviderError, ProviderProblem, Result, data, units,
 };
+
+/// Writes per zone that [`Provider::since`] can answer for; who is further behind reads the zone again.
+const KEPT_WRITES: usize = 64;
 
 /// Seconds for a record that asks for no TTL of its own.
 const USUAL_TTL: u32 = 300;
@@ -49,6 +52,8 @@ pub struct Embedded {
     authority: Authority,
     writing: Mutex<()>,
     unkept: Mutex<Option<String>>,
+    /// The last writes of each zone, oldest first.
+    writes: Mutex<BTreeMap<Str, VecDeque<ZoneChange>>>,
 }
 
 /// Name and type.
@@ -61,7 +66,7 @@ type Sets = BTreeMap<Key, Set>;
 impl Embedded {
     /// Publishes through a running server.
     pub fn new(server: Arc<DnsServer>, authority: Authority) -> Self {
-        Embedded { server, authority, writing: Mutex::new(()), unkept: Mutex::new(None) }
+        Embedded { server, authority, writing: Mutex::new(()), unkept: Mutex::new(None), writes: Mutex::default() }
     }
 
     /// Serves these zones and no others; those that are new are empty.
@@ -123,18 +128,40 @@ impl Embedded {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (name, serial, before) = self.content(zone)?;
         let (sets, results) = carried_out(before.clone(), steps, |_| Ok(()));
-        let (changed, results) = match self.built(&name, serial, &sets) {
-            Ok(zone) => (zone, results),
+        let (changed, sets, results) = match self.built(&name, serial, &sets) {
+            Ok(zone) => (zone, sets, results),
             // One of them does not go with the others: each is tried by itself.
             Err(_) => {
-                let (sets, results) = carried_out(before, steps, |sets| self.built(&name, serial, sets).map(drop));
-                (self.built(&name, serial, &sets)?, results)
+                let (sets, results) =
+                    carried_out(before.clone(), steps, |sets| self.built(&name, serial, sets).map(drop));
+                (self.built(&name, serial, &sets)?, sets, results)
             }
         };
         let others = self.server.zones();
         let others = others.zones().iter().filter(|zone| *zone.name() != name).map(|zone| (**zone).clone());
         self.swap(others.chain([changed]).collect())?;
+        let after = self.server.zones().zone(&name).map_or(serial, |zone| zone.soa().serial);
+        self.keep_write(zone, difference((serial, &before), (after, &sets)));
         Ok(results)
+    }
+
+    fn keep_write(&self, zone: &str, change: ZoneChange) {
+        let mut writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_zone = writes.entry(zone.into()).or_default();
+        if of_zone.len() == KEPT_WRITES {
+            of_zone.pop_front();
+        }
+        of_zone.push_back(change);
+    }
+
+    /// The writes that lead from one state of a zone to another; nothing where they are not all kept.
+    fn writes_between(&self, zone: &str, from: &str, to: &str) -> Option<Vec<ZoneChange>> {
+        let writes = self.writes.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_zone = writes.get(zone)?;
+        let first = of_zone.iter().position(|change| &*change.from == from)?;
+        let changes: Vec<ZoneChange> = of_zone.range(first..).cloned().collect();
+        let is_unbroken = changes.windows(2).all(|pair| pair[0].to == pair[1].from);
+        (is_unbroken && changes.last().is_some_and(|last| &*last.to == to)).then_some(changes)
     }
 
     fn built(&self, name: &Name, serial: u32, sets: &Sets) -> Result<Zone> {
@@ -179,8 +206,13 @@ impl Provider for Embedded {
     fn since<'a>(&'a self, zone: &'a str, epoch: &'a str) -> Call<'a, Result<ChangesSince>> {
         Box::pin(async move {
             let (served, name) = (self.server.zones(), parsed(zone)?);
-            let is_same = served.zone(&name).is_some_and(|zone| zone.soa().serial.to_string() == epoch);
-            Ok(if is_same { ChangesSince::Same } else { ChangesSince::Unknown })
+            let Some(now) = served.zone(&name).map(|zone| zone.soa().serial.to_string()) else {
+                return Ok(ChangesSince::Unknown);
+            };
+            if now == epoch {
+                return Ok(ChangesSince::Same);
+            }
+            Ok(self.writes_between(zone, epoch, &now).map_or(ChangesSince::Unknown, ChangesSince::Changed))
         })
     }
 
@@ -188,6 +220,20 @@ impl Provider for Embedded {
         Box::pin(async move {
             self.write_now(zone, steps).unwrap_or_else(|error| steps.iter().map(|_| Err(error.clone())).collect())
         })
+    }
+}
+
+/// What differs between two states of a zone, each with its serial.
+fn difference((from, before): (u32, &Sets), (to, after): (u32, &Sets)) -> ZoneChange {
+    let missing = |sets: &Sets, other: &Sets| -> Vec<RecordSet> {
+        let differ = sets.iter().filter(|(key, set)| other.get(*key) != Some(*set));
+        differ.map(|((name, kind), (ttl, values))| RecordSet::new(name, kind, Some(*ttl), values.clone())).collect()
+    };
+    ZoneChange {
+        from: from.to_string().into(),
+        to: to.to_string().into(),
+        gone: missing(before, after),
+        come: missing(after, before),
     }
 }
 

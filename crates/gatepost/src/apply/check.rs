@@ -1,23 +1,24 @@
-//! What became of a step, as a fresh reading of its zone shows it.
+//! Whether a step took effect, according to a new read of its zone.
 //!
-//! Values are compared as they were written and read. What is in doubt counts as changed, and is then left to the next plan.
+//! Values are compared as written and read. In doubt a step counts as changed, which leaves it to the next plan.
+//! Nothing is written here.
 
 use gatepost_core::model::Str;
 use gatepost_core::plan::{PlanStep, Precondition, RecordSet, SetChange, ZoneContent};
 use gatepost_core::publication::RecordType;
 
-/// How a zone stands to a step.
+/// The state of a step in a zone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Everything that it writes is there.
+    /// Everything that it writes exists.
     Done,
-    /// Everything that it relies on is still so.
+    /// All its preconditions still hold.
     Open,
     /// Neither.
     Changed,
 }
 
-/// How a zone stands to a step.
+/// The state of a step in a zone.
 pub(super) fn state(step: &PlanStep, content: &ZoneContent) -> State {
     if step.all_changes().all(|change| is_done(change, content)) {
         State::Done
@@ -69,7 +70,7 @@ fn same(a: &[Str], b: &[Str]) -> bool {
     sorted(a) == sorted(b)
 }
 
-/// A value without what servers change about names.
+/// A value without the differences that servers make in names.
 fn plain(value: &str) -> String {
     if value.starts_with('"') { value.to_owned() } else { value.trim_end_matches('.').to_ascii_lowercase() }
 }

@@ -253,7 +253,7 @@ impl Session {
     /// Writes what was decided, and remembers it; says what could not be kept.
     pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
         let pass = self.pipeline.write(decision, &*self.provider, &mut self.desired, progress).await;
-        self.zones.settle(&pass, &self.challenge_records);
+        self.zones.finish_pass(&pass, &self.challenge_records);
         if self.pipeline.mode == Mode::Observe {
             return (pass, Ok(()));
         }

@@ -1,9 +1,10 @@
-//! The issuer `cert-manager` in a cluster: Certificate objects as they ought to be, and what became of them.
+//! The issuer `cert-manager` in a cluster: writes Certificate objects and reads their state.
 //!
-//! Here the values of `tls` meet the objects of `kube`, which never see each other. One object per Secret, written only where it
-//! says something else than it ought to; every write asks the permit and names the version that was read. What somebody else
-//! made, object or Secret, is told and left alone. An object goes when no listener has named its Secret for a while, or when
-//! another issuer is to fill it, never before; Secrets are only read.
+//! This module connects the values of `tls` with the objects of `kube`, which do not depend on each other. There is one
+//! object per Secret, written only if it differs from what is wanted; every write checks the permit and names the
+//! resource version that was read. Objects and Secrets that somebody else created are reported and never changed. An
+//! object is deleted when no listener has referred to its Secret for a while, or when another issuer fills the Secret,
+//! never earlier; Secrets are only read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -37,38 +38,38 @@ use secret::Content;
 use there::{Case, There, named};
 use words::{advised, failed, soon, unseen};
 
-/// What is asked of cert-manager.
+/// Settings of the issuer.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Whether it issues where no policy says who does.
+    /// Whether it issues certificates whose policy names no issuer.
     pub is_usual: bool,
-    /// Its issuer where no policy names one.
+    /// The issuer of certificates whose policy names none.
     pub issuer: Option<IssuerRef>,
-    /// How long changes wait.
+    /// Delays of changed names.
     pub waits: NameDelays,
-    /// The most names of one certificate.
+    /// Maximum number of names in a certificate.
     pub most_names: usize,
-    /// What may be written at all.
+    /// Which kinds of writes are allowed.
     pub policy: Policy,
-    /// Whether nothing is to be written.
+    /// Whether nothing is written.
     pub only_looks: bool,
 }
 
-/// cert-manager, as far as a controller deals with it.
+/// The controller's connection to cert-manager.
 #[derive(Debug)]
 pub struct CertManager {
     connection: Connection,
     permit: Permit,
     settings: Settings,
-    /// Follows its objects, once somebody wants something of it.
+    /// A mirror of the Certificate objects; started when the first certificate needs it.
     mirror: Option<Mirror>,
     names: NameChanges,
     looks: BTreeMap<Key, Look>,
-    /// Whether it was looked for objects that a run before this one left.
+    /// Whether objects of an earlier run were looked for.
     has_looked: bool,
 }
 
-/// What a Secret held when its Certificate object had a version.
+/// The content of a Secret, at a resource version of its Certificate object.
 #[derive(Debug)]
 struct Look {
     version: String,
@@ -76,30 +77,30 @@ struct Look {
     content: Content,
 }
 
-/// Where Certificate objects are.
+/// The resource of Certificate objects.
 pub const CERTIFICATES: GroupVersionResource =
     GroupVersionResource { group: "cert-manager.io", version: "v1", plural: "certificates" };
 const REQUESTS: GroupVersionResource =
     GroupVersionResource { group: "cert-manager.io", version: "v1", plural: "certificaterequests" };
-/// How long the first pass waits for the objects; later ones are told when they come.
+/// Maximum time that the first pass waits for the objects; later passes are started by their changes.
 const FIRST_READ: Duration = Duration::from_secs(5);
-/// How long what a Secret holds is believed while its Certificate object stays as it is.
+/// How long the content of a Secret is cached while its Certificate object is unchanged.
 const FRESH: Duration = Duration::from_secs(600);
-/// The same where it has none, so that nothing tells of a change.
+/// The same without a Certificate object, where no event reports a change.
 const FRESH_WITHOUT: Duration = Duration::from_secs(5);
-/// Objects that are written in one round, so that a round comes to an end.
+/// Maximum number of objects written in one round, which bounds its duration.
 const MOST_WRITES: usize = 100;
-/// Requests that are looked at in one round.
+/// Maximum number of CertificateRequests read in one round.
 const MOST_REQUESTS: usize = 20;
 
 impl CertManager {
-    /// Nothing is asked yet.
+    /// Makes no request yet.
     pub fn new(connection: Connection, permit: Permit, settings: Settings) -> CertManager {
         let names = NameChanges::new(settings.waits);
         CertManager { connection, permit, settings, mirror: None, names, looks: BTreeMap::new(), has_looked: false }
     }
 
-    /// Waits until cert-manager's objects change; for ever while nobody wants anything of it.
+    /// Waits until Certificate objects change; forever while no certificate needs them.
     pub async fn changed(&mut self) {
         match &mut self.mirror {
             Some(mirror) => mirror.changed().await,
@@ -107,7 +108,7 @@ impl CertManager {
         }
     }
 
-    /// The part of a desired state that a round looks at: little where nobody asks cert-manager for anything.
+    /// The part of a desired state that a round needs; empty if no certificate needs cert-manager.
     pub fn asked(&self, desired: &Desired) -> Desired {
         let is_asked =
             self.mirror.is_some() || self.settings.is_usual || desired.certificates.iter().any(|c| self.is_theirs(c));
@@ -120,7 +121,7 @@ impl CertManager {
         }
     }
 
-    /// Brings the objects to what they ought to be, as far as is permitted, and says how every certificate stands.
+    /// Creates, changes and deletes objects as far as permitted, and returns the state of every certificate.
     pub async fn round(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Round {
         let wanted: Vec<&Certificate> = desired.certificates.iter().filter(|c| self.is_theirs(c)).collect();
         let mut work = Work { round: Round::default(), writes: 0, requests: 0, now };
@@ -138,28 +139,28 @@ impl CertManager {
         let there = There::of(&copied);
         for certificate in &wanted {
             let case = Case { certificate, desired, snapshot, there: &there };
-            let state = self.turn(&case, &mut work).await;
+            let state = self.process(&case, &mut work).await;
             work.round.states.push(state);
         }
-        self.let_go(&wanted, desired, snapshot, &there, &mut work).await;
+        self.delete_unused(&wanted, desired, snapshot, &there, &mut work).await;
         self.names.forget_others(|secret| there.by_secret.contains_key(secret));
         let named: BTreeSet<&Key> = wanted.iter().map(|certificate| &certificate.secret).collect();
         self.looks.retain(|secret, _| named.contains(secret));
         work.round
     }
 
-    /// Whether a run that asked cert-manager left objects behind, which are to go. That is asked once.
+    /// Whether an earlier run left objects that must be deleted. Looked up once.
     async fn is_anything_left(&mut self) -> bool {
         if self.has_looked || self.settings.only_looks || self.settings.policy != Policy::Sync {
             return false;
         }
         let found = CERTIFICATES.has_labelled(&self.connection, OWNER_LABEL, OWNER).await;
-        // Who may not look may not remove either.
+        // Without permission to list objects, they cannot be deleted either, so any permanent error ends the search.
         self.has_looked = !found.as_ref().is_err_and(Error::is_transient);
         found.unwrap_or(false)
     }
 
-    /// Whether a certificate is cert-manager's to issue.
+    /// Whether cert-manager issues a certificate.
     fn is_theirs(&self, certificate: &Certificate) -> bool {
         match &certificate.issuer {
             Some(_) => !is_own(certificate),
@@ -180,8 +181,8 @@ impl CertManager {
         mirror.now()
     }
 
-    /// Looks at one Secret, and writes its object where that is to be another.
-    async fn turn(&mut self, case: &Case<'_>, work: &mut Work) -> IssuanceState {
+    /// Reads one Secret, and writes its Certificate object if that differs from what is wanted.
+    async fn process(&mut self, case: &Case<'_>, work: &mut Work) -> IssuanceState {
         let secret = &case.certificate.secret;
         let found = case.there.ours(secret);
         let current = found.map(|found| names_of(&found.value));
@@ -204,15 +205,15 @@ impl CertManager {
         };
         let named = Certificate { dns_names: target.names, ..case.certificate.clone() };
         let obstacle = match manifest(&named, case.policy(), self.settings.issuer.as_ref()) {
-            Ok(body) => self.settle(case, &body, &content, work).await,
+            Ok(body) => self.reconcile(case, &body, &content, work).await,
             Err(error) => Some((reason::ISSUER_UNUSABLE, error.to_string())),
         };
         let renewal = found.and_then(|found| renewal_of(&found.value));
         IssuanceState { renewal, ..state(case.certificate, content, obstacle, work.now) }
     }
 
-    /// What stands in the way of a certificate, once everything was done that may be.
-    async fn settle(
+    /// Writes what is needed and permitted, and returns why the certificate is not ready, if so.
+    async fn reconcile(
         &mut self,
         case: &Case<'_>,
         body: &Value,
@@ -224,8 +225,8 @@ impl CertManager {
         let found = case.there.ours(secret);
         match (judge(body, &values, content.leaf.as_ref(), work.now), found) {
             (Judgement::Pending(why), found) => {
-                let said = self.request(found, work).await;
-                obstacle(Judgement::Pending(said.unwrap_or(why)))
+                let message = self.request(found, work).await;
+                obstacle(Judgement::Pending(message.unwrap_or(why)))
             }
             (Judgement::Differs(fields), Some(found)) => Some(self.change(found, body, &fields, work).await),
             (Judgement::Missing, _) => Some(self.make(secret, body, content, work).await),
@@ -233,8 +234,8 @@ impl CertManager {
         }
     }
 
-    /// Makes an object. What is known may be old, so that it is read again first: somebody may have made the Secret, or another
-    /// object for it.
+    /// Creates an object. The mirror may be stale, so that Secret and objects are read again first: somebody may have
+    /// created the Secret, or another object for it.
     async fn make(&mut self, secret: &Key, body: &Value, content: &Content, work: &mut Work) -> (Reason, String) {
         if let Some(stranger) = &content.stranger {
             return (reason::CERTIFICATE_FOREIGN, stranger.clone());
@@ -297,8 +298,8 @@ impl CertManager {
         }
     }
 
-    /// Removes objects of ours that nobody wants of cert-manager any more.
-    async fn let_go(
+    /// Deletes our objects whose certificates cert-manager no longer issues.
+    async fn delete_unused(
         &mut self,
         wanted: &[&Certificate],
         desired: &Desired,
@@ -311,7 +312,7 @@ impl CertManager {
         let idle: Vec<(Key, &StoredObject)> =
             ours.filter_map(|stored| Some((secret_of(&stored.value)?, stored))).collect();
         let idle: Vec<_> = idle.into_iter().filter(|(secret, _)| !wanted.contains(secret)).collect();
-        // Who cannot see every policy does not know who is to issue.
+        // If not all policies are visible, the issuer of a certificate is not known.
         let is_known = *snapshot.visibility(Kind::TlsPolicy) == Visibility::Complete;
         if idle.is_empty() || !is_known || self.settings.policy != Policy::Sync {
             return;
@@ -319,14 +320,15 @@ impl CertManager {
         let named = named(snapshot);
         for (secret, stored) in idle {
             let is_elsewhere = desired.certificates.iter().any(|certificate| certificate.secret == secret);
-            if self.may_go(&secret, stored, is_elsewhere, named.as_ref(), work).await {
+            if self.may_delete(&secret, stored, is_elsewhere, named.as_ref(), work).await {
                 self.remove(&secret, stored, work).await;
             }
         }
     }
 
-    /// Whether an object may go. Where another issuer is to fill its Secret now, it goes at once, unless the Secret goes with it.
-    async fn may_go(
+    /// Whether an object may be deleted. If another issuer fills its Secret it may go at once, unless the Secret would
+    /// be garbage-collected with it.
+    async fn may_delete(
         &mut self,
         secret: &Key,
         stored: &StoredObject,
@@ -339,7 +341,7 @@ impl CertManager {
             let content = Content::read(&self.connection, secret).await;
             return content.is_ok_and(|content| !content.owners.iter().any(|owner| owner == uid));
         }
-        // Who cannot see every listener does not know that none names the Secret.
+        // If not all listeners are visible, one of them may still refer to the Secret.
         if named.is_none_or(|named| named.contains(secret)) {
             self.names.is_wanted(secret);
             return false;
@@ -364,7 +366,7 @@ impl CertManager {
         }
     }
 
-    /// Why nothing may be written at this moment.
+    /// Why nothing may be written at the moment, if so.
     fn refusal(&self, work: &Work) -> Option<String> {
         if self.settings.only_looks {
             return Some("nothing is written in observe mode".to_owned());
@@ -373,7 +375,7 @@ impl CertManager {
         self.permit.refusal().or_else(|| is_full.then(|| "others come first".to_owned()))
     }
 
-    /// What a Secret holds; asked again when its object changed, and now and then.
+    /// The content of a Secret; read again when its object changed, or after [`FRESH`].
     async fn look(&mut self, secret: &Key, found: Option<&StoredObject>) -> Result<Content, Error> {
         let version = found.map(StoredObject::version).unwrap_or_default();
         let fresh = if found.is_some() { FRESH } else { FRESH_WITHOUT };
@@ -387,22 +389,22 @@ impl CertManager {
         Ok(content)
     }
 
-    /// What the issuer says of the request that is worked on.
+    /// The issuer's message on the current CertificateRequest.
     async fn request(&self, found: Option<&StoredObject>, work: &mut Work) -> Option<String> {
         let found = found.filter(|_| work.requests < MOST_REQUESTS)?;
         work.requests += 1;
-        said(&self.connection, found).await
+        request_message(&self.connection, found).await
     }
 }
 
-/// What the issuer of an object says of the request that is worked on; nothing for who may not read it.
-pub async fn said(connection: &Connection, found: &StoredObject) -> Option<String> {
+/// The issuer's message on the current CertificateRequest of an object; `None` without permission to read it.
+pub async fn request_message(connection: &Connection, found: &StoredObject) -> Option<String> {
     let key = request_of(&found.value)?;
     let request = REQUESTS.read(connection, &key).await.ok()??;
     request_says(&request.value).map(|words| format!("cert-manager says: {words}"))
 }
 
-/// What a round has done so far.
+/// The results and limits of a round.
 struct Work {
     round: Round,
     writes: usize,

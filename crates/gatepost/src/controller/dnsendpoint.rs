@@ -1,10 +1,10 @@
-//! The provider `dnsendpoint`: records as DNSEndpoint objects, which external-dns carries on to wherever it writes.
+//! The provider `dnsendpoint`: records as DNSEndpoint objects, which external-dns writes to a DNS server.
 //!
-//! It stands here and not among the providers of `dns`, because its server is the API server, which `dns` never sees. One
-//! object holds all record sets of one name. Only objects with our label are read, and every write names the version that
-//! was read, so that two writers cannot undo one another. A new leader puts the words of its term on every object when it
-//! first looks: whatever an older one sends later then names a version, and words, that no longer stand. An object that is
-//! made late cannot be refused so; the next pass finds it and takes it back.
+//! It is not among the providers of `dns`, because it needs the API server, which `dns` does not depend on. One object
+//! holds all record sets of one name. Only objects with our label are read, and every write names the resource version
+//! that was read, so that two writers cannot undo each other's changes. A new leader writes its fencing token to every
+//! object when it first reads them: a late write of an older leader then names an outdated resource version and is
+//! refused. Late creation of an object cannot be refused in this way; the next pass finds the object and deletes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::permit::{Permit, TERM};
 
-/// What can be written.
+/// The supported record types.
 const TYPES: [RecordType; 4] = [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Txt];
 /// The label of our objects.
 const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "gatepost");
@@ -37,7 +37,7 @@ pub struct DnsEndpoints {
 }
 
 impl DnsEndpoints {
-    /// Objects in a namespace, for these domains; for all names where none are given. The permit has the words of our term.
+    /// Objects in a namespace, for these domains; for all names if there are none. The permit has our fencing token.
     pub fn new(connection: Connection, namespace: &str, domains: &[String], permit: Permit) -> DnsEndpoints {
         let zone = |domain: &String| Str::from(domain.trim_matches('.').to_ascii_lowercase());
         let mut zones: Vec<Str> = domains.iter().map(zone).filter(|zone| !zone.is_empty()).collect();
@@ -51,23 +51,23 @@ impl DnsEndpoints {
         format!("/apis/externaldns.k8s.io/v1alpha1/namespaces/{}/dnsendpoints", self.namespace)
     }
 
-    /// Our objects by the name they are about.
+    /// Our objects, by the name that they are about.
     async fn objects(&self) -> Result<BTreeMap<Str, StoredObject>> {
         let selector = format!("{}={}", LABEL.0, LABEL.1);
         let all = collection(&self.connection, &self.folder(), &selector).await.map_err(failure)?;
         Ok(all.into_iter().filter_map(|stored| Some((name_of(&stored.value)?.into(), stored))).collect())
     }
 
-    /// The same, each with the words of our term on it, where we lead. What somebody changes meanwhile is read again.
+    /// Our objects, each with our fencing token if we lead. Objects that change meanwhile are read again.
     async fn fenced_objects(&self) -> Result<BTreeMap<Str, StoredObject>> {
         let objects = self.objects().await?;
-        let Some(words) = self.permit.words_now() else { return Ok(objects) };
+        let Some(token) = self.permit.current_token() else { return Ok(objects) };
         let older: Vec<&StoredObject> =
-            objects.values().filter(|stored| term_of(&stored.value) != Some(words.as_str())).collect();
+            objects.values().filter(|stored| term_of(&stored.value) != Some(token.as_str())).collect();
         if older.is_empty() {
             return Ok(objects);
         }
-        let mark = json!({"metadata": {"annotations": {TERM: words}}});
+        let mark = json!({"metadata": {"annotations": {TERM: token}}});
         for stored in older {
             match stored.patch(&self.connection, &mark).await {
                 Err(error) if error.is_conflict() || error.is_not_found() => {}
@@ -84,7 +84,7 @@ impl DnsEndpoints {
         Ok(ZoneContent::new("", sets))
     }
 
-    /// Writes steps one by one. Objects are read once for all of them, and again where a name comes twice.
+    /// Writes steps one by one. Objects are read once for all steps, and again if a name occurs twice.
     async fn steps(&self, steps: &[PlanStep]) -> Vec<Result<()>> {
         let (mut results, mut known) = (Vec::new(), None);
         let mut touched: BTreeSet<Str> = BTreeSet::new();
@@ -108,10 +108,10 @@ impl DnsEndpoints {
     }
 
     async fn step(&self, step: &PlanStep, names: &[Str], objects: &BTreeMap<Str, StoredObject>) -> Result<()> {
-        let words = self.permit.words_now();
+        let token = self.permit.current_token();
         for name in names {
             let stored = objects.get(name);
-            if stored.is_some_and(|stored| words.is_some() && term_of(&stored.value) != words.as_deref()) {
+            if stored.is_some_and(|stored| token.is_some() && term_of(&stored.value) != token.as_deref()) {
                 let why = "another leader has written this DNSEndpoint since it was read".to_owned();
                 return Err(Error::new(Problem::Stale(why)).record(&**name));
             }
@@ -133,8 +133,8 @@ impl DnsEndpoints {
         match (stored, sets.is_empty()) {
             (None, true) => Ok(()),
             (None, false) => {
-                let words = self.permit.words_now();
-                self.connection.create(&self.folder(), &object(&self.namespace, name, sets, words.as_deref())).await
+                let token = self.permit.current_token();
+                self.connection.create(&self.folder(), &object(&self.namespace, name, sets, token.as_deref())).await
             }
             (Some(stored), true) => stored.delete(&self.connection).await,
             (Some(stored), false) => stored.patch(&self.connection, &json!({"spec": spec(sets)})).await.map(drop),
@@ -175,7 +175,7 @@ fn names(step: &PlanStep) -> Vec<Str> {
     names
 }
 
-/// The record sets of a name after changes; each must begin where its old side says.
+/// The record sets of a name after changes; the old side of each change must match.
 fn changed(found: &[RecordSet], changes: &[&SetChange]) -> Result<Vec<RecordSet>> {
     let mut sets = found.to_vec();
     for change in changes {
@@ -255,10 +255,10 @@ fn endpoint(set: &RecordSet) -> Value {
     endpoint
 }
 
-fn object(namespace: &str, name: &str, sets: &[RecordSet], words: Option<&str>) -> Value {
+fn object(namespace: &str, name: &str, sets: &[RecordSet], token: Option<&str>) -> Value {
     let mut annotations = json!({NAME: name});
-    if let Some(words) = words {
-        annotations[TERM] = words.into();
+    if let Some(token) = token {
+        annotations[TERM] = token.into();
     }
     json!({
         "apiVersion": "externaldns.k8s.io/v1alpha1", "kind": "DNSEndpoint",
@@ -270,7 +270,7 @@ fn object(namespace: &str, name: &str, sets: &[RecordSet], words: Option<&str>) 
     })
 }
 
-/// A name for an object that any hostname has: wildcards and long names included.
+/// An object name for any hostname, including wildcards and long names.
 fn object_name(name: &str) -> String {
     let hash = name
         .bytes()

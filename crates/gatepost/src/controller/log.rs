@@ -1,7 +1,7 @@
-//! What a controller says of itself: one line of log per decision, reasons for not being ready, and numbers.
+//! Log lines, readiness and metrics of a controller.
 //!
-//! A line is written when something is new and not again while it stays so. Labels of numbers come from short lists, never
-//! from objects.
+//! A line is logged when a state begins, and not again while it lasts. Label values of metrics come from short fixed
+//! lists, never from objects. Nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -25,20 +25,20 @@ mod issuance;
 
 use issuance::IssuanceLog;
 
-/// A kind that was not heard of for longer than this is told in `/readyz`; bookmarks come every minute.
+/// A kind without any event for longer than this is noted in `/readyz`; bookmarks arrive every minute.
 const OLD: Duration = Duration::from_secs(150);
 
-/// What was said, so that nothing is said twice.
+/// The states that were already logged, so that none is logged twice.
 #[derive(Default)]
 pub(super) struct Log {
-    /// The Lease, as `kubectl` takes it.
+    /// The Lease, as an argument of `kubectl`.
     lease: String,
-    /// Whether we lead, what freezes and what is confirmed.
+    /// Whether we lead, why writing is frozen, and which digest is confirmed.
     leader_state: Option<(bool, Option<String>, Option<String>)>,
-    /// How many deletes wait for somebody's word, and which.
+    /// Number of deletes that wait for confirmation, and the digest to confirm them with.
     unconfirmed: Option<(usize, String)>,
     frozen: Option<String>,
-    /// Lines on hostnames that get nothing, by route.
+    /// Log lines about withheld hostnames, by route.
     withheld: BTreeMap<ObjectRef, BTreeSet<String>>,
     held: BTreeSet<String>,
     unwritten: BTreeSet<String>,
@@ -49,7 +49,7 @@ pub(super) struct Log {
     issuance: IssuanceLog,
 }
 
-/// What is counted.
+/// Counters and gauges.
 #[derive(Default)]
 struct Numbers {
     passes: u64,
@@ -68,8 +68,8 @@ impl Log {
         Log { lease: lease.unwrap_or_default(), ..Log::default() }
     }
 
-    pub(super) fn told(&mut self, told: &WatchEvent) {
-        match told {
+    pub(super) fn event(&mut self, event: &WatchEvent) {
+        match event {
             WatchEvent::Change(Change::Sight(kind, Visibility::NotVisible(why)), _) => {
                 warn!(kind = kind.as_str(), why = &**why, "kind is not visible");
             }
@@ -93,7 +93,7 @@ impl Log {
         }
     }
 
-    /// Says whether anything is new that decides what is written.
+    /// Logs a changed leader state; returns whether a change affects what is written.
     pub(super) fn leader_state(&mut self, leader_state: &LeaderState) -> bool {
         let leads = leader_state.leads();
         let now = (leads, leader_state.frozen.clone(), leader_state.confirmed.clone());
@@ -110,7 +110,7 @@ impl Log {
         before != Some(now)
     }
 
-    /// Says whether that is new.
+    /// Logs whether writing is frozen; returns whether that changed.
     pub(super) fn frozen(&mut self, why: Option<&str>) -> bool {
         let is_new = self.frozen.as_deref() != why;
         if is_new {
@@ -148,34 +148,34 @@ impl Log {
             }
         }
         self.unwritten = unwritten;
-        self.withholding(pass);
-        self.confirming(pass);
+        self.log_held(pass);
+        self.log_unconfirmed(pass);
     }
 
-    /// What waits for somebody's word, once for each word.
-    fn confirming(&mut self, pass: &Pass) {
+    /// Logs deletes that wait for confirmation, once per digest.
+    fn log_unconfirmed(&mut self, pass: &Pass) {
         if let Some(word) = &pass.confirmed {
             info!(word, "held deletes are confirmed");
         }
         let now = pass.plan.confirmation().map(|word| (pass.plan.unconfirmed().count(), word));
         if self.unconfirmed != now {
             self.unconfirmed = now;
-            if let Some(words) = self.waiting() {
-                warn!(detail = words, "deletes wait to be confirmed");
+            if let Some(note) = self.confirmation_note() {
+                warn!(detail = note, "deletes wait to be confirmed");
             }
         }
     }
 
-    /// What waits for somebody's word, and how it is given.
-    fn waiting(&self) -> Option<String> {
+    /// The deletes that wait for confirmation, and the command that confirms them.
+    fn confirmation_note(&self) -> Option<String> {
         let (count, word) = self.unconfirmed.as_ref()?;
         let what = if *count == 1 { "1 delete is".to_owned() } else { format!("{count} deletes are") };
         let command = format!("kubectl annotate --overwrite {} {CONFIRM}={word}", self.lease);
         Some(format!("{what} held until confirmed; look at /plan.json, and if they are meant: {command}"))
     }
 
-    /// Says of a word on the Lease that it confirms nothing of what is held.
-    fn unfitting(&self, permit: &Permit) -> Option<String> {
+    /// A note if the confirmation on the Lease matches none of the held deletes.
+    fn outdated_confirmation(&self, permit: &Permit) -> Option<String> {
         let word = permit.confirmed()?;
         let is_meant = |(_, held): &(usize, String)| word.len() >= 8 && held.starts_with(&word.to_ascii_lowercase());
         let row = gatepost_core::reason::PLAN_STALE.row();
@@ -187,9 +187,9 @@ impl Log {
         })
     }
 
-    /// Names that get nothing and changes that are held: each once, as long as it stays so.
-    fn withholding(&mut self, pass: &Pass) {
-        self.withholding_hostnames(pass);
+    /// Logs withheld hostnames and held changes, each once while it lasts.
+    fn log_held(&mut self, pass: &Pass) {
+        self.log_withheld(pass);
         let mut now = BTreeSet::new();
         for held in &pass.plan.held {
             let line = format!("{} {} {}", held.name, held.reason, held.message);
@@ -202,8 +202,8 @@ impl Log {
         self.held = now;
     }
 
-    /// Looks at the routes that a pass touched only.
-    fn withholding_hostnames(&mut self, pass: &Pass) {
+    /// Logs withheld hostnames; checks only the routes that a pass touched.
+    fn log_withheld(&mut self, pass: &Pass) {
         let desired = pass.desired.read();
         let before = match pass.touched.everything {
             true => std::mem::take(&mut self.withheld),
@@ -237,7 +237,7 @@ impl Log {
         }
     }
 
-    /// Why names may not be as the objects ask; nothing where all is well. A replica that only stands by is ready.
+    /// Why names may not be up to date; `None` if all is well. A standby replica is ready.
     pub(super) fn unready(&self, view: &View, permit: &Permit) -> Option<String> {
         if let Some(kind) = view.unread() {
             return Some(format!("{kind} objects have not been read yet"));
@@ -250,11 +250,11 @@ impl Log {
         unread.or(failed)
     }
 
-    /// What is to be known though names are served.
+    /// Notes for people that do not affect readiness.
     pub(super) fn notes(&self, view: &View, permit: &Permit) -> Vec<String> {
         let mut notes: Vec<String> = permit.refusal().into_iter().collect();
-        notes.extend(self.waiting());
-        notes.extend(self.unfitting(permit));
+        notes.extend(self.confirmation_note());
+        notes.extend(self.outdated_confirmation(permit));
         notes.extend(view.hidden().into_iter().map(|(kind, why)| format!("{kind} objects are not visible: {why}")));
         let row = KIND_NOT_WATCHED.row();
         let unwatched = view.unwatched().iter();
@@ -271,7 +271,7 @@ impl Log {
         notes
     }
 
-    /// The numbers as OpenMetrics text.
+    /// The metrics as OpenMetrics text.
     pub(super) fn metrics(&self, view: &View, permit: &Permit) -> String {
         let mut metrics = MetricSet::default();
         self.add_state(&mut metrics, permit);
@@ -285,7 +285,7 @@ impl Log {
         metrics.into_text()
     }
 
-    /// What holds now.
+    /// Adds gauges of the current state.
     fn add_state(&self, metrics: &mut MetricSet, permit: &Permit) {
         let (numbers, unconfirmed) = (&self.numbers, self.unconfirmed.as_ref().map_or(0, |(count, _)| *count));
         metrics.gauge("records", "Record sets that ought to exist.", numbers.records);
@@ -299,7 +299,7 @@ impl Log {
         metrics.gauge("frozen", "Whether writing is frozen.", usize::from(permit.frozen().is_some()));
     }
 
-    /// What was done since the start.
+    /// Adds counters since the start.
     fn add_work(&self, metrics: &mut MetricSet) {
         let numbers = &self.numbers;
         metrics.counter("passes", "Passes since the start.", numbers.passes);

@@ -1,8 +1,8 @@
-//! Whether a write may go out at this moment, asked with every single write.
+//! Whether a write is allowed at the moment; checked for every single write.
 //!
-//! Three things must hold: we lead, nobody has frozen writing, and, where the provider checks preconditions, the zone still
-//! carries the words of our term. Those words are the fence: a new leader writes its own when it first looks at a zone, so that
-//! whatever an older one sends later, however long it was paused, is refused by the server itself.
+//! Three things must hold: we lead, writing is not frozen, and, if the provider checks preconditions, the zone still
+//! contains our fencing token. A new leader writes its own token when it first reads a zone, so that the server itself
+//! refuses late writes of an older leader, however long that was paused. What is written is never decided here.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,10 +18,10 @@ use gatepost_dns::provider::{
 use gatepost_kube::lease::LeaderState;
 use tokio::sync::watch;
 
-/// The annotation with the words of the leader who wrote an object last.
+/// The annotation with the fencing token of the leader that wrote an object last.
 pub(crate) const TERM: &str = "gatepost.dev/term";
 
-/// What may be written.
+/// Whether writes are allowed.
 #[derive(Clone, Debug, Default)]
 pub struct Permit {
     leader_state: Option<watch::Receiver<LeaderState>>,
@@ -29,17 +29,17 @@ pub struct Permit {
 }
 
 impl Permit {
-    /// Asks the Lease, where there is one, and a file that freezes while it exists.
+    /// Checks the leader state, if there is one, and a file that freezes writing while it exists.
     pub fn new(leader_state: Option<watch::Receiver<LeaderState>>, freeze_file: Option<PathBuf>) -> Permit {
         Permit { leader_state, freeze_file }
     }
 
-    /// Why nothing may be written; nothing where it may.
+    /// Why nothing may be written; `None` if writing is allowed.
     pub fn refusal(&self) -> Option<String> {
-        self.frozen().or_else(|| self.followed())
+        self.frozen().or_else(|| self.not_leading())
     }
 
-    /// Why writing is frozen.
+    /// Why writing is frozen, if so.
     pub fn frozen(&self) -> Option<String> {
         if let Some(path) = self.freeze_file.as_ref().filter(|path| path.exists()) {
             return Some(format!("writing is frozen: {} exists", path.display()));
@@ -49,18 +49,18 @@ impl Permit {
         Some(format!("writing is frozen by the annotation {} of the Lease: {reason}", gatepost_kube::lease::FREEZE))
     }
 
-    /// The word by which somebody has confirmed held deletes.
+    /// The digest by which held deletes were confirmed.
     pub fn confirmed(&self) -> Option<String> {
         self.leader_state.as_ref()?.borrow().confirmed.clone()
     }
 
-    /// Whether we lead; also where there is no Lease.
+    /// Whether we lead; true without an election.
     pub fn leads(&self) -> bool {
         self.leader_state.as_ref().is_none_or(|leader_state| leader_state.borrow().leads())
     }
 
-    /// Who leads, where it is not us.
-    fn followed(&self) -> Option<String> {
+    /// Why we do not lead, with the name of the leader.
+    fn not_leading(&self) -> Option<String> {
         let leader_state = self.leader_state.as_ref()?.borrow();
         (!leader_state.leads()).then(|| match (&*leader_state.holder, &leader_state.trouble) {
             (_, Some(error)) => format!("the Lease is not ours: {error}"),
@@ -69,46 +69,46 @@ impl Permit {
         })
     }
 
-    /// The words of our term, while we may write.
-    pub(super) fn words_now(&self) -> Option<String> {
-        self.words().filter(|_| self.refusal().is_none())
+    /// Our fencing token, while we may write.
+    pub(super) fn current_token(&self) -> Option<String> {
+        self.fencing_token().filter(|_| self.refusal().is_none())
     }
 
-    /// The words of our term.
-    pub(crate) fn words(&self) -> Option<String> {
+    /// Our fencing token.
+    pub(crate) fn fencing_token(&self) -> Option<String> {
         let leader_state = self.leader_state.as_ref()?.borrow();
         leader_state.term.as_ref().map(|term| term.fencing_token.to_string())
     }
 }
 
-/// A provider behind the permit and the fence.
+/// A provider whose writes check the permit and the fencing token.
 #[derive(Debug)]
 pub struct Guarded {
     inner: Shared,
     permit: Permit,
-    /// The first label of the record that holds the words; nothing where the provider checks no preconditions.
+    /// The first label of the record with the token; `None` if the provider checks no preconditions.
     label: Option<String>,
-    /// The words that were last put into each zone.
-    raised: Mutex<BTreeMap<Str, Str>>,
+    /// The token that was last written to each zone.
+    written_tokens: Mutex<BTreeMap<Str, Str>>,
 }
 
 impl Guarded {
-    /// Puts a provider behind the permit; `owner` is our owner id, which tells our fence from others' in the same zone, and is
-    /// only given where zones are to be fenced.
+    /// Wraps a provider. `owner` is our owner id, which distinguishes our token record from others in the same zone; it
+    /// is only given if zones are fenced.
     pub fn new(inner: Shared, permit: Permit, owner: Option<&str>) -> Guarded {
         let has_term = permit.leader_state.is_some() && inner.capabilities().preconditions;
         let label = owner.filter(|_| has_term).map(label);
-        Guarded { inner, permit, label, raised: Mutex::default() }
+        Guarded { inner, permit, label, written_tokens: Mutex::default() }
     }
 
     async fn fenced(&self, zone: &str, steps: &[PlanStep]) -> Vec<Result<()>> {
         if let Some(why) = self.permit.refusal() {
             return refused(steps, zone, &why);
         }
-        let Some((name, value)) = self.permit.words().and_then(|words| self.fence(zone, &words)) else {
+        let Some((name, value)) = self.permit.fencing_token().and_then(|token| self.fence(zone, &token)) else {
             return self.inner.write(zone, steps).await;
         };
-        if let Err(error) = self.raise(zone, &name, &value).await {
+        if let Err(error) = self.write_token(zone, &name, &value).await {
             return steps.iter().map(|_| Err(error.clone())).collect();
         }
         let guard = Precondition::Equals { name, kind: RecordType::Txt, set_identifier: None, values: vec![value] };
@@ -117,48 +117,48 @@ impl Guarded {
         self.inner.write(zone, &steps).await
     }
 
-    /// Reads a zone. Where an older leader has put its words there, ours go in first: from then on nothing changes that it may
-    /// still send, and what it has sent by then is read.
-    async fn looked_at(&self, zone: &str) -> Result<ZoneContent> {
-        self.claimed(zone, self.inner.read(zone).await?).await
+    /// Reads a zone. If it contains the token of an older leader, ours is written first: from then on the server
+    /// refuses writes of that leader, and the read includes its earlier ones.
+    async fn read_fenced(&self, zone: &str) -> Result<ZoneContent> {
+        self.with_token(zone, self.inner.read(zone).await?).await
     }
 
-    /// What became of a zone. Where the words of our term are not in it, or somebody has put others there, it is to be read.
+    /// The changes of a zone. If our token is not in it, or somebody replaced the token, the whole zone must be read.
     async fn changed(&self, zone: &str, epoch: &str) -> Result<Since> {
-        let fence = self.permit.words_now().and_then(|words| self.fence(zone, &words));
+        let fence = self.permit.current_token().and_then(|token| self.fence(zone, &token));
         let Some((name, value)) = fence else { return self.inner.since(zone, epoch).await };
-        if self.raised().get(zone) != Some(&value) {
+        if self.written_tokens().get(zone) != Some(&value) {
             return Ok(Since::Unknown);
         }
         match self.inner.since(zone, epoch).await? {
             Since::Changed(changes) if changes.iter().any(|change| touches(change, &name)) => Ok(Since::Unknown),
-            Since::Whole(content) => Ok(Since::Whole(self.claimed(zone, content).await?)),
+            Since::Whole(content) => Ok(Since::Whole(self.with_token(zone, content).await?)),
             since => Ok(since),
         }
     }
 
-    /// A zone that was read, with the words of our term in it where there are any.
-    async fn claimed(&self, zone: &str, content: ZoneContent) -> Result<ZoneContent> {
-        let fence = self.permit.words_now().and_then(|words| self.fence(zone, &words));
+    /// The content of a zone, read again if our token had to replace an older one.
+    async fn with_token(&self, zone: &str, content: ZoneContent) -> Result<ZoneContent> {
+        let fence = self.permit.current_token().and_then(|token| self.fence(zone, &token));
         let Some((name, value)) = fence else { return Ok(content) };
         let is_fence = |set: &&gatepost_core::plan::RecordSet| set.name == name && set.kind == RecordType::Txt.into();
         let is_older = content.sets().iter().find(is_fence).is_some_and(|set| set.values != [value.clone()]);
-        // Who cannot raise the fence cannot write either, and is told so then.
-        if is_older && self.raise(zone, &name, &value).await.is_ok() {
+        // If the token cannot be written, neither can anything else, which is reported then.
+        if is_older && self.write_token(zone, &name, &value).await.is_ok() {
             return self.inner.read(zone).await;
         }
         Ok(content)
     }
 
-    /// Name and value of the record that holds the words of a term; nothing where zones are not fenced.
-    fn fence(&self, zone: &str, words: &str) -> Option<(Str, Str)> {
+    /// Name and value of the record with a fencing token; `None` if zones are not fenced.
+    fn fence(&self, zone: &str, token: &str) -> Option<(Str, Str)> {
         let label = self.label.as_ref()?;
-        Some((format!("{label}.{zone}").into(), format!("\"heritage=gatepost,{words}\"").into()))
+        Some((format!("{label}.{zone}").into(), format!("\"heritage=gatepost,{token}\"").into()))
     }
 
-    /// Puts the words of our term into the zone, unless they are there.
-    async fn raise(&self, zone: &str, name: &Str, value: &Str) -> Result<()> {
-        if self.raised().get(zone) == Some(value) {
+    /// Writes our fencing token to the zone, unless it is there.
+    async fn write_token(&self, zone: &str, name: &Str, value: &Str) -> Result<()> {
+        if self.written_tokens().get(zone) == Some(value) {
             return Ok(());
         }
         let content = self.inner.read(zone).await?;
@@ -179,17 +179,17 @@ impl Guarded {
             group: 0,
             after: Vec::new(),
         };
-        // The permit is asked again: reading may have taken long.
+        // Checked again, because the read may have taken long.
         if let Some(why) = self.permit.refusal() {
             return Err(not_permitted(why).zone(zone));
         }
         self.inner.write(zone, &[step]).await.into_iter().collect::<Result<()>>()?;
-        self.raised().insert(zone.into(), value.clone());
+        self.written_tokens().insert(zone.into(), value.clone());
         Ok(())
     }
 
-    fn raised(&self) -> MutexGuard<'_, BTreeMap<Str, Str>> {
-        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
+    fn written_tokens(&self) -> MutexGuard<'_, BTreeMap<Str, Str>> {
+        self.written_tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -203,7 +203,7 @@ impl Provider for Guarded {
     }
 
     fn read<'a>(&'a self, zone: &'a str) -> Call<'a, Result<ZoneContent>> {
-        Box::pin(self.looked_at(zone))
+        Box::pin(self.read_fenced(zone))
     }
 
     fn since<'a>(&'a self, zone: &'a str, epoch: &'a str) -> Call<'a, Result<Since>> {
@@ -223,12 +223,12 @@ impl Provider for Guarded {
     }
 }
 
-/// A provider without zones, for a controller that only looks.
+/// A provider without zones, for a controller that only reads.
 #[derive(Debug)]
 pub struct Nowhere;
 
 impl Nowhere {
-    /// Behind an `Arc`, as all providers are.
+    /// The provider in an `Arc`.
     pub fn shared() -> Shared {
         Arc::new(Nowhere)
     }
@@ -252,7 +252,7 @@ impl Provider for Nowhere {
     }
 }
 
-/// Whether a change is about a name.
+/// Whether a change concerns a name.
 fn touches(change: &ZoneChange, name: &str) -> bool {
     change.gone.iter().chain(&change.come).any(|set| &*set.name == name)
 }
@@ -261,12 +261,12 @@ fn refused(steps: &[PlanStep], zone: &str, why: &str) -> Vec<Result<()>> {
     steps.iter().map(|_| Err(not_permitted(why.to_owned()).zone(zone))).collect()
 }
 
-/// Nothing was sent, and trying again at once would not help.
+/// An error for a write that was not sent; it is not transient.
 fn not_permitted(why: String) -> Error {
     Error::new(Problem::Refused { code: "not permitted".to_owned(), meaning: why })
 }
 
-/// The first label of a fence: readable, and different for different owner ids.
+/// The first label of the token record: readable, and different for each owner id.
 fn label(owner: &str) -> String {
     let plain: String = owner.chars().filter(char::is_ascii_alphanumeric).take(24).collect();
     let hash = owner.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));

@@ -1,8 +1,8 @@
-//! What people read in the cluster: the status of policies, and Events on routes and Gateways.
+//! Writes the status of policies, and Events on routes and Gateways.
 //!
-//! Status is written only where it differs from what is there; times of conditions change only with their status. Each
-//! Event is told once for as long as what it tells stays so. Nothing is written on objects that are not there any more,
-//! and nothing but our policies' status on any object.
+//! Status is written only if it differs from the stored one; the time of a condition changes only with its status. Each
+//! Event is written once while its cause lasts. Nothing is written about deleted objects, and nothing is changed on any
+//! object except the status of our policies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,25 +23,25 @@ use crate::run::desired::{Touched, records_at};
 
 mod issuance;
 
-/// Events of one pass; what does not fit is in the log, and in later passes.
+/// Maximum number of Events per pass; others are in the log and in later passes.
 const MOST_EVENTS: usize = 50;
-/// Hostnames in a status; the rest is only counted.
+/// Maximum number of hostnames in a status; the rest is only counted.
 const MOST_HOSTNAMES: usize = 1000;
-/// The longest message of a hostname.
+/// Maximum length of a hostname's message.
 const LONGEST: usize = 1000;
 
-/// Writes what people read.
+/// Writes policy status and Events.
 pub(super) struct Reporter {
     connection: Connection,
     identity: String,
-    /// What was last written on each policy, without times, and the generation that it was about.
+    /// The last written status of each policy, without times, and its generation.
     written: BTreeMap<ObjectRef, (Value, Option<i64>)>,
-    /// Policies whose status may differ from what was written.
+    /// Policies whose status may differ from the written one.
     due: Touched,
-    /// Whether names were open the last time, so that a policy may have called them pending.
+    /// Whether a name was open in the last pass, so that a status may list it as pending.
     had_open: bool,
     sent: BTreeSet<(ObjectRef, String, String)>,
-    /// How often each was told.
+    /// How often each Event was written.
     times: BTreeMap<(ObjectRef, String, String), u64>,
 }
 
@@ -58,17 +58,17 @@ impl Reporter {
         }
     }
 
-    /// Takes in whose reports a pass touched, whether or not they may be written now.
+    /// Records the reports that a pass touched, whether or not they may be written now.
     pub(super) fn note(&mut self, pass: &Pass) {
         self.due = std::mem::take(&mut self.due).and(pass.touched.clone());
     }
 
-    /// Writes what a pass came to, as long as the permit lasts; gives back what failed.
+    /// Writes the results of a pass while permitted, and returns the errors.
     pub(super) async fn report(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
         let mut troubles = Vec::new();
         let open = open_names(pass);
         let reports = self.due_reports(view, pass, !open.is_empty());
-        // Until each is written it stays due.
+        // Stays due until every status is written.
         self.due =
             Touched { policies: reports.iter().map(|report| report.policy.clone()).collect(), ..Touched::default() };
         for report in &reports {
@@ -84,7 +84,7 @@ impl Reporter {
         troubles
     }
 
-    /// The reports whose status may differ from what was written.
+    /// The reports whose status may differ from the written one.
     fn due_reports(&mut self, view: &View, pass: &Pass, has_open: bool) -> Vec<PolicyReport> {
         let had_open = std::mem::replace(&mut self.had_open, has_open);
         let are_all_due = has_open || had_open;
@@ -116,8 +116,9 @@ impl Reporter {
         Ok(())
     }
 
-    /// What is not told yet, as much of it as one pass tells. What is no longer so may be told again when it is so again.
-    fn untold(&mut self, pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
+    /// The Events that were not written yet, up to the limit. An Event whose cause ended may be written again when it
+    /// returns.
+    fn unsent_events(&mut self, pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
         let (mut new, mut current) = (Vec::new(), BTreeSet::new());
         let desired = pass.desired.read();
         for (object, note) in notes(pass, &desired, &parents(pass, &desired)) {
@@ -133,8 +134,8 @@ impl Reporter {
     }
 
     async fn events(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
-        let new = self.untold(pass);
-        self.times.retain(|told, _| self.sent.contains(told) || view.knows(&told.0));
+        let new = self.unsent_events(pass);
+        self.times.retain(|event, _| self.sent.contains(event) || view.knows(&event.0));
         let mut troubles = Vec::new();
         for (object, note) in new {
             let Some(served) = view.served(&object).filter(|_| permit.refusal().is_none()) else { continue };
@@ -155,8 +156,8 @@ impl Reporter {
 
 const PUBLISHED: &str = "HostnamePublished";
 
-/// What there is to tell: what was written, what failed, what is withheld, what is held, what became of certificates. There may
-/// be very much of it, so it is told one by one.
+/// All Events of a pass: written, failed, withheld and held names, and certificates. There may be very many, so they
+/// are returned one at a time.
 fn notes<'a>(
     pass: &'a Pass,
     desired: &'a Desired,
@@ -183,10 +184,10 @@ fn notes<'a>(
     issuance::notes(pass, desired).into_iter().chain(steps.flatten()).chain(withheld).chain(held)
 }
 
-/// The Gateways and ListenerSets of names.
+/// Gateways and ListenerSets by the name that their listeners serve.
 type Parents<'a> = BTreeMap<&'a Str, Vec<ObjectRef>>;
 
-/// Whose listeners serve the names that steps are about.
+/// The owners of listeners that serve the names of a plan's steps.
 fn parents<'a>(pass: &'a Pass, desired: &Desired) -> Parents<'a> {
     let mut parents: Parents<'_> = pass.plan.steps.iter().map(|s| (&s.name, Vec::new())).collect();
     if parents.is_empty() {
@@ -228,12 +229,13 @@ fn generation(view: &View, policy: &ObjectRef) -> Option<i64> {
     }
 }
 
-/// The status of a policy, without times: what ought to be served and could not be written is pending.
+/// The status of a policy, without times; served names that could not be written are pending.
 fn status(report: &PolicyReport, open: &OpenNames, generation: Option<i64>) -> Value {
-    // A certificate does not wait for a record.
+    // A certificate does not depend on a record.
     let none = OpenNames::new();
     let open = if report.policy.kind == Kind::DnsPolicy { open } else { &none };
-    let hostnames: Vec<HostnameReport> = report.hostnames.iter().map(|hostname| settled(hostname, open)).collect();
+    let hostnames: Vec<HostnameReport> =
+        report.hostnames.iter().map(|hostname| pending_if_open(hostname, open)).collect();
     let mut conditions = report.conditions.clone();
     if hostnames != report.hostnames {
         for condition in conditions.iter_mut().filter(|condition| &*condition.kind == "Enforced") {
@@ -248,10 +250,10 @@ fn status(report: &PolicyReport, open: &OpenNames, generation: Option<i64>) -> V
     })
 }
 
-/// Names that are wanted and not there, with why.
+/// Names that are wanted and not published, with the reason.
 type OpenNames = BTreeMap<Str, (Reason, String)>;
 
-/// Names that are wanted and not there: their step failed or was not tried, or is held.
+/// Names that are wanted and not published: their step failed or is held.
 fn open_names(pass: &Pass) -> OpenNames {
     let mut open = OpenNames::new();
     for held in pass.plan.held.iter().filter(|held| held.verb != Some(Verb::Delete)) {
@@ -265,7 +267,7 @@ fn open_names(pass: &Pass) -> OpenNames {
     open
 }
 
-fn settled(hostname: &HostnameReport, open: &OpenNames) -> HostnameReport {
+fn pending_if_open(hostname: &HostnameReport, open: &OpenNames) -> HostnameReport {
     match (hostname.state, open.get(&hostname.hostname)) {
         (HostnameState::Served, Some((reason, message))) => {
             HostnameReport { state: HostnameState::Pending(*reason), message: message.clone(), ..hostname.clone() }
@@ -302,7 +304,7 @@ fn view_of(condition: &model::Condition, generation: Option<i64>) -> Value {
     view
 }
 
-/// The same with times: a condition whose status is as it was keeps its time.
+/// The status with times: a condition with an unchanged status keeps its time.
 fn stamp(status: &Value, live: &Value) -> Value {
     let mut stamped = status.clone();
     let now = gatepost_kube::objects::now();
@@ -319,7 +321,7 @@ fn stamp(status: &Value, live: &Value) -> Value {
     stamped
 }
 
-/// Whether everything of ours stands there already.
+/// Whether every field of ours already has this value.
 fn is_same(ours: &Value, live: &Value) -> bool {
     let sorted = |value: &Value| {
         let mut conditions: Vec<String> = value.as_array().into_iter().flatten().map(Value::to_string).collect();

@@ -1,8 +1,9 @@
-//! Certificates, and what is remembered about them, in Secrets.
+//! Stores key pairs, and notes about certificates, in Secrets.
 //!
-//! Here the traits of `tls` meet the objects of `kube`, which never see each other. Every write asks the permit and names the
-//! version that was read, so that what a paused leader sends late is refused by the API server itself. A Secret that somebody
-//! else made is read and never written; no Secret is ever deleted. Nothing of what a Secret holds gets into an error or a log.
+//! This module connects the traits of `tls` with the objects of `kube`, which do not depend on each other. Every write
+//! checks the permit and names the resource version that was read, so that the API server refuses late writes of a
+//! paused leader. A Secret that somebody else created is read and never written; no Secret is ever deleted. The content
+//! of a Secret never gets into an error or a log.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,34 +33,34 @@ pub use notes::SecretNotebook;
 pub struct SecretStore {
     connection: Connection,
     permit: Permit,
-    /// Which issuer makes them, for who looks at a Secret.
+    /// The issuer's name, written to the Secret as an annotation.
     issuer: &'static str,
-    /// The certificate to trust, where the issuer is an authority of its own.
+    /// The root certificate, if the issuer is a CA of its own.
     root: Option<String>,
     seen: Mutex<BTreeMap<Key, Seen>>,
 }
 
-/// A Secret as it was last read.
+/// A Secret as of the last read.
 struct Seen {
     at: Instant,
-    /// Its version; nothing where there is none. What it holds is not kept twice.
+    /// Its resource version; `None` if it does not exist. The content is not stored twice.
     stored: Option<StoredObject>,
     kept: Option<StoredPair>,
 }
 
-/// The type of a Secret with a key pair.
+/// The type of Secrets with a key pair.
 const TYPE: &str = "kubernetes.io/tls";
-/// The annotation with which cert-manager says for which object it fills a Secret.
+/// The annotation in which cert-manager names the Certificate object of a Secret.
 const FILLED_FOR: &str = "cert-manager.io/certificate-name";
-/// The annotation that says who issues.
+/// The annotation with the issuer's name.
 const ISSUER: &str = "gatepost.dev/issuer";
-/// For so long it is not asked again what a Secret holds; what is written names the version that was read anyway.
+/// How long the content of a Secret is cached; writes name the resource version that was read anyway.
 const FRESH: Duration = Duration::from_secs(5);
-/// The same for each Secret that there is, so that many are not asked for all the time.
+/// Additional caching time per existing Secret, which bounds the rate of reads.
 const FRESH_EACH: Duration = Duration::from_millis(20);
 
 impl SecretStore {
-    /// Secrets of all namespaces that may be written to.
+    /// A store for Secrets in all namespaces that may be written.
     pub fn new(connection: Connection, permit: Permit, issuer: &'static str, root: Option<&str>) -> SecretStore {
         SecretStore { connection, permit, issuer, root: root.map(str::to_owned), seen: Mutex::default() }
     }
@@ -81,7 +82,7 @@ impl SecretStore {
     }
 
     async fn save(&self, secret: &Key, pair: &TlsKeyPair) -> Result<()> {
-        // What is known of it is needed to name the version that is replaced.
+        // The resource version is needed for the precondition of the write.
         let keeper = self.load(secret).await?.and_then(|kept| kept.keeper);
         if let Some(why) = keeper.or_else(|| self.permit.refusal()) {
             return Err(Error::storage("be written", words(secret), why));
@@ -103,15 +104,15 @@ impl SecretStore {
         }
     }
 
-    /// The Certificate object for which cert-manager fills a Secret; nothing where that is gone, or was never there.
+    /// The Certificate object for which cert-manager fills a Secret; `None` if it does not exist.
     async fn filler<'v>(&self, secret: &Key, value: &'v Value) -> Option<&'v str> {
         let name = value["metadata"]["annotations"][FILLED_FOR].as_str()?;
         let found = CERTIFICATES.read(&self.connection, &Key::new(&*secret.namespace, name)).await;
-        // Who may not look does not know that it is gone.
+        // Without permission to read the object, it is assumed to exist.
         if matches!(found, Ok(None)) { None } else { Some(name) }
     }
 
-    /// What the Secret held a moment ago.
+    /// The cached content of a Secret, if it is recent.
     fn remembered(&self, secret: &Key) -> Option<Option<StoredPair>> {
         let seen = self.seen();
         let fresh = FRESH + FRESH_EACH * u32::try_from(seen.len()).unwrap_or(u32::MAX);
@@ -123,7 +124,7 @@ impl SecretStore {
         self.seen().insert(secret.clone(), Seen { at: Instant::now(), stored, kept });
     }
 
-    /// What a Secret of ours is to say.
+    /// The fields that we write to a Secret.
     fn content(&self, pair: &TlsKeyPair) -> Value {
         json!({
             "metadata": {"annotations": {ISSUER: self.issuer, FILLED_FOR: null}},
@@ -170,15 +171,15 @@ impl fmt::Debug for SecretStore {
     }
 }
 
-/// What a Secret holds, and whose it is.
+/// The content of a Secret, and its keeper.
 fn kept(secret: &Key, value: &Value, filler: Option<&str>) -> StoredPair {
     let chain = text(value, "tls.crt", MAX_CHAIN);
     let pair = chain.and_then(|chain| Ok(TlsKeyPair { chain, secret_key: text(value, "tls.key", MAX_KEY)? }));
     StoredPair { pair, keeper: keeper(secret, value, filler) }
 }
 
-/// Who else looks after a Secret, and what to do about that; nothing where it is ours. `filler` is the Certificate object for which
-/// cert-manager fills it.
+/// Who else manages a Secret, and what to do about it; `None` if it is ours. `filler` is the Certificate object for
+/// which cert-manager fills it.
 fn keeper(secret: &Key, value: &Value, filler: Option<&str>) -> Option<String> {
     let kind = value["type"].as_str().unwrap_or("Opaque");
     let label = value.pointer("/metadata/labels").and_then(|labels| labels.get(OWNER_LABEL)).and_then(Value::as_str);
@@ -186,7 +187,7 @@ fn keeper(secret: &Key, value: &Value, filler: Option<&str>) -> Option<String> {
         let fix = format!("give it the label {OWNER_LABEL}={OWNER} to have it replaced, or name another Secret");
         return Some(format!("Secret {secret} was made by somebody else: {fix}"));
     }
-    // Our label is there as well where cert-manager fills it for us.
+    // Our label is also present if cert-manager fills the Secret for us.
     if let Some(name) = filler {
         let fix = format!(
             "remove that Certificate, and where this controller may not read Certificates, then the annotation \
@@ -203,7 +204,7 @@ fn keeper(secret: &Key, value: &Value, filler: Option<&str>) -> Option<String> {
     is_fixed.then(|| format!("Secret {secret} is immutable: delete it, or name another"))
 }
 
-/// A text of at most so many bytes in the data of a Secret; nothing there is an empty one.
+/// A text in the data of a Secret, at most `most` bytes; empty if the key does not exist.
 fn text(value: &Value, key: &str, most: usize) -> std::result::Result<String, String> {
     let encoded = value["data"][key].as_str().unwrap_or_default();
     if encoded.len() > most / 3 * 4 + 4 {

@@ -1,6 +1,7 @@
-//! What a cluster has told so far: objects, what is odd about them, versions of kinds, and how old each kind is.
+//! The state of a cluster from its watch events: objects, their problems, served versions, and the age of each kind.
 //!
-//! Changes are gathered, and decided about all at once when a pass asks for it. Nothing is decided here: the engine does.
+//! Changes are collected, and applied to the engine together when a pass starts. Nothing is decided here; the engine
+//! does that.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,10 +13,10 @@ use gatepost_core::snapshot::{Change, Snapshot, Visibility};
 use gatepost_kube::objects::ServedObject;
 use gatepost_kube::watch::{WatchEvent, blank, not_read_yet};
 
-/// What a cluster has told.
+/// The state of a cluster from its watch events.
 pub struct View {
     engine: Engine,
-    /// What was told since the engine was asked last.
+    /// Changes since the last application.
     pending: Vec<Change>,
     sights: BTreeMap<Kind, Visibility>,
     kinds: Vec<Kind>,
@@ -23,12 +24,12 @@ pub struct View {
     versions: BTreeMap<Kind, Str>,
     heard: BTreeMap<Kind, Instant>,
     absent: Vec<Kind>,
-    /// Kinds that may only be listed, and why.
+    /// Kinds that may be listed but not watched, with the reason.
     unwatched: BTreeMap<Kind, String>,
 }
 
 impl View {
-    /// Nothing was told yet about any of these kinds.
+    /// A view in which none of these kinds has been read.
     pub fn new(kinds: &[Kind], engine: Engine) -> View {
         let blank = blank(kinds);
         View {
@@ -44,9 +45,9 @@ impl View {
         }
     }
 
-    /// Takes in what was told; says whether it may change what ought to exist.
-    pub fn take(&mut self, told: WatchEvent) -> bool {
-        match told {
+    /// Records an event; returns whether it may change the desired state.
+    pub fn take(&mut self, event: WatchEvent) -> bool {
+        match event {
             WatchEvent::Change(change, problems) => {
                 self.note(&change, problems);
                 self.pending.push(change);
@@ -77,29 +78,29 @@ impl View {
         }
     }
 
-    /// Decides about everything that was told so far; says what came of it.
-    pub fn settle(&mut self) -> (&mut Engine, Delta) {
+    /// Applies all pending changes to the engine, and returns what changed.
+    pub fn apply_pending(&mut self) -> (&mut Engine, Delta) {
         let delta = self.engine.apply(std::mem::take(&mut self.pending));
         (&mut self.engine, delta)
     }
 
-    /// The objects as of the last time.
+    /// The objects as of the last application.
     pub fn snapshot(&self) -> &Snapshot {
         self.engine.world().snapshot()
     }
 
-    /// Whether every kind was read, or is known to be out of sight.
+    /// Whether every kind was read, or is known to be not visible.
     pub fn is_read(&self) -> bool {
         self.unread().is_none()
     }
 
-    /// A kind that was not read yet.
+    /// A kind that was not read yet, if any.
     pub fn unread(&self) -> Option<Kind> {
         let unread = not_read_yet();
         self.kinds.iter().find(|kind| self.sights.get(kind) == Some(&unread)).copied()
     }
 
-    /// Kinds that are out of sight, and why.
+    /// Kinds that are not visible, with the reason.
     pub fn hidden(&self) -> Vec<(Kind, String)> {
         let why = |kind: &Kind| match self.sights.get(kind)? {
             Visibility::Complete => None,
@@ -108,7 +109,7 @@ impl View {
         self.kinds.iter().filter_map(why).collect()
     }
 
-    /// Kinds that may be listed and not watched, and why.
+    /// Kinds that may be listed but not watched, with the reason.
     pub fn unwatched(&self) -> &BTreeMap<Kind, String> {
         &self.unwatched
     }
@@ -118,17 +119,17 @@ impl View {
         &self.absent
     }
 
-    /// How long ago each kind was last heard of.
+    /// The time since the last event of each kind.
     pub fn ages(&self) -> Vec<(Kind, Duration)> {
         self.heard.iter().map(|(kind, heard)| (*kind, heard.elapsed())).collect()
     }
 
-    /// What is odd about the objects.
+    /// The problems of all objects.
     pub fn problems(&self) -> Vec<Diagnostic> {
         self.problems.values().flatten().cloned().collect()
     }
 
-    /// Whether an object is there, as far as is known.
+    /// Whether an object exists, as of the last application.
     pub fn knows(&self, object: &ObjectRef) -> bool {
         match object.kind {
             Kind::Gateway => self.snapshot().gateways.contains_key(&object.key),
@@ -138,7 +139,7 @@ impl View {
         }
     }
 
-    /// An object with the version in which it is served.
+    /// An object with the API version that serves it.
     pub fn served(&self, object: &ObjectRef) -> Option<ServedObject> {
         let version = self.versions.get(&object.kind)?;
         Some(ServedObject { object: object.clone(), version: version.to_string() })

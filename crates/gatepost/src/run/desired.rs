@@ -1,7 +1,7 @@
-//! What ought to exist, kept from pass to pass and brought up to date by patches.
+//! The desired state, kept from pass to pass and updated by patches.
 //!
-//! The loop and who tells of it over HTTP share one value: it is replaced by a pass that compared everything, and patched by
-//! one that compared what changed, each time behind the write. Nothing is decided here.
+//! The loop and the HTTP endpoints share one value. A pass that compared everything replaces it, a pass that compared
+//! changes patches it, both after writing. Nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -12,46 +12,46 @@ use gatepost_core::plan::SightCache;
 use gatepost_core::policy::PolicyReport;
 use gatepost_core::publication::{Desired, Record};
 
-/// Everything that ought to exist as of the last pass, for many readers.
+/// The desired state as of the last pass, for concurrent readers.
 #[derive(Clone, Debug, Default)]
 pub struct SharedDesired(Arc<RwLock<Desired>>);
 
-/// What a pass knows about what ought to exist.
+/// The desired state that a pass used, or its difference from the last pass.
 #[derive(Debug)]
 pub enum DesiredUpdate {
-    /// All of it.
+    /// The whole desired state.
     Whole(Box<Desired>),
-    /// What differs from the last pass.
+    /// Differences from the last pass.
     Part(Vec<DesiredPatch>),
 }
 
-/// Whose reports may differ from those of the last pass.
+/// The objects whose reports may differ from those of the last pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
-    /// Whether everything was made again, so that anything may differ.
+    /// Whether everything was made again, so that any report may differ.
     pub everything: bool,
-    /// Routes whose hostnames that get nothing may be others.
+    /// Routes whose withheld hostnames may differ.
     pub withheld: BTreeSet<ObjectRef>,
-    /// Policies whose reports may be others.
+    /// Policies whose reports may differ.
     pub policies: BTreeSet<ObjectRef>,
 }
 
-/// The desired state of a loop, and what is not yet in it.
+/// The desired state of a loop, with changes that are not yet applied.
 #[derive(Debug, Default)]
 pub struct DesiredCache {
     shared: SharedDesired,
-    /// What changed since the last pass.
+    /// Changes since the last pass.
     pending: Vec<DesiredPatch>,
-    /// Hostnames of which it is not known whether they ought to be gone.
+    /// Hostnames that are not known to be unwanted, and kinds that are not visible.
     pub(super) sight: SightCache,
-    /// Reports on TLSPolicies before anything is said of certificates.
+    /// Reports of TLSPolicies before the state of certificates is added.
     tls_reports: BTreeMap<ObjectRef, PolicyReport>,
-    /// Whether what became of certificates was put into the reports.
+    /// Whether the state of certificates was added to the reports.
     is_reflected: bool,
 }
 
 impl SharedDesired {
-    /// The value at this moment. Nobody may wait for anything while holding it.
+    /// A read guard of the current value. It must not be held across an await.
     pub fn read(&self) -> RwLockReadGuard<'_, Desired> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +68,7 @@ impl From<Desired> for SharedDesired {
 }
 
 impl DesiredUpdate {
-    /// Everything, where everything was made.
+    /// The desired state, if it was made as a whole.
     pub fn whole(&self) -> Option<&Desired> {
         match self {
             DesiredUpdate::Whole(desired) => Some(desired),
@@ -76,7 +76,7 @@ impl DesiredUpdate {
         }
     }
 
-    /// Everything, where everything was made; otherwise nothing at all.
+    /// The desired state, if it was made as a whole; otherwise an empty one.
     pub fn into_whole(self) -> Desired {
         match self {
             DesiredUpdate::Whole(desired) => *desired,
@@ -93,12 +93,12 @@ impl DesiredUpdate {
 }
 
 impl Touched {
-    /// Whether the report on a policy may differ.
+    /// Whether the report of a policy may differ.
     pub fn has_policy(&self, policy: &ObjectRef) -> bool {
         self.everything || self.policies.contains(policy)
     }
 
-    /// What this pass and the next touched.
+    /// The union of what this pass and the next touched.
     pub fn and(mut self, next: Touched) -> Touched {
         self.everything |= next.everything;
         self.withheld.extend(next.withheld);
@@ -108,12 +108,12 @@ impl Touched {
 }
 
 impl DesiredCache {
-    /// The value that readers share.
+    /// The shared value.
     pub fn shared(&self) -> &SharedDesired {
         &self.shared
     }
 
-    /// Takes in what changed; it shows with the next update.
+    /// Records changes; they become visible with the next update.
     pub fn note(&mut self, engine: &Engine, delta: &Delta) {
         if delta.is_empty() {
             return;
@@ -123,20 +123,20 @@ impl DesiredCache {
         self.pending.push(patch);
     }
 
-    /// What a pass that compared a part shows.
+    /// The update of a pass that compared a part.
     pub(super) fn part(&mut self) -> DesiredUpdate {
         DesiredUpdate::Part(std::mem::take(&mut self.pending))
     }
 
-    /// What a pass that compared everything shows.
+    /// The update of a pass that compared everything.
     pub(super) fn whole(&mut self, desired: Desired) -> DesiredUpdate {
         self.pending.clear();
         self.sight.reset(&desired.withheld);
         DesiredUpdate::Whole(Box::new(desired))
     }
 
-    /// Shows what a pass knows. Reports on TLSPolicies stay as they are until [`DesiredCache::reflect`], once that was asked:
-    /// no hostname is called served in between that has no certificate.
+    /// Publishes an update to readers. Reports of TLSPolicies stay unchanged until [`DesiredCache::reflect`], once that
+    /// was called: otherwise a hostname without a certificate would be shown as served in between.
     pub(super) fn commit(&mut self, update: DesiredUpdate) -> Touched {
         let touched = update.touched();
         let mut shown = self.shared.write();
@@ -164,7 +164,7 @@ impl DesiredCache {
         touched
     }
 
-    /// Puts what became of certificates into the reports on TLSPolicies; gives the policies whose reports are others then.
+    /// Adds the state of certificates to the reports of TLSPolicies, and returns the policies whose reports changed.
     pub fn reflect(&mut self, reflect: impl FnOnce(&mut Desired)) -> BTreeSet<ObjectRef> {
         self.is_reflected = true;
         let mut shown = self.shared.write();

@@ -1,7 +1,7 @@
-//! What exists: every zone of a provider, whole or not at all.
+//! Reads the zones of a provider, each completely or not at all.
 //!
-//! A provider that cannot even list its zones is one unreadable zone that holds every name, so that nothing is planned over
-//! what was not seen.
+//! A provider that cannot list its zones is represented by one unreadable zone that contains every name, so that
+//! nothing is planned for zones that were not read. Nothing is written here.
 
 use futures_util::future::join_all;
 use gatepost_core::model::Str;
@@ -11,13 +11,13 @@ use gatepost_dns::provider::{Provider, ProviderError as Error, Result};
 
 use super::zone_cache::Given;
 
-/// Zones that are read at the same time.
+/// Number of zones that are read concurrently.
 const AT_ONCE: usize = 8;
 
-/// Stands for all zones: the root, which is above every name.
+/// The root zone, which contains every name and represents all zones.
 const ALL: &str = ".";
 
-/// Reads every zone; one that cannot be read to its end is told as such. Those that are given were just read.
+/// Reads every zone; one that cannot be read completely is marked as unreadable. Zones in `given` were just read.
 pub(super) async fn read(provider: &dyn Provider, given: Given) -> Observed {
     let mut zones: Vec<Str> = match provider.zones().await {
         Ok(zones) => zones,
@@ -35,7 +35,7 @@ pub(super) async fn read(provider: &dyn Provider, given: Given) -> Observed {
     observed
 }
 
-/// What is known where a provider says nothing at all.
+/// The observed state if the provider returns no zones.
 pub(super) fn lost(error: &Error) -> Observed {
     let mut observed = Observed::default();
     observed.insert(ALL, ZoneState::Unreadable(error.to_string()));
@@ -47,7 +47,7 @@ pub(super) fn is_readable(observed: &Observed) -> bool {
     observed.zones().any(|(_, state)| matches!(state, ZoneState::Read(_)))
 }
 
-/// What could not be read, in words.
+/// The errors of zones that could not be read, as text.
 pub(super) fn unread(observed: &Observed) -> Vec<String> {
     let unread = observed.zones().filter_map(|(zone, state)| match state {
         ZoneState::Unreadable(why) if zone.is_empty() => Some(format!("the provider could not be read: {why}")),
@@ -57,7 +57,7 @@ pub(super) fn unread(observed: &Observed) -> Vec<String> {
     unread.collect()
 }
 
-/// Says of a provider that told nothing what is so, instead of speaking of the root.
+/// Replaces messages about the root zone by the error of a provider that returned no zones.
 pub(super) fn name_lost(plan: &mut Plan, observed: &Observed) {
     let Some(ZoneState::Unreadable(why)) = observed.zone("") else { return };
     for held in plan.held.iter_mut().filter(|held| held.reason == reason::ZONE_UNREADABLE) {

@@ -1,44 +1,44 @@
-//! When the next pass is due, for `serve` and `controller` alike.
+//! When the next pass is due, for `serve` and `controller`.
 //!
-//! Changes are gathered for a moment; passes keep a distance; everything is compared once in an interval; what failed is
-//! tried again with growing pauses, and not before a provider welcomes it; certificate orders wake the loop. No clock is
-//! read here: who asks says what time it is.
+//! Changes are collected for a moment; passes are spaced; everything is compared once per interval; failures are
+//! retried with growing pauses, and not before the time that a provider requests; certificate orders start passes. No
+//! clock is read here: callers pass the current time.
 
 use std::time::{Duration, Instant};
 
 use super::Pass;
 
-/// What a schedule goes by.
+/// The intervals of a schedule.
 #[derive(Clone, Copy, Debug)]
 pub struct ScheduleRules {
-    /// How long changes are gathered.
+    /// How long changes are collected.
     pub debounce: Duration,
-    /// The shortest time between the end of a pass and one that a change causes.
+    /// Minimum time between the end of a pass and one that a change starts.
     pub change_spacing: Duration,
-    /// The shortest time between the end of a pass and one that nothing new causes.
+    /// Minimum time between the end of a pass and one without a change.
     pub spacing: Duration,
-    /// How often everything is compared though nothing changed; never where nothing can change unnoticed.
+    /// How often everything is compared without a change; `None` if nothing can change unnoticed.
     pub interval: Option<Duration>,
-    /// After how long a pass follows one that wrote something; the interval where there is none.
+    /// Time between a pass that wrote something and the next one; `None` means the interval.
     pub after_write: Option<Duration>,
-    /// The first pause after a pass that failed; it doubles with every further one.
+    /// The first pause after a failed pass; it doubles with each further failure.
     pub first_retry: Duration,
-    /// The longest of these pauses.
+    /// Maximum pause after failures.
     pub longest_retry: Duration,
-    /// Clocks may be set, so nobody sleeps for longer than this until an order goes on.
+    /// Maximum time to sleep until an order continues, because the system clock may be changed.
     pub longest_wake: Duration,
-    /// By how much of itself a wait may be longer, so that many that were started at once do not come at once for ever.
+    /// Maximum random extension of a wait, as a fraction of it, so that instances started together spread out.
     pub spread: f64,
 }
 
 /// How a pass ended, as far as the next one depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassEnd {
-    /// Nothing was to be done.
+    /// Nothing had to be done.
     Quiet,
-    /// Something was written: what waited for it is due once it was seen.
+    /// Something was written; steps that depended on it are due.
     Wrote,
-    /// Something could not be read or written; the provider may have asked for some time.
+    /// Something could not be read or written; holds the pause that the provider requested.
     Failed(Option<Duration>),
 }
 
@@ -46,16 +46,16 @@ pub enum PassEnd {
 #[derive(Debug)]
 pub struct Schedule {
     rules: ScheduleRules,
-    /// Since when something is new.
+    /// Time of the first change since the last pass.
     changed_at: Option<Instant>,
     ended_at: Option<Instant>,
-    /// When to compare again though nothing is new.
+    /// When to compare again without a change.
     again_at: Option<Instant>,
-    /// When something goes on by itself.
+    /// When a certificate order continues.
     wake_at: Option<Instant>,
     /// The pause after the next failure.
     retry: Duration,
-    /// How long the last pass asked to wait.
+    /// The waits that the last pass asked for.
     waits: [Option<Duration>; 2],
 }
 
@@ -86,17 +86,17 @@ impl Schedule {
         }
     }
 
-    /// Something is new.
+    /// Records a change.
     pub fn changed(&mut self, now: Instant) {
         self.changed_at.get_or_insert(now);
     }
 
-    /// A pass begins, and takes in all that is new.
+    /// Records the start of a pass, which includes all changes so far.
     pub fn began(&mut self) {
         self.changed_at = None;
     }
 
-    /// A pass ended; something goes on by itself after `wake`. `chance` is any number from 0 to 1.
+    /// Records the end of a pass; an order continues after `wake`. `chance` is a random number from 0 to 1.
     pub fn ended(&mut self, now: Instant, end: PassEnd, wake: Option<Duration>, chance: f64) {
         let rules = &self.rules;
         let wait = match end {
@@ -114,13 +114,13 @@ impl Schedule {
         self.repeat(now);
     }
 
-    /// A pass could not begin: the next one is due after the time that the last one asked for.
+    /// Records that a pass could not start. The next one is due after the wait that the last one asked for.
     pub fn repeat(&mut self, now: Instant) {
         self.ended_at = Some(now);
         [self.again_at, self.wake_at] = self.waits.map(|wait| wait.map(|wait| now + wait));
     }
 
-    /// When the next pass is due; never where nothing but a change can cause one.
+    /// When the next pass is due; `None` if only a change can start one.
     pub fn due(&self) -> Option<Instant> {
         let spaced = |due: Instant, spacing: Duration| self.ended_at.map_or(due, |ended| due.max(ended + spacing));
         let changed = self.changed_at.map(|at| spaced(at + self.rules.debounce, self.rules.change_spacing));
@@ -134,7 +134,7 @@ impl Schedule {
         self.due().is_some_and(|due| due <= now)
     }
 
-    /// How long until the next pass is due; nothing where it never is.
+    /// The time until the next pass is due; `None` if only a change can start one.
     pub fn wait(&self, now: Instant) -> Option<Duration> {
         self.due().map(|due| due.saturating_duration_since(now))
     }
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    /// A schedule whose first pass ended so, and when.
+    /// A schedule whose first pass ended like this, and the time of its end.
     fn after(rules: ScheduleRules, end: PassEnd, wake: Option<Duration>) -> (Schedule, Instant) {
         let start = Instant::now();
         let mut schedule = Schedule::new(rules, start);

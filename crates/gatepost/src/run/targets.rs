@@ -1,7 +1,7 @@
-//! `--resolve-targets`: names that would be a CNAME where none may stand get the addresses behind it (D24).
+//! `--resolve-targets`: replaces CNAMEs that are not possible by the addresses of their targets (D24).
 //!
-//! Which names those are the planner says. A target whose addresses are not known makes its name one of which nothing is
-//! known: what is published for it stays.
+//! The planner reports which names these are. If the addresses of a target are not known, the name is not known either,
+//! and its published records are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -14,13 +14,13 @@ use gatepost_core::publication::{Desired, Record, RecordType, Withheld};
 use gatepost_core::reason;
 use gatepost_dns::resolve::{Resolution, Resolver};
 
-/// The names where no CNAME may stand and one is wanted.
+/// The names that need a CNAME where none is possible.
 pub(super) fn stuck(plan: &Plan) -> BTreeSet<Str> {
     let held = plan.held.iter().filter(|held| held.reason == reason::CNAME_NOT_POSSIBLE);
     held.map(|held| held.name.clone()).collect()
 }
 
-/// Replaces the CNAMEs of these names by addresses; says what is older than it should be.
+/// Replaces the CNAMEs of these names by addresses; returns notes about outdated addresses.
 pub(super) async fn resolve(resolver: &Resolver, stuck: &BTreeSet<Str>, desired: &mut Desired) -> Vec<String> {
     let is_stuck = |record: &Record| {
         record.kind == RecordType::Cname && stuck.contains(&Str::from(record.name.to_ascii_lowercase()))
@@ -45,7 +45,7 @@ pub(super) async fn resolve(resolver: &Resolver, stuck: &BTreeSet<Str>, desired:
     stale(&found)
 }
 
-/// All addresses behind a CNAME, or why they are not known.
+/// All addresses of a CNAME's targets, or why they are not known.
 fn addresses(alias: &Record, found: &BTreeMap<Str, Resolution>) -> Result<BTreeSet<IpAddr>, String> {
     let mut all = BTreeSet::new();
     for target in alias.targets.iter() {
@@ -71,7 +71,7 @@ fn unresolved(alias: &Record, why: String) -> Withheld {
     let listener = alias.listeners.first().cloned();
     let route = alias.routes.first().cloned();
     let owner = listener.as_ref().map(|listener| listener.owner.clone());
-    // A record always has a route or a listener; the empty reference is never shown.
+    // A record always has a route or a listener, so the empty reference is never shown.
     let nobody = || gatepost_core::model::ObjectRef::new(gatepost_core::model::Kind::Gateway, "", "");
     Withheld {
         route: route.clone().or_else(|| owner.clone()).unwrap_or_else(nobody),

@@ -1,10 +1,10 @@
-//! What is kept from pass to pass: zones as they were read, and the names at which they may differ from what is wanted.
+//! Zones cached from pass to pass, and the names at which they may differ from the desired state.
 //!
-//! Who follows changes knows three sorts of names that may differ: those whose records are now others, those that somebody
-//! changed in the zone, and those that the last pass left open. Only these are compared, by the same planner. Whatever
-//! only the whole can tell — brakes, twins, wildcards, anything unreadable or failed — is asked of the whole, and so is
-//! everything once in an interval, so that nothing rests on what a server says about itself. What could have changed
-//! unnoticed in between meets the preconditions of every write.
+//! Three sets of names may differ: those whose desired records changed, those that changed in the zone, and those that
+//! the last pass left unfinished. Only these are compared, by the same planner. Everything is compared instead when a
+//! decision needs all names (limits on deletes, owner conflicts, wildcards), when something failed or could not be
+//! read, and once per interval, so that nothing depends on a server's change reports alone. Changes that went unnoticed
+//! in between fail the preconditions of writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -17,36 +17,36 @@ use gatepost_dns::provider::{ChangesSince, Provider};
 
 use super::{ChallengeRecords, Decision, Pass};
 
-/// More names or record sets than this are compared by comparing everything.
+/// With more names or record sets than this, everything is compared.
 const MOST: usize = 1000;
 
-/// What is kept from pass to pass.
+/// The cached zones and the names to compare.
 #[derive(Debug, Default)]
 pub struct ZoneCache {
-    /// After this long everything is read again.
+    /// The interval after which everything is read again.
     every: Duration,
-    /// The zones; where there are none, everything is read.
+    /// The cached zones; if `None`, everything is read.
     zones: Option<PartialPlanner>,
-    /// When zones were read whole.
+    /// When zones were last read completely.
     read_at: Option<Instant>,
-    /// Since when the provider does not say what changed, though it was asked.
+    /// When the provider last failed to return changes.
     ixfr_failed_at: Option<Instant>,
     /// The names that may differ.
     open: BTreeSet<Str>,
-    /// Whether all that is kept is to be compared, not only names.
+    /// Whether all cached names must be compared.
     is_whole: bool,
 }
 
-/// Zones that a provider gave as a whole when it was asked for changes.
+/// Zones that a provider returned completely when it was asked for changes.
 pub type Given = BTreeMap<Str, ZoneContent>;
 
 impl ZoneCache {
-    /// Nothing is kept yet; everything is to be read again after some time.
+    /// An empty cache; everything is read again after `every`.
     pub fn new(every: Duration) -> ZoneCache {
         ZoneCache { every, ..ZoneCache::default() }
     }
 
-    /// Takes in names whose records are others than before.
+    /// Adds names whose records changed.
     pub fn note(&mut self, names: impl IntoIterator<Item = Str>) {
         self.open.extend(names);
         if self.open.len() > MOST {
@@ -60,17 +60,17 @@ impl ZoneCache {
         self.open.iter()
     }
 
-    /// Whether everything that is needed to compare only names may be there.
+    /// Whether a comparison of single names may be possible.
     pub fn may_plan_part(&self) -> bool {
         self.zones.is_some() && !self.is_whole
     }
 
-    /// Has everything read and compared at the next pass.
+    /// Empties the cache, so that the next pass reads and compares everything.
     pub fn forget(&mut self) {
         self.zones = None;
     }
 
-    /// Brings what is kept to this moment; says whether it is. What a provider gave as a whole meanwhile need not be read.
+    /// Updates the cached zones; the error holds zones that the provider returned completely, which need not be read.
     pub(super) async fn catch_up(&mut self, provider: &dyn Provider) -> Result<(), Given> {
         let is_recent = |at: Option<Instant>| at.is_some_and(|at| at.elapsed() < self.every);
         if !is_recent(self.read_at) || is_recent(self.ixfr_failed_at) {
@@ -83,7 +83,7 @@ impl ZoneCache {
         for ((zone, _), answer) in zones.iter().zip(answers) {
             match answer {
                 Ok(ChangesSince::Same) => {}
-                // To take in very many changes takes more room than to read the zone.
+                // Applying so many changes takes more memory than reading the zone.
                 Ok(ChangesSince::Changed(changes)) if sets(&changes) > MOST => is_known = false,
                 Ok(ChangesSince::Changed(changes)) => is_known &= self.advance(zone, changes),
                 Ok(ChangesSince::Whole(content)) => _ = given.insert(zone.clone(), content),
@@ -94,7 +94,7 @@ impl ZoneCache {
         if is_known && given.is_empty() { Ok(()) } else { Err(given) }
     }
 
-    /// The zones and the states in which they are known; nothing where there are others, or one could not be read.
+    /// The zones and their cached versions; `None` if the provider has other zones, or a version is not known.
     async fn known(&self, provider: &dyn Provider) -> Option<Vec<(Str, Str)>> {
         let epochs = self.zones.as_ref()?.epochs();
         let known: Option<Vec<(Str, Str)>> = epochs.map(|(zone, epoch)| Some((zone.clone(), epoch?.clone()))).collect();
@@ -110,7 +110,7 @@ impl ZoneCache {
         is_fitting
     }
 
-    /// The plan of the names that are open; nothing where everything is to be compared.
+    /// The plan of the names that may differ; `None` if everything must be compared.
     pub(super) fn plan(
         &mut self,
         world: &World,
@@ -133,23 +133,23 @@ impl ZoneCache {
             unseen: &sight.unseen,
             remembered,
         };
-        zones.plan(&part).filter(is_at_ease)
+        zones.plan(&part).filter(holds_only_names)
     }
 
-    /// Everything that is kept, as it would be read now. Nothing is kept from there on.
-    pub(super) fn give_away(&mut self) -> Observed {
+    /// Takes the cached zones out of the cache.
+    pub(super) fn take_zones(&mut self) -> Observed {
         self.zones.take().map(PartialPlanner::into_everything).unwrap_or_default()
     }
 
-    /// Keeps what was given away, which was not read since.
-    pub(super) fn take_back(&mut self, decision: &mut Decision, settings: &PlanSettings) {
+    /// Puts zones back that were taken out and not read since.
+    pub(super) fn put_back(&mut self, decision: &mut Decision, settings: &PlanSettings) {
         let read_at = self.read_at;
         self.keep(decision, settings);
         self.read_at = read_at;
     }
 
-    /// Keeps what was read; nothing where some of it was not. Where very much is to be written it takes less room to read the
-    /// zone again than to be told of all that.
+    /// Caches the zones that were read, unless some could not be read. If a plan has very many steps, reading the zone
+    /// again takes less memory than applying them as changes.
     pub(super) fn keep(&mut self, decision: &mut Decision, settings: &PlanSettings) {
         let observed = std::mem::take(&mut decision.observed);
         let is_much = decision.plan.steps.len() > MOST;
@@ -158,15 +158,15 @@ impl ZoneCache {
         self.read_at = Some(Instant::now());
     }
 
-    /// Notes how a pass ended: what it left open is compared again.
-    pub fn settle(&mut self, pass: &Pass, challenge_records: &ChallengeRecords) {
+    /// Records the result of a pass: unfinished names are compared again.
+    pub fn finish_pass(&mut self, pass: &Pass, challenge_records: &ChallengeRecords) {
         let is_unwritten = |(i, _): &(usize, _)| !pass.outcome.written.contains(i);
         let unwritten = pass.plan.steps.iter().enumerate().filter(is_unwritten).map(|(_, step)| &step.name);
         let open: BTreeSet<Str> = pass.plan.held.iter().map(|held| &held.name).chain(unwritten).cloned().collect();
-        self.is_whole = !is_at_ease(&pass.plan);
+        self.is_whole = !holds_only_names(&pass.plan);
         self.open.clear();
         self.note(open);
-        // An order may be done and forgotten by the next pass; its name is looked at once more.
+        // An order may be finished and removed before the next pass; its name is compared once more.
         self.note(challenge_records.names().cloned());
         if !pass.outcome.failed.is_empty() || !pass.unread.is_empty() {
             self.zones = None;
@@ -174,12 +174,12 @@ impl ZoneCache {
     }
 }
 
-/// How many record sets changes are about.
+/// Number of record sets in changes.
 fn sets(changes: &[ZoneChange]) -> usize {
     changes.iter().map(|change| change.gone.len() + change.come.len()).sum()
 }
 
-/// Whether no brake holds anything, and nothing is held that is not about a name.
-fn is_at_ease(plan: &Plan) -> bool {
+/// Whether nothing is held except changes of single names.
+fn holds_only_names(plan: &Plan) -> bool {
     !plan.is_braked() && plan.unconfirmed().next().is_none() && plan.held.iter().all(|held| !held.name.is_empty())
 }

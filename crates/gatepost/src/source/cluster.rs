@@ -1,7 +1,7 @@
-//! A live cluster, read once, for the commands that answer and end.
+//! Reads a live cluster once, for commands that run once.
 //!
-//! The objects take the same way as those of files. What may not be listed is not visible, and is told; a server that cannot
-//! be reached is a failure: a read is complete or it is none.
+//! The objects are processed like those of files. A kind that may not be listed is not visible, and is reported; a
+//! server that cannot be reached is an error: a read is complete or fails. Nothing is written.
 
 use std::collections::BTreeSet;
 
@@ -16,15 +16,15 @@ use crate::certificates::cert_manager::CertificateObject;
 use crate::controller::cert_manager;
 use crate::error::RunError;
 
-/// Reads everything that the rules look at; of a kind that may not be listed everywhere, what is in `namespace`.
+/// Reads all objects that the rules need; of kinds that may not be listed cluster-wide, those in `namespace`.
 pub fn read(place: &ClusterChoice, namespace: Option<&str>) -> Result<Loaded, RunError> {
-    // The caller may have a runtime of its own already, inside which no other can run.
+    // The caller may run inside a runtime, in which another one cannot be started.
     let read = std::thread::scope(|scope| scope.spawn(|| block_on(place, namespace)).join());
     let read = read.unwrap_or_else(|_| Err(RunError::Unreadable(anyhow::anyhow!("the cluster could not be read"))))?;
     Ok(loaded(read))
 }
 
-/// The Certificate objects of cert-manager in some namespaces, each with what is said of its request; nothing where
+/// The Certificate objects of cert-manager in some namespaces, each with the message on its request. `None` if
 /// cert-manager is not installed.
 pub fn certificates(
     place: &ClusterChoice,
@@ -49,14 +49,14 @@ async fn found(
             stored => stored?,
         };
         for stored in stored {
-            let said = cert_manager::said(connection, &stored).await;
+            let said = cert_manager::request_message(connection, &stored).await;
             found.push(CertificateObject { object: stored.value, said });
         }
     }
     Ok(Some(found))
 }
 
-/// Opens a connection; where nobody named a cluster and there is none, the message tells of files, too.
+/// Opens a connection; if no cluster is configured or found, the message also mentions files.
 pub async fn connect(place: &ClusterChoice) -> Result<Connection, RunError> {
     let nobody_named_one = place.kubeconfig.is_none() && place.context.is_none();
     Connection::open(place).await.map_err(|error| {
@@ -98,7 +98,7 @@ fn loaded(read: ClusterRead) -> Loaded {
     loaded
 }
 
-/// That a kind is not visible.
+/// The diagnostic of a kind that is not visible.
 pub fn not_visible(kind: Kind, why: &str) -> Diagnostic {
     let message = format!("{kind} objects are not visible: {why}");
     let severity = KIND_NOT_VISIBLE.row().severity;

@@ -1,7 +1,7 @@
-//! Files, directories and standard input.
+//! Reads files, directories and standard input.
 //!
-//! Directories are read recursively and in order of names, so that the same folder always gives the same answer. Every read is
-//! bounded, and what cannot be read is an error that names the path: a read is complete or it is a failure.
+//! Directories are read recursively and in order of names, so that the same directory always gives the same result.
+//! Every read is bounded, and a file that cannot be read is an error with its path: a read is complete or fails.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
@@ -12,14 +12,14 @@ use anyhow::{Context, anyhow};
 
 use crate::error::RunError;
 
-/// The largest file that is read.
+/// Maximum size of a file, in bytes.
 const LARGEST: u64 = 256 << 20;
-/// The deepest folder that is looked into.
+/// Maximum depth of directories.
 const DEEPEST: usize = 64;
-/// The most files that are read.
+/// Maximum number of files.
 const MOST: usize = 200_000;
 
-/// A text and what it is called.
+/// A text and its name.
 pub struct Text {
     /// Its path as given, or `-`.
     pub name: String,
@@ -27,21 +27,21 @@ pub struct Text {
     pub bytes: Vec<u8>,
 }
 
-/// A file that is to be read.
+/// A file to read.
 pub(super) struct FoundFile {
     /// Its path as given, or `-`.
     pub(super) path: PathBuf,
-    /// What the system says of it; nothing for standard input.
+    /// Its metadata; `None` for standard input.
     pub(super) metadata: Option<Metadata>,
 }
 
-/// Reads all texts behind the paths of a command line.
+/// Reads all files of the given paths.
 pub fn texts(paths: &[PathBuf]) -> Result<Vec<Text>, RunError> {
     let found = find(paths)?;
     found.iter().map(|file| read(&file.path)).collect::<anyhow::Result<_>>().map_err(RunError::Unreadable)
 }
 
-/// Finds all files behind the paths of a command line, in the order in which they are read.
+/// Finds all files of the given paths, in the order in which they are read.
 pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<FoundFile>, RunError> {
     let mut finder = Finder::default();
     for path in paths {
@@ -53,7 +53,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<FoundFile>, RunError> {
 #[derive(Default)]
 struct Finder {
     found: Vec<FoundFile>,
-    /// Folders already looked into, so that links cannot lead in circles.
+    /// Directories already visited, so that symbolic links cannot form a cycle.
     folders: BTreeSet<PathBuf>,
 }
 

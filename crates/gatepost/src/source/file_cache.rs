@@ -1,8 +1,8 @@
-//! Files as they were read last, so that only those that changed are read and parsed again.
+//! A cache of files, so that only changed ones are read and parsed again.
 //!
-//! A file whose size, times and inode are as before was not changed, unless it was written a moment before it was read:
-//! then its bytes are compared. What cannot be read leaves everything as it was. Of an object that several files describe
-//! the last one counts, in the order of [`super::file`]. Objects themselves are not kept here: the engine has them.
+//! A file with the same size, times and inode is unchanged, unless it was written a moment before it was read: then its
+//! bytes are compared. After a failed read everything stays as it was. Of an object that several files contain, the
+//! last one wins, in the order of [`super::file`]. Objects are not kept here; the engine has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
@@ -21,26 +21,27 @@ use super::{Objects, is_unreadable};
 use crate::cli::Input;
 use crate::error::RunError;
 
-/// A file that was written less than this before it was read may have been written again with the same times.
-const SETTLED: Duration = Duration::from_secs(2);
+/// Minimum age of the last write for a file's times to be reliable. A younger file may be written again with the same
+/// times.
+const RELIABLE_AGE: Duration = Duration::from_secs(2);
 
-/// The files of a command line as they were read last.
+/// The files of a command line as of the last read.
 pub struct FileCache {
     paths: Vec<PathBuf>,
-    /// In the order in which they are read; the later one wins.
+    /// In the order in which they are read; later objects replace earlier ones.
     files: Vec<Arc<CachedFile>>,
 }
 
-/// What changed since the last time.
+/// The changes since the last read.
 #[derive(Debug, Default)]
 pub struct Refreshed {
-    /// Objects that came, changed or went.
+    /// Objects that were added, changed or removed.
     pub changes: Vec<Change>,
-    /// What is odd about all objects, changed or not, apart from those that are described twice.
+    /// Problems of all objects, changed or not, except for duplicates.
     pub problems: Vec<Diagnostic>,
 }
 
-/// What is known of one file.
+/// The state of one file.
 #[derive(Clone)]
 struct CachedFile {
     path: PathBuf,
@@ -50,24 +51,24 @@ struct CachedFile {
     problems: Vec<Diagnostic>,
 }
 
-/// What tells two states of a file apart without reading it.
+/// Metadata that detects a changed file without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Stamp {
     length: u64,
     modified: SystemTime,
     inode: [i64; 4],
-    /// Whether it had not been written for some time when it was read.
-    is_settled: bool,
+    /// Whether the last write was long enough before the read for the times to be reliable.
+    is_reliable: bool,
 }
 
-/// A file at this moment, and its objects where it was parsed.
+/// The current state of a file, and its objects if it was parsed.
 struct Looked {
     file: Arc<CachedFile>,
     parsed: Option<Vec<Object>>,
 }
 
 impl FileCache {
-    /// Reads everything for the first time.
+    /// Reads all files for the first time.
     pub fn open(input: &Input) -> Result<(FileCache, Objects), RunError> {
         let mut cache = FileCache { paths: input.files.clone(), files: Vec::new() };
         let (mut loaded, mut pool) = (Loaded::default(), Pool::new());
@@ -84,7 +85,7 @@ impl FileCache {
         Ok((cache, Objects { loaded }))
     }
 
-    /// Reads what changed; on a failure everything stays as it was.
+    /// Reads changed files; after an error everything stays as it was.
     pub fn refresh(&mut self) -> Result<Refreshed, RunError> {
         let mut known: BTreeMap<&PathBuf, &Arc<CachedFile>> =
             self.files.iter().map(|file| (&file.path, file)).collect();
@@ -102,14 +103,14 @@ impl FileCache {
         Ok(Refreshed { changes, problems })
     }
 
-    /// The files that could not be read in part, with their texts, for who shows where.
+    /// The texts of files with parse errors, for showing positions.
     pub fn unreadable(&self) -> Objects {
         let lost = self.files.iter().filter(|file| file.problems.iter().any(is_unreadable));
         let texts = lost.filter_map(|file| file::read(&file.path).ok()).map(|text| (text.name.into(), text.bytes));
         Objects { loaded: gatepost_objects::collect(texts, &ParseSettings::default()) }
     }
 
-    /// What became of the objects of files that are gone or were parsed. `gone` are those of files that are gone.
+    /// The changes of objects in removed and parsed files. `gone` are the objects of removed files.
     fn changes(&self, gone: BTreeSet<ObjectRef>, looked: &mut [Looked]) -> Result<Vec<Change>, RunError> {
         let mut affected = gone;
         let before: BTreeMap<&PathBuf, &BTreeSet<ObjectRef>> =
@@ -138,7 +139,7 @@ impl FileCache {
             return Ok(Change::Delete(object));
         };
         if now.parsed.is_none() {
-            // Another file described it, too, and does so no longer.
+            // Another file contained the object as well, and no longer does.
             let text = file::read(&now.file.path).map_err(RunError::Unreadable)?;
             now.parsed = Some(objects_of(parse(&text, &mut Pool::new())));
         }
@@ -147,11 +148,11 @@ impl FileCache {
     }
 }
 
-/// Looks at a file: it is read where it may have changed, and parsed where it has.
+/// Checks a file: reads it if it may have changed, and parses it if it has.
 fn look(found: FoundFile, before: Option<&Arc<CachedFile>>, pool: &mut Pool) -> anyhow::Result<Looked> {
     let stamp = found.metadata.as_ref().and_then(Stamp::of);
     if let Some(before) = before.filter(|before| before.stamp.is_some() && before.stamp == stamp)
-        && stamp.as_ref().is_some_and(|stamp| stamp.is_settled)
+        && stamp.as_ref().is_some_and(|stamp| stamp.is_reliable)
     {
         return Ok(Looked { file: before.clone(), parsed: None });
     }
@@ -184,15 +185,15 @@ impl CachedFile {
 }
 
 impl Stamp {
-    /// The stamp of a file that is about to be read; nothing where the system does not tell its times.
+    /// The stamp of a file that is about to be read; `None` if the system has no times for it.
     fn of(metadata: &Metadata) -> Option<Stamp> {
         let modified = metadata.modified().ok()?;
-        let is_settled = modified.elapsed().is_ok_and(|age| age > SETTLED);
-        Some(Stamp { length: metadata.len(), modified, inode: inode(metadata), is_settled })
+        let is_reliable = modified.elapsed().is_ok_and(|age| age > RELIABLE_AGE);
+        Some(Stamp { length: metadata.len(), modified, inode: inode(metadata), is_reliable })
     }
 }
 
-/// Device, inode and time of the last change of either.
+/// Device, inode, and the time of the last metadata change.
 #[cfg(unix)]
 fn inode(metadata: &Metadata) -> [i64; 4] {
     use std::os::unix::fs::MetadataExt;
@@ -222,7 +223,7 @@ mod tests {
         Input { files: vec![folder.path().to_owned()], as_cluster: false, cluster: Default::default() }
     }
 
-    /// Takes in what changed, and compares with reading everything.
+    /// Applies the changes, and compares the result with a full read.
     fn follow(cache: &mut FileCache, engine: &mut Engine, folder: &Scratch) -> usize {
         let refreshed = cache.refresh().unwrap();
         let count = refreshed.changes.len();

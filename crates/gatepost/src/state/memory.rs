@@ -1,5 +1,5 @@
-//! What is remembered of earlier plans: which record sets were called ours, which went a short while ago, and which changes
-//! were written in vain. Kept as one file that is replaced whole.
+//! The memory of earlier plans: record sets that are ours, recent deletes, and changes that had no effect. Stored as
+//! one file that is replaced as a whole.
 //!
 //! It only ever makes a later plan more careful. Nothing is decided here.
 
@@ -17,30 +17,30 @@ use serde::{Deserialize, Serialize};
 use crate::apply::Outcome;
 use crate::error::RunError;
 
-/// The file.
+/// The file name.
 const MEMORY: &str = "memory.json";
-/// Its format.
+/// The value of the `format` field.
 const FORMAT: &str = "gatepost memory";
-/// The largest file that is read.
+/// Maximum size of the file, in bytes.
 const LARGEST: u64 = 256 << 20;
 /// Seconds for which deletes and rewrites count as recent.
 const RECENT: u64 = 3600;
 
-/// What is remembered of earlier plans.
+/// The memory of earlier plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Record sets that earlier plans called ours.
+    /// Record sets that earlier plans owned.
     pub ours: BTreeSet<RecordKey>,
-    /// Record sets that were deleted and have not come back, by zone, with the time.
+    /// Deleted record sets that have not been created again, by zone, with the time in seconds.
     deleted: BTreeMap<(Str, RecordKey), u64>,
-    /// The last change of each name that stays, by zone and name, until it is seen to have come about.
+    /// The last change of each name, by zone and name, until it is observed in the zone.
     rewrites: BTreeMap<(String, String), Rewrites>,
 }
 
 /// How often the same change of a name was written, and when last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Rewrites {
-    /// Which change, as [`PlanStep::mark`] has it.
+    /// The change, as [`PlanStep::mark`] identifies it.
     mark: String,
     at: u64,
     count: usize,
@@ -83,12 +83,13 @@ struct KeptKey {
 }
 
 impl Memory {
-    /// How many record sets were deleted a short while ago and have not come back, by zone.
+    /// Number of recently deleted record sets that have not been created again, by zone.
     pub fn recent_deletes(&self) -> BTreeMap<Str, usize> {
         self.deletes_since(now().saturating_sub(RECENT))
     }
 
-    /// Changes that were written lately, as often as is sensible, and had no lasting effect if they come up again.
+    /// Changes that were recently written as often as is sensible; if they are planned again, they have no lasting
+    /// effect.
     pub fn ineffective(&self) -> BTreeSet<String> {
         self.ineffective_since(now().saturating_sub(RECENT))
     }
@@ -106,8 +107,8 @@ impl Memory {
         zones
     }
 
-    /// Learns what a plan called ours and what was written; says whether anything is remembered otherwise than before.
-    /// Record sets of ours may be very many, so those are not copied to compare them.
+    /// Records the owned and written record sets of a plan; returns whether the memory changed. Owned sets may be very
+    /// many, so they are not copied for the comparison.
     pub(super) fn learn(&mut self, plan: &Plan, outcome: &Outcome, now: u64) -> bool {
         let recently = (self.deleted.clone(), self.rewrites.clone());
         let new: Vec<&RecordKey> = plan.ours.iter().filter(|key| !self.ours.contains(*key)).collect();

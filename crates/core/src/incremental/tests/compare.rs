@@ -1,4 +1,4 @@
-//! Two ways to the same answer: everything that a reader can see of a world, put so that it can be compared.
+//! Comparison of the engine with a full build: everything that a reader can see of a world, without ids.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::publication::{self, Desired, PublicationSettings, Record};
 use crate::routing::{GatewayRequest, Router};
 use crate::snapshot::Snapshot;
 
-/// A listener by name, and which of its name: ids are an engine's own business.
+/// A listener by name, and its index among those of the same name; ids differ between engines.
 type Name = (ListenerKey, usize);
 
 /// A topology without ids.
@@ -74,20 +74,20 @@ pub(super) fn plain(topology: &Topology) -> Plain {
 pub(super) struct Seen {
     topology: Plain,
     pub(super) desired: Desired,
-    /// What people are told, where that is looked at.
+    /// Diagnostics, if they are compared.
     diagnostics: Vec<Diagnostic>,
 }
 
-/// How closely worlds are looked at.
+/// How much of a world is compared.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Look {
-    /// At what is decided.
+    /// The decisions.
     Quick,
-    /// Also at what people are told of it, and who serves requests.
+    /// Also the diagnostics and request routing.
     Close,
 }
 
-/// What the driver from scratch makes of objects, beside names that exist for other reasons.
+/// The result of a full build, with names that exist for reasons other than routes.
 pub(super) fn from_scratch(
     snapshot: &Snapshot,
     scope: &Scope,
@@ -122,7 +122,7 @@ fn first<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], expected: &[T]
     assert!(rest.is_none(), "{what}: {} and not {}: {rest:#?} after {}", found.len(), expected.len(), context());
 }
 
-/// Says what differs first, rather than everything.
+/// Fails with the first difference, rather than with all.
 pub(super) fn assert_same(found: &Seen, expected: &Seen, context: &dyn Fn() -> String) {
     let (a, b) = (&found.topology, &expected.topology);
     first("gateways", &a.gateways, &b.gateways, context);
@@ -155,7 +155,7 @@ pub(super) fn check_routing(world: &World, scope: &Scope, requests: &[GatewayReq
     assert!(Router::compile(world.snapshot(), world.topology(), &nowhere).is_none());
 }
 
-/// Says what a delta forgot or made up.
+/// Fails if a delta misses a change, or lists something that did not change.
 pub(super) fn check_delta(before: &Desired, after: &Desired, deltas: &[&Delta]) {
     let by_name = |desired: &Desired| {
         let mut names: BTreeMap<Str, Vec<Record>> = BTreeMap::new();
@@ -182,12 +182,12 @@ pub(super) fn check_delta(before: &Desired, after: &Desired, deltas: &[&Delta]) 
     let (old, new) = (policies(before), policies(after));
     for policy in old.keys().chain(new.keys()) {
         let told = deltas.iter().filter(|delta| delta.policies.contains(policy)).count();
-        // A second delta may take back what the first one said.
+        // A second delta may revert what the first one changed.
         assert!(if old.get(policy) == new.get(policy) { told != 1 } else { told > 0 }, "{policy}");
     }
 }
 
-/// Says where a desired state that was kept by patches differs from one that was made.
+/// Fails if a desired state kept up to date by patches differs from one built from scratch.
 pub(super) fn check_patched(kept: &Desired, made: &Desired, context: &dyn Fn() -> String) {
     first("kept withheld", &kept.withheld, &made.withheld, context);
     first("kept passed over", &kept.passed_over, &made.passed_over, context);

@@ -1,4 +1,4 @@
-//! Objects and changes by chance, small and close together, so that everything meets everything.
+//! Random objects and changes from small sets of names, so that they often affect each other.
 
 use crate::attachment::Scope;
 use crate::model::*;
@@ -9,7 +9,7 @@ use crate::routing::{GatewayRequest, Scheme};
 use crate::selector::Selector;
 use crate::snapshot::{Change, Object, Origin, Visibility};
 
-/// Chance that repeats itself: splitmix64.
+/// A reproducible random generator: splitmix64.
 pub(super) struct Chance(pub(super) u64);
 
 impl Chance {
@@ -146,7 +146,7 @@ pub(super) fn shared_secret_world() -> Vec<Object> {
     [Object::Gateway(world::at(edge, &["192.0.2.1"])), Object::ListenerSet(set)].into_iter().chain(routes).collect()
 }
 
-/// One of two TLSPolicies over them, with another mind; or none; or a route that comes and goes.
+/// A change of one of two TLSPolicies over them, its deletion, or a route that is added or deleted.
 pub(super) fn policy_change(chance: &mut Chance) -> Change {
     use crate::publication::tests::world;
     if chance.one_in(5) {
@@ -164,7 +164,7 @@ pub(super) fn policy_change(chance: &mut Chance) -> Change {
     if chance.one_in(8) { Change::Delete(policy.object()) } else { Change::Upsert(policy) }
 }
 
-/// A Gateway whose wildcards may stand for names, and one name whose Gateway has no policy.
+/// A Gateway whose wildcards may answer for names, and one name whose Gateway has no policy.
 pub(super) fn wildcard_world() -> Vec<Object> {
     use crate::publication::tests::world;
     let wide = world::gateway("a/edge", vec![world::http("l1", "*.x.test"), world::http("l2", "*.a.x.test")]);
@@ -178,7 +178,7 @@ pub(super) fn wildcard_world() -> Vec<Object> {
     vec![Object::Gateway(wide), Object::Gateway(plain), Object::DnsPolicy(policy)]
 }
 
-/// A route to one of the Gateways of [`wildcard_world`] comes, changes or goes.
+/// A route to one of the Gateways of [`wildcard_world`] is added, changed or deleted.
 pub(super) fn route_change(chance: &mut Chance) -> Change {
     const DEEP: [&str; 10] = [
         "x.test",

@@ -1,4 +1,4 @@
-//! After every change, in any order, one by one or in bursts: the engine says what scratch says.
+//! After every change, in any order, one by one or in bursts, the engine equals a full build.
 
 use std::sync::{Arc, Weak};
 
@@ -10,7 +10,7 @@ use crate::publication::Desired;
 use crate::publication::settings::Profile;
 use crate::snapshot::{Change, Object, Snapshot};
 
-/// Takes a delta into a desired state that is kept; what external-dns would publish is only made whole.
+/// Applies a delta to a desired state; the result of the external-dns profile is only built as a whole.
 fn patch(engine: &Engine, delta: &Delta, kept: &mut Desired) {
     match engine.world().settings.profile {
         Profile::Strict => engine.patch(delta).apply(kept),
@@ -29,7 +29,7 @@ fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
     let mut before = of_engine(engine.world(), Look::Quick);
     let (mut kept, mut existing) = (before.desired.clone(), Vec::new());
     for step in 0..=steps {
-        // What people are told follows from what is decided, so that it is asked for now and then only.
+        // Diagnostics follow from the decisions, so they are compared only now and then.
         let look = if step == steps || step % 10 == 9 { Look::Close } else { Look::Quick };
         let changes: Vec<Change> = match step {
             0 => (0..filled).map(|_| Change::Upsert(making::object(&mut chance))).collect(),
@@ -82,7 +82,7 @@ fn short_streams_four() {
     short_streams(3);
 }
 
-/// Follows changes of a small world, close up; gives what there is in the end.
+/// Compares after every change of a small world; returns the final desired state.
 fn close_up(seed: u64, world: Vec<Object>, mut changes: impl FnMut(&mut Chance) -> Vec<Change>) -> Desired {
     let mut chance = Chance(seed);
     let settings = crate::publication::PublicationSettings::default();
@@ -120,7 +120,7 @@ fn wildcards_that_stand_for_names() {
     }
 }
 
-/// Two names that come at once below a name that a wildcard answered for: neither hides that from the other.
+/// Two names that are added at once below a covered name: the name is no longer covered.
 #[test]
 fn names_that_exist_at_once_take_a_covered_name_away() {
     let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
@@ -134,7 +134,7 @@ fn names_that_exist_at_once_take_a_covered_name_away() {
     assert_eq!(engine.set_existing_names([]).names, ["a.x.test".into()]);
 }
 
-/// Policies that stay who they are and say something else, over Secrets that several routes share.
+/// Policies that keep their names and change their values, over Secrets that several routes share.
 #[test]
 fn policies_that_change_their_mind() {
     for seed in 4_000_000..4_000_080 {
@@ -153,7 +153,7 @@ fn large_worlds_in_bursts() {
     (0..12).for_each(|seed| stream(2_000_000 + seed, 150, 12, 12));
 }
 
-/// A route that is there, as it is but for a number that hardly anything depends on.
+/// An existing route with only an irrelevant number changed.
 fn touched(engine: &Engine, chance: &mut Chance, number: i64) -> Change {
     let routes: Vec<Arc<Route>> = engine.world().snapshot().routes.values().cloned().collect();
     let mut route: Route = (**chance.pick(&routes)).clone();
@@ -161,7 +161,7 @@ fn touched(engine: &Engine, chance: &mut Chance, number: i64) -> Change {
     Change::Upsert(Object::Route(route))
 }
 
-/// Every route that was replaced or taken out is let go wherever it was kept.
+/// Every replaced or deleted route is dropped from all maps.
 #[test]
 fn routes_that_were_are_not_kept() {
     for seed in 0..40 {

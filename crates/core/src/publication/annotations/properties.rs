@@ -1,11 +1,11 @@
-//! Properties for one kind of provider: `aws-weight` becomes `aws/weight`.
+//! Provider-specific properties: `aws-weight` becomes `aws/weight`.
 //!
 //! One table lists the annotations that are properties. Whether the configured provider supports them is not checked here.
 
 use super::Annotations;
 use crate::model::Str;
 
-/// Families whose every member is handed through: the part of the annotation, the part of the property.
+/// Prefixes of annotations that become properties, with the prefix of the property.
 const FAMILIES: [(&str, &str); 4] =
     [("aws-", "aws/"), ("coredns-", "coredns/"), ("scw-", "scw/"), ("webhook-", "webhook/")];
 

@@ -1,7 +1,7 @@
-//! `ttl`: seconds, or a duration as Go writes it.
+//! The `ttl` annotation: seconds, or a duration in Go syntax.
 //!
-//! Go reads decimal numbers with a unit, in any number and order, and keeps nanoseconds in 64 bits. The rounding follows it, so
-//! that both programs come to the same second.
+//! Go accepts any sequence of decimal numbers with units, and stores nanoseconds in 64 bits. Rounding follows Go, so
+//! that the result equals that of external-dns. Nothing else is read here.
 
 use std::fmt;
 
@@ -33,14 +33,14 @@ pub fn ttl(text: &str) -> Result<u32, TtlError> {
     u32::try_from(seconds).ok().filter(|seconds| *seconds > 0).ok_or(TtlError::OutOfRange)
 }
 
-/// Seconds, through the same floating point sum that Go takes.
+/// Whole seconds, by the same floating point computation as in Go.
 fn whole_seconds(nanoseconds: i64) -> i64 {
     let whole = (nanoseconds / 1_000_000_000) as f64;
     let rest = (nanoseconds % 1_000_000_000) as f64;
     (whole + rest / 1e9) as i64
 }
 
-/// A duration in nanoseconds; nothing where the text is none.
+/// A duration in nanoseconds; `None` if the text is not a duration.
 fn nanoseconds(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -65,7 +65,7 @@ fn signed(sum: u64, negative: bool) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(sum) } else { i64::try_from(sum).ok() }
 }
 
-/// One number with its unit, and the rest.
+/// One number with its unit, and the remaining text.
 fn term(text: &str) -> Option<(u64, &str)> {
     let (whole, rest) = split_digits(text);
     let (fraction, rest) = rest.strip_prefix('.').map_or(("", rest), split_digits);
@@ -80,7 +80,7 @@ fn term(text: &str) -> Option<(u64, &str)> {
     Some((value, &rest[end..]))
 }
 
-/// The nanoseconds of a decimal fraction; digits that 63 bits cannot hold do not count.
+/// The nanoseconds of a decimal fraction; digits beyond 63 bits are ignored.
 fn fraction_of(digits: &str, unit: u64) -> u64 {
     let (mut number, mut scale) = (0u64, 1f64);
     for digit in digits.bytes().map(|b| u64::from(b - b'0')) {

@@ -1,7 +1,7 @@
-//! The state of one certificate: every name that routes request for its Secret, counted, and what follows from them.
+//! The state of one certificate: all requests for its Secret, counted, and the decision from them.
 //!
-//! Both drivers use it: `build` adds all requests, `incremental` adds and removes those of changed routes. This module never
-//! looks at a Secret's present contents.
+//! Both drivers use it: `build` adds all requests, `incremental` adds and removes those of changed routes. This module
+//! never looks at a Secret's current content.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,26 +16,27 @@ use crate::model::{Key, ObjectRef, Route, ShortVec, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::publication::wildcards::above;
 
-/// Everything that routes request for one Secret.
+/// All requests of routes for one Secret.
 #[derive(Default)]
 pub(crate) struct CertificateState {
-    /// Requests per route.
+    /// Number of requests per route.
     routes: BTreeMap<ObjectRef, usize>,
-    /// Who requests each name; never empty.
+    /// The routes that request each name; never empty.
     names: BTreeMap<Hostname, ShortVec<Requester>>,
     /// `example.org` for each requested `*.example.org`.
     wildcard_bases: BTreeSet<Str>,
-    /// Names that no requested wildcard covers, by their oldest route: the order in which they get room.
+    /// Names that no requested wildcard covers, ordered by their oldest route. They are included in this order, up to
+    /// the limit.
     ranking: BTreeSet<(RouteAge, Hostname)>,
     listeners: BTreeMap<ListenerKey, usize>,
     policies: BTreeMap<(i64, Key), (Arc<TlsPolicy>, usize)>,
     /// Wildcards by the TLSPolicy that allows them by leaving `allowWildcardHosts` unset.
     unset_wildcards: BTreeMap<Key, BTreeMap<Hostname, usize>>,
-    /// Number of requests whose outcome is reported to somebody.
+    /// Number of requests whose result is reported.
     reported: usize,
 }
 
-/// A route that requests a name, and at how many listeners.
+/// A route that requests a name, and the number of its requests.
 struct Requester {
     age: RouteAge,
     requests: usize,
@@ -67,7 +68,7 @@ impl CertificateState {
         let Some(policy) = request.policy() else { return };
         let (created, key) = policy.meta.seniority();
         let (known, count) = self.policies.entry((created, key.clone())).or_insert_with(|| (policy.clone(), 0));
-        // Other routes may still carry the policy as it was; they are replaced in the same application.
+        // Other routes may still have the previous version of the policy; they are updated in the same application.
         *known = policy.clone();
         *count += 1;
         for wildcard in request.unset_wildcards() {
@@ -95,8 +96,8 @@ impl CertificateState {
         }
     }
 
-    /// Decides which names the certificate gets: at most `limit`, those of the oldest routes. `requests` gives the requests of
-    /// a route for this Secret.
+    /// Decides which names the certificate gets: at most `limit`, those of the oldest routes first. `requests` returns
+    /// a route's requests for this Secret.
     pub(crate) fn decide<'a>(
         &self,
         limit: usize,
@@ -192,8 +193,8 @@ impl CertificateState {
         }
     }
 
-    /// Ranks the names directly below a wildcard's base again, after the wildcard came or went. Looks at all names, which is
-    /// rare enough: wildcards of a certificate hardly ever change.
+    /// Updates the ranking of the names directly below a wildcard's base, after the wildcard was added or removed.
+    /// Visits all names; wildcards of a certificate rarely change.
     fn rank_names_below(&mut self, base: &str) {
         let is_below = |name: &Hostname| name.is_precise() && above(name.as_str()).next() == Some(base);
         let below = self.names.iter().filter(|(name, _)| is_below(name));
@@ -213,7 +214,7 @@ impl CertificateState {
     }
 }
 
-/// The field that names the Secret, at the listener that takes precedence among a route's requests.
+/// The field that refers to the Secret, at the listener with the highest precedence among a route's requests.
 fn first_field(
     requests: &[CertificateNameRequest<'_>],
     secret: &Key,

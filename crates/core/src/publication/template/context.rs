@@ -1,6 +1,6 @@
 //! A route as input of templates, with the field names of Go and with those of JSON.
 //!
-//! With the names of Go, an absent map entry has no value and is not an error; with those of JSON, every absent entry is an
+//! With Go names, an absent map entry has no value and is not an error; with JSON names, every absent entry is an
 //! error. Fields that are not part of the model (UID, resource version, owners) are absent.
 
 use gtmpl_ng::Value;
@@ -11,14 +11,14 @@ use crate::model::{
 };
 use crate::publication::annotations::look_up;
 
-/// How absent values and fields are spelt.
+/// Which field names are used.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Names {
     Go,
     Json,
 }
 
-/// The route under Go's names.
+/// The route with Go names.
 pub(super) fn typed(route: &Route, prefixes: &[Str], parts: TemplateParts) -> Value {
     let names = Names::Go;
     let meta = metadata(names, route, prefixes);
@@ -36,7 +36,7 @@ pub(super) fn typed(route: &Route, prefixes: &[Str], parts: TemplateParts) -> Va
     object(fields)
 }
 
-/// The route under JSON's names.
+/// The route with JSON names.
 pub(super) fn json(route: &Route, prefixes: &[Str], parts: TemplateParts) -> Value {
     let names = Names::Json;
     let meta = metadata(names, route, prefixes);
@@ -64,7 +64,7 @@ pub(super) fn json(route: &Route, prefixes: &[Str], parts: TemplateParts) -> Val
 
 type Fields = Vec<(&'static str, Value)>;
 
-/// Name, namespace, labels and annotations come first, in this order.
+/// Metadata; name, namespace, labels and annotations come first, in this order.
 fn metadata(names: Names, route: &Route, prefixes: &[Str]) -> Fields {
     let meta = &route.meta;
     let generation = meta.generation.map_or(Value::from(0), Value::from);
@@ -164,13 +164,13 @@ fn kind(route: &Route) -> Value {
     route.kind.kind().as_str().into()
 }
 
-/// The version that external-dns reads this kind in.
+/// The API version in which external-dns reads this kind.
 fn api_version(route: &Route) -> Value {
     let version = if matches!(route.kind, RouteKind::Tcp | RouteKind::Udp) { "v1alpha2" } else { "v1" };
     format!("{GATEWAY_GROUP}/{version}").into()
 }
 
-/// The annotations; one under a later prefix is also there under the first.
+/// The annotations; one with a later prefix is also present with the first.
 fn annotations(names: Names, route: &Route, prefixes: &[Str]) -> Value {
     let own = &route.meta.annotations;
     let mut all = own.clone();
@@ -192,7 +192,7 @@ impl Names {
     }
 }
 
-/// A field that need not be there: Go has it without a value, JSON has it not.
+/// An optional field: without a value with Go names, absent with JSON names.
 fn optional(names: Names, fields: &mut Fields, name: &'static str, value: Option<Value>) {
     match value {
         Some(value) => fields.push((name, value)),
@@ -201,7 +201,7 @@ fn optional(names: Names, fields: &mut Fields, name: &'static str, value: Option
     }
 }
 
-/// Texts by key; whether a missing key is an error depends on the names.
+/// A map of strings; whether a missing key is an error depends on the names.
 fn map(names: Names, labels: &Labels) -> Value {
     let entries = labels.iter().map(|(key, value)| (key.to_string(), text(value))).collect();
     if names == Names::Go { Value::Map(entries) } else { Value::Object(entries) }

@@ -1,9 +1,10 @@
-//! Rewrites what the template engine reads differently from Go: escapes in strings, raw strings, characters, `else with`.
+//! Rewrites Go syntax that the template engine parses differently: string escapes, raw strings, characters, `else
+//! with`.
 //!
-//! Only text between `{{` and `}}` is changed. Strings keep the few escapes that the engine reads correctly, characters become
-//! numbers. Anything else is left unchanged, so that the engine reports it.
+//! Only text between `{{` and `}}` is changed. Strings keep the few escapes that the engine supports, characters become
+//! numbers. Everything else is unchanged, so that the engine reports errors in it.
 
-/// A template in the engine's dialect.
+/// Rewrites a template for the engine.
 pub(super) fn rewrite(template: &str) -> Result<String, String> {
     let mut writer = Writer { out: String::with_capacity(template.len() + 16), open: Vec::new() };
     let mut rest = template;
@@ -23,7 +24,7 @@ pub(super) fn rewrite(template: &str) -> Result<String, String> {
 
 struct Writer {
     out: String,
-    /// For each open block, how many more `end`s it needs than were written.
+    /// For each open block, the number of additional `end`s to write.
     open: Vec<usize>,
 }
 
@@ -66,7 +67,7 @@ impl Writer {
     }
 }
 
-/// The marks at both ends of an action that eat the blanks beside it, and what stands between them.
+/// The trim markers at both ends of an action, and the text between them.
 fn trim_marks(body: &str) -> (&'static str, &str, &'static str) {
     let is_blank = |c: char| c.is_ascii_whitespace();
     let inner = body.strip_prefix('-').filter(|rest| rest.starts_with(is_blank));
@@ -76,7 +77,7 @@ fn trim_marks(body: &str) -> (&'static str, &str, &'static str) {
     (left, inner, right)
 }
 
-/// The body of an action, its literals rewritten, and what stands behind its `}}`; nothing where it has no end.
+/// The body of an action with its literals rewritten, and the text after its `}}`. `None` if it is not closed.
 fn body(action: &str) -> Result<Option<(String, &str)>, String> {
     if let Some(comment) = comment(action) {
         return Ok(Some(comment));
@@ -96,7 +97,7 @@ fn body(action: &str) -> Result<Option<(String, &str)>, String> {
     Ok(None)
 }
 
-/// A comment, which is left alone.
+/// A comment, which is kept unchanged.
 fn comment(action: &str) -> Option<(String, &str)> {
     let inner = action.strip_prefix('-').map_or(action, str::trim_start);
     let end = inner.strip_prefix("/*")?.find("*/")? + "/**/".len();
@@ -105,7 +106,7 @@ fn comment(action: &str) -> Option<(String, &str)> {
     Some((action[..length].to_owned(), after))
 }
 
-/// A literal at the beginning of a text, rewritten, and what stands behind it; nothing where it has no end.
+/// A literal at the start of a text, rewritten, and the text after it; `None` if it is not closed.
 fn literal(text: &str) -> Result<Option<(String, &str)>, String> {
     match text.as_bytes().first() {
         Some(b'`') => {
@@ -124,7 +125,7 @@ fn literal(text: &str) -> Result<Option<(String, &str)>, String> {
     }
 }
 
-/// What stands before a closing quote on the same line, and what stands behind it.
+/// The text before a closing quote on the same line, and the text after it.
 fn closed(text: &str, quote: char) -> Option<(&str, &str)> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -139,7 +140,7 @@ fn closed(text: &str, quote: char) -> Option<(&str, &str)> {
     None
 }
 
-/// A character as its number.
+/// A character literal as a number.
 fn character(inner: &str) -> Result<String, String> {
     let decoded = decoded(inner, '\'')?;
     let mut chars = decoded.chars();
@@ -149,7 +150,7 @@ fn character(inner: &str) -> Result<String, String> {
     }
 }
 
-/// A text as the engine reads it: it takes a quote behind two backslashes for an escaped one, and knows the same escapes
+/// A string literal for the engine. The engine treats a quote after two backslashes as escaped, and processes escapes
 /// between back quotes.
 fn quoted(text: &str) -> Result<String, String> {
     let escaped = text.replace('\\', r"\\").replace('\n', r"\n").replace('\r', r"\r");
@@ -162,7 +163,7 @@ fn quoted(text: &str) -> Result<String, String> {
     Ok(format!("`{escaped}`"))
 }
 
-/// Decodes a string with the escapes of Go.
+/// Decodes a string with Go escapes.
 fn decoded(inner: &str, quote: char) -> Result<String, String> {
     let mut bytes = Vec::with_capacity(inner.len());
     let mut rest = inner;

@@ -1,4 +1,5 @@
-//! The functions that templates have besides Go's own. The order of their arguments is that of external-dns.
+//! The functions of external-dns for templates. The order of their arguments is that of external-dns. Nothing else is
+//! available beyond Go's built-in functions.
 
 use std::collections::HashMap;
 
@@ -10,7 +11,7 @@ use crate::publication::RecordType;
 use crate::publication::settings::source_name;
 use crate::publication::targets::record_type;
 
-/// Gives a template its functions; `isSource` compares with the source of this kind.
+/// Registers the functions; `isSource` compares with the source of this kind.
 pub(super) fn register(template: &mut Template, kind: RouteKind) {
     template.add_funcs(&FUNCTIONS);
     template.add_func("isSource", is_source_of(kind));
@@ -85,7 +86,7 @@ fn from_json(args: &[Value]) -> Answer {
     Ok(serde_json::from_str(text).map_or(Value::Nil, of_json))
 }
 
-/// As Go's own, but a label or annotation that is not there is the empty text.
+/// Like Go's `index`, but an absent label or annotation gives the empty string.
 fn index(args: &[Value]) -> Answer {
     match args {
         [Value::Map(map) | Value::Object(map), Value::String(key)] if !map.contains_key(key) => Ok(zero_of(map)),
@@ -98,7 +99,7 @@ fn zero_of(map: &HashMap<String, Value>) -> Value {
     if is_text { "".into() } else { Value::NoValue }
 }
 
-/// Functions cannot carry values along, so that there is one for each kind of route.
+/// A function pointer cannot capture values, so there is one function per route kind.
 fn is_source_of(kind: RouteKind) -> Func {
     match kind {
         RouteKind::Http => |args| is_source(RouteKind::Http, args),
@@ -117,7 +118,7 @@ fn is_source(kind: RouteKind, args: &[Value]) -> Answer {
     Ok(source_name(kind).eq_ignore_ascii_case(wanted).into())
 }
 
-/// The arguments of a function that takes texts.
+/// The arguments of a function that takes strings.
 fn texts<'a, const N: usize>(name: &str, args: &'a [Value]) -> Result<[&'a str; N], FuncError> {
     let args: &[Value; N] = args.try_into().map_err(|_| FuncError::ExactlyXArgs(name.to_owned(), N))?;
     let mut texts = [""; N];

@@ -131,7 +131,7 @@ fn names_beyond_the_limit_are_those_of_the_youngest_routes() {
     let few = PublicationSettings { certificate_names: 1, ..PublicationSettings::default() };
     let next = desired(objects![edge("*.example.com"), a.clone(), b.clone(), c.clone()], &few);
     let messages: Vec<&str> = next.diagnostics.iter().map(|said| &*said.message).collect();
-    // The next in line comes first.
+    // The name of the oldest remaining route comes first.
     assert!(
         messages.iter().any(|said| said.ends_with("left out are `c.example.com`, `a.example.com`")),
         "{messages:?}"

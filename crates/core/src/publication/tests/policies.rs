@@ -1,4 +1,4 @@
-//! What is told about policies.
+//! Diagnostics and status of policies.
 
 use super::world::*;
 use crate::model::*;

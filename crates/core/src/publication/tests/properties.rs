@@ -1,7 +1,7 @@
 //! Properties over random small worlds: what holds of the strict profile whatever the objects are.
 //!
-//! The zone is evaluated here a second time, by plain loops over the records, so that the evaluation that publishes is not
-//! its own judge.
+//! The zone is evaluated here a second time, by plain loops over the records, so that the evaluation that publishes does not
+//! check itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -126,11 +126,11 @@ fn made(objects: Vec<Object>, settings: &PublicationSettings) -> Made {
     Made { desired: of_snapshot(&snapshot, settings), topology, policies }
 }
 
-/// Who wants a name where.
+/// A route that requests a name, and the listener.
 type Claimant = (ObjectRef, ListenerId);
 
 impl Made {
-    /// Names that are to be published with who wants them: attached pairs of which nothing is withheld.
+    /// Published names with their claimants: attached pairs of which nothing is withheld.
     fn granted(&self) -> BTreeMap<Hostname, BTreeSet<Claimant>> {
         let withheld: BTreeSet<_> =
             self.desired.withheld.iter().map(|w| (w.route.clone(), w.listener.clone(), w.hostname.clone())).collect();
@@ -148,7 +148,7 @@ impl Made {
         granted
     }
 
-    /// What a wish is to be answered with, by plain reading.
+    /// The expected targets of a claim, computed by simple loops.
     fn targets(&self, (route, id): &Claimant) -> BTreeSet<String> {
         let route = &self.topology.routes[route].route;
         if let Some(target) = annotation(route, "target") {
@@ -159,8 +159,8 @@ impl Made {
     }
 }
 
-/// The names that a route asks for at a listener: what they have in common and what the annotation adds; the listener's own
-/// name only where the route has none.
+/// The names that a route requests at a listener. These are the intersections and the annotation's names; the
+/// listener's hostname only if the route has none.
 fn asked(route: &Route, listener: &Hostname, names: &[Intersection]) -> Vec<Hostname> {
     let added = annotation(route, "hostname").and_then(|name| Hostname::parse(name).ok());
     let has_other_names = route.hostnames.is_empty() && added.is_some();
@@ -172,7 +172,7 @@ fn annotation<'a>(route: &'a Route, name: &str) -> Option<&'a Str> {
     route.meta.annotations.get(format!("{}{name}", crate::publication::settings::GA_PREFIX).as_str())
 }
 
-/// What a resolver learns of a name, by RFC 4592 and plain loops.
+/// The answer to a query for a name according to RFC 4592, by simple loops.
 fn resolved(records: &[Record], name: &str) -> BTreeSet<String> {
     let at = |owner: &str| -> BTreeSet<String> {
         let found = records.iter().filter(|record| &*record.name == owner);

@@ -1,4 +1,4 @@
-//! What others wrote, and whether it counts.
+//! Status that a Gateway implementation wrote, and whether it is trusted.
 
 use super::world::*;
 use crate::model::*;

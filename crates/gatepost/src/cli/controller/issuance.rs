@@ -79,7 +79,7 @@ impl Issuance {
     /// Opens certificates for our term, and closes those of a term that is over.
     pub(super) async fn prepare(&mut self, session: &mut Session) {
         let permit = &self.secrets.permit;
-        let term = permit.words().filter(|_| permit.leads());
+        let term = permit.fencing_token().filter(|_| permit.leads());
         let is_open = |(words, notes): &(String, Arc<SecretNotebook>)| Some(words) == term.as_ref() && !notes.is_lost();
         if self.open.as_ref().is_some_and(is_open) {
             return;

@@ -44,7 +44,7 @@ async fn pass(session: &mut Session, engine: &mut Engine, delta: Delta) -> (bool
     (is_whole, pass.plan.steps.iter().map(|step| step.name.to_string()).collect())
 }
 
-/// The embedded server does not tell what changed: after a write its zones are read and compared whole once.
+/// The pass after a very large write: the zone is read again instead of being kept up to date.
 async fn reread(session: &mut Session, engine: &mut Engine) {
     assert_eq!(pass(session, engine, Delta::default()).await, (true, Vec::new()));
 }
@@ -84,21 +84,17 @@ fn one_changed_route_among_many_makes_nothing_whole_also_while_an_order_is_open(
         let (is_whole, mut names) = pass(&mut session, &mut engine, delta).await;
         names.sort();
         assert_eq!((is_whole, names), (false, vec![old, "new.example.org".to_owned()]));
-        reread(&mut session, &mut engine).await;
 
         let order = "_acme-challenge.new.example.org";
         session.challenge_records.challenges = vec![challenge(order)];
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, vec![order.to_owned()]));
-        reread(&mut session, &mut engine).await;
         route.hostnames = vec![gatepost_core::model::WrittenHostname::new("newer.example.org")].into();
         let delta = engine.apply([Change::Upsert(Object::Route(route))]);
         let (is_whole, mut names) = pass(&mut session, &mut engine, delta).await;
         names.sort();
         assert_eq!((is_whole, names), (false, vec!["new.example.org".to_owned(), "newer.example.org".to_owned()]));
-        reread(&mut session, &mut engine).await;
         session.challenge_records = ChallengeRecords { challenges: Vec::new(), retired: vec![challenge(order)] };
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, vec![order.to_owned()]));
-        reread(&mut session, &mut engine).await;
         session.challenge_records = ChallengeRecords::default();
         assert_eq!(pass(&mut session, &mut engine, Delta::default()).await, (false, Vec::new()));
         Ok(())

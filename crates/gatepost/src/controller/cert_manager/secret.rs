@@ -1,4 +1,5 @@
-//! What the Secret of a Certificate object holds. Only its chain is looked at; its key is dropped with the answer.
+//! The content of a Certificate object's Secret. Only the chain is parsed; the private key is dropped with the
+//! response.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,23 +10,23 @@ use gatepost_tls::chain::{Chain, Leaf, MAX_CHAIN};
 use gatepost_tls::issuers::cert_manager::{OWNER, OWNER_LABEL};
 use serde_json::Value;
 
-/// What a Secret holds, and whose it is.
+/// The content of a Secret, and its owners.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content {
-    /// The certificate in it, if that can serve.
+    /// The certificate in it, if it is usable.
     pub(super) leaf: Option<Leaf>,
-    /// What is wrong with it otherwise.
+    /// Why the certificate is not usable.
     pub(super) unusable: Option<String>,
-    /// Why nobody may have it filled: it is there and was not made for us.
+    /// Why the Secret must not be filled: it exists and was not created for us.
     pub(super) stranger: Option<String>,
-    /// The objects that it goes with.
+    /// UIDs of its owner references.
     pub(super) owners: Vec<String>,
 }
 
 const SECRETS: GroupVersionResource = GroupVersionResource { group: "", version: "v1", plural: "secrets" };
 
 impl Content {
-    /// Asks for a Secret; one that is not there holds nothing.
+    /// Reads a Secret; one that does not exist has no content.
     pub(super) async fn read(connection: &Connection, secret: &Key) -> Result<Content, Error> {
         let stored = SECRETS.read(connection, secret).await?;
         Ok(stored.map(|stored| Content::of(secret, &stored.value)).unwrap_or_default())

@@ -1,4 +1,6 @@
-//! What is known around a certificate: the objects that are there, the policy over it, and who names its Secret.
+//! Lookups for one certificate: existing Certificate objects, its policy, and the listeners that refer to its Secret.
+//!
+//! Nothing is written or decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +12,7 @@ use gatepost_kube::objects::StoredObject;
 use gatepost_tls::issuers::cert_manager::{is_ours, secret_of};
 use serde_json::Value;
 
-/// The Certificate objects that are there.
+/// The existing Certificate objects, by key and by Secret.
 pub(super) struct There<'a> {
     pub(super) objects: &'a BTreeMap<Key, StoredObject>,
     pub(super) by_secret: BTreeMap<Key, Vec<&'a StoredObject>>,
@@ -27,19 +29,19 @@ impl<'a> There<'a> {
         There { objects: &copied.objects, by_secret }
     }
 
-    /// Our object for a Secret, which has its name.
+    /// Our object for a Secret, which has the same key.
     pub(super) fn ours(&self, secret: &Key) -> Option<&'a StoredObject> {
         self.objects.get(secret).filter(|stored| is_ours(&stored.value))
     }
 
-    /// The objects that fill a Secret, and the one that has its name.
+    /// The objects that fill a Secret, and the one with its key.
     pub(super) fn concerned(&self, secret: &Key) -> Vec<&'a Value> {
         let fill = self.by_secret.get(secret).into_iter().flatten();
         fill.copied().chain(self.objects.get(secret)).map(|stored| &stored.value).collect()
     }
 }
 
-/// One certificate, and what is known around it.
+/// One certificate, and the objects that concern it.
 pub(super) struct Case<'a> {
     pub(super) certificate: &'a Certificate,
     pub(super) desired: &'a Desired,
@@ -59,7 +61,7 @@ impl Case<'_> {
     }
 }
 
-/// The Secrets that listeners name; nothing where not every listener can be seen.
+/// The Secrets that listeners refer to; `None` if not all listeners are visible.
 pub(super) fn named(snapshot: &Snapshot) -> Option<BTreeSet<Key>> {
     let kinds = [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet];
     if kinds.iter().any(|kind| *snapshot.visibility(*kind) != Visibility::Complete) {

@@ -1,10 +1,10 @@
-//! What stands in the way of a certificate, in words: what cannot be seen, what could not be written, what comes soon.
+//! Messages about certificates that are not ready: kinds that are not visible, failed writes, requests in progress.
 
 use gatepost_core::reason::{self, Reason};
 use gatepost_kube::Error;
 use gatepost_kube::mirror::MirrorVisibility;
 
-/// What stands in the way of everything, by how much is seen of cert-manager's objects.
+/// Why no certificate can be issued, depending on the visibility of cert-manager's objects.
 pub(super) fn unseen(sight: &MirrorVisibility) -> Option<(Reason, String)> {
     match sight {
         MirrorVisibility::Complete => None,
@@ -38,7 +38,7 @@ pub(super) fn failed(verb: &str, error: &Error) -> (Reason, String) {
     (reason::CERTIFICATE_NOT_STORED, format!("its Certificate object could not be {verb}: {}", advised(error)))
 }
 
-/// An error, and what to do where a right is missing.
+/// The text of an error, with advice if a permission is missing.
 pub(super) fn advised(error: &Error) -> String {
     if error.is_forbidden() { format!("{error}; {ROLES}") } else { error.to_string() }
 }

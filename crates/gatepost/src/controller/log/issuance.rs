@@ -1,4 +1,4 @@
-//! What is said of certificates: a line of log for what happens, numbers, and names that have none.
+//! Log lines, metrics and notes about certificates. Nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +9,20 @@ use tracing::{info, warn};
 use crate::metrics::MetricSet;
 use crate::run::Pass;
 
-/// Names without a certificate that are told in `/readyz`; the rest is only counted.
-const MOST_TOLD: usize = 10;
+/// Maximum number of names without a certificate listed in `/readyz`; the rest is only counted.
+const MOST_LISTED: usize = 10;
 
-/// What is known of certificates since the last pass, and what is counted since the start.
+/// The state of certificates as of the last pass, and counters since the start.
 #[derive(Default)]
 pub(super) struct IssuanceLog {
     happened: BTreeMap<IssuanceEventKind, u64>,
     held: usize,
     open: usize,
     soonest: Option<i64>,
-    /// Names without a certificate, by reason.
+    /// Number of names without a certificate, by reason.
     missing: BTreeMap<&'static str, usize>,
     lines: Vec<String>,
-    told: BTreeSet<String>,
+    logged: BTreeSet<String>,
 }
 
 impl IssuanceLog {
@@ -44,36 +44,36 @@ impl IssuanceLog {
         self.miss(pass);
     }
 
-    /// Names that have no certificate: each is logged once for as long as its reason stays so.
+    /// Logs names without a certificate, each once while its reason lasts.
     fn miss(&mut self, pass: &Pass) {
         (self.missing, self.lines) = (BTreeMap::new(), pass.notes.clone());
-        let mut told = BTreeSet::new();
+        let mut logged = BTreeSet::new();
         for (state, name) in pass.issuing.iter().flat_map(|state| state.wanted.iter().map(move |name| (state, name))) {
             let Some((reason, why)) = state.obstacle(name) else { continue };
             *self.missing.entry(reason.name()).or_default() += 1;
             let line = format!("{} {name} {}", state.secret, reason.name());
-            if !self.told.contains(&line) {
+            if !self.logged.contains(&line) {
                 let (secret, hostname) = (state.secret.to_string(), &**name);
                 info!(secret, hostname, reason = reason.name(), detail = why, "no certificate yet");
             }
             self.note(state, name, &why);
-            told.insert(line);
+            logged.insert(line);
         }
-        self.told = told;
+        self.logged = logged;
     }
 
     fn note(&mut self, state: &IssuanceState, name: &Str, why: &str) {
-        if self.lines.len() < MOST_TOLD {
+        if self.lines.len() < MOST_LISTED {
             self.lines.push(format!("{name} has no certificate in Secret {}: {why}", state.secret));
         }
     }
 
-    /// What is to be known though names are published.
+    /// Notes for people that do not affect readiness.
     pub(super) fn notes(&self) -> &[String] {
         &self.lines
     }
 
-    /// Adds the numbers of certificates.
+    /// Adds the metrics of certificates.
     pub(super) fn add_metrics(&self, metrics: &mut MetricSet) {
         metrics.gauge("certificates_held", "Certificates that are in their Secrets.", self.held);
         metrics.gauge("certificate_orders_open", "Orders for certificates that are under way.", self.open);

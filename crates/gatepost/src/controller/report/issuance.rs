@@ -1,6 +1,6 @@
-//! What is told of certificates on Gateways, ListenerSets and routes: what was issued, and names that get none.
+//! Events about certificates on Gateways, ListenerSets and routes: issued certificates, and names without one.
 //!
-//! Names that merely wait are in the policy's status; only what somebody should look at is an Event.
+//! Names that are pending are only in the policy's status; an Event is written only for what somebody should look at.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use super::matters;
 use crate::run::Pass;
 use crate::run::desired::records_at;
 
-/// What there is to tell.
+/// The Events of a pass.
 pub(super) fn notes(pass: &Pass, desired: &Desired) -> Vec<(ObjectRef, EventNote)> {
     let certificates: BTreeMap<&Key, &Certificate> =
         desired.certificates.iter().map(|certificate| (&certificate.secret, certificate)).collect();
@@ -32,8 +32,8 @@ pub(super) fn notes(pass: &Pass, desired: &Desired) -> Vec<(ObjectRef, EventNote
     notes
 }
 
-/// Names that get no certificate, for a reason that somebody should know: on the Gateway once for each reason, and on the
-/// routes that serve them.
+/// Events about names without a certificate, for reasons that need attention. One per reason on the Gateway, and one on
+/// each route that has such a name.
 fn missing(state: &IssuanceState, certificate: &Certificate, desired: &Desired) -> Vec<(ObjectRef, EventNote)> {
     let mut notes = Vec::new();
     let mut by_reason: BTreeMap<(&str, String), Vec<&Str>> = BTreeMap::new();
@@ -62,7 +62,7 @@ fn routes(record: &Record) -> Vec<ObjectRef> {
     record.routes.to_vec()
 }
 
-/// The Gateways and ListenerSets whose listeners name the Secret.
+/// The Gateways and ListenerSets whose listeners refer to the Secret.
 fn owners(certificate: &Certificate) -> BTreeSet<ObjectRef> {
     certificate.listeners.iter().map(|listener| listener.owner.clone()).collect()
 }

@@ -1,8 +1,9 @@
-//! What is remembered about certificates, in Secrets of the controller's own namespace: one per page.
+//! Notes about certificates, in Secrets of the controller's own namespace: one Secret per page.
 //!
-//! Whoever leads writes the words of its term on a page before it reads it, and every change names the version that was
-//! read: what a leader of an earlier term sends late finds another version, and is refused. Who then goes on without reading
-//! again would forget what the other wrote, so the notebook says that it is [lost](SecretNotebook::is_lost).
+//! A leader writes its fencing token to a page before reading it, and every write names the resource version that was
+//! read, so that late writes of an earlier leader are refused. A leader that loses a page this way must not continue
+//! with its outdated notes, so the notebook reports that it is [lost](SecretNotebook::is_lost). The contents of pages
+//! are not interpreted here.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -26,13 +27,13 @@ use serde_json::{Value, json};
 use super::super::permit::{Permit, TERM};
 use super::{failed, folder, path, words};
 
-/// The type of a Secret with a page.
+/// The type of Secrets with a page.
 const TYPE: &str = "gatepost.dev/notes";
-/// Where in its data the page is, gzipped.
+/// The key of the page in the data, compressed with gzip.
 const FIELD: &str = "page.json.gz";
-/// A Secret holds at most 1 MiB; the rest is for what stands around the page.
+/// A Secret holds at most 1 MiB; the rest is for metadata.
 const MOST_PACKED: usize = 1_000_000;
-/// The most bytes of a page.
+/// Maximum size of an uncompressed page, in bytes.
 const MOST: u64 = 64 << 20;
 
 /// Pages of notes in Secrets.
@@ -40,17 +41,17 @@ pub struct SecretNotebook {
     connection: Connection,
     permit: Permit,
     namespace: String,
-    /// What the names of the Secrets begin with.
+    /// Prefix of the Secrets' names.
     prefix: String,
-    /// The words of the term it is used in; without, it is only read.
+    /// Our fencing token; without one the notebook is read-only.
     term: Option<String>,
-    /// The pages as they were last read or written; nothing where there is none.
+    /// The pages as of the last read or write; `None` for a page that does not exist.
     pages: Mutex<BTreeMap<String, Option<StoredObject>>>,
     lost: AtomicBool,
 }
 
 impl SecretNotebook {
-    /// The notebook in a namespace, for one term of leading, or only to be read.
+    /// The notebook in a namespace, for one term of leadership, or read-only.
     pub fn new(
         connection: Connection,
         permit: Permit,
@@ -63,7 +64,7 @@ impl SecretNotebook {
         SecretNotebook { connection, permit, namespace, prefix, term, pages, lost }
     }
 
-    /// Whether somebody else wrote a page since it was read: what is known of it is no longer true.
+    /// Whether somebody else wrote a page since it was read, so that our copy is outdated.
     pub fn is_lost(&self) -> bool {
         self.lost.load(Ordering::Relaxed)
     }
@@ -85,7 +86,7 @@ impl SecretNotebook {
         Ok(text)
     }
 
-    /// Writes the words of our term on a page, so that nobody of an earlier term can write it any more.
+    /// Writes our fencing token to a page, so that leaders of earlier terms cannot write it any more.
     async fn fence(&self, secret: &Key, found: StoredObject) -> Result<StoredObject> {
         check(secret, &found.value)?;
         let Some(term) = &self.term else { return Ok(found) };
@@ -122,7 +123,7 @@ impl SecretNotebook {
         let known = self.pages().get(page).cloned().flatten();
         if let Some(known) = known {
             match known.patch(&self.connection, &json!({"data": data})).await {
-                // Somebody deleted it: nothing is lost, because everything on it is known here.
+                // Somebody deleted it. Nothing is lost, because its content is known here.
                 Err(error) if error.is_not_found() => {}
                 done => return done,
             }
@@ -174,7 +175,7 @@ impl fmt::Debug for SecretNotebook {
     }
 }
 
-/// A page that somebody else made is not ours to write.
+/// Refuses a page that somebody else created.
 fn check(secret: &Key, value: &Value) -> Result<()> {
     match value["type"].as_str() {
         Some(TYPE) => Ok(()),
@@ -219,7 +220,7 @@ mod tests {
         let text = r#"{"orders": {}}"#;
         let value = json!({"data": {FIELD: pack(&secret, text).unwrap()}});
         assert_eq!(unpack(&secret, &value).unwrap(), text);
-        // What does not compress.
+        // Random text, which does not compress.
         let mut noise = String::new();
         for i in 0_u64..200_000 {
             noise += &format!("{:x}", i.wrapping_mul(0x9e37_79b9_7f4a_7c15));
