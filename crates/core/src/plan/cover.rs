@@ -100,8 +100,11 @@ impl<'a> Cover<'a> {
         sets
     }
 
-    /// Whether a record set is neither a marker of ours nor ours at a covered name.
+    /// Whether a record set stays: it is neither a marker of ours nor ours at a covered name, or nothing is ever deleted.
     fn is_left(&self, set: &RecordSet, zone: &ZoneIndex<'_>, settings: &PlanSettings) -> bool {
+        if settings.policy != Policy::Sync {
+            return true;
+        }
         let is_marker = settings.txt().is_some_and(|registry| {
             let ours = zone.markers.at(&set.name).filter(|marker| {
                 marker.set.key() == set.key() && ownership::is_our_owner(marker.labels.owner(), registry)
@@ -109,7 +112,7 @@ impl<'a> Cover<'a> {
             set.made() == Some(RecordType::Txt) && ours.count() == set.values.len()
         });
         let is_ours = || matches!(ownership::of(zone, set, settings, false), Ownership::Ours(_));
-        let goes = || settings.policy == Policy::Sync && self.covered.contains_key(&set.name) && is_ours();
+        let goes = || self.covered.contains_key(&set.name) && is_ours();
         !is_marker && !goes()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::model::*;
 use crate::model::Kind;
-use crate::plan::{PlanSettings, Unseen};
+use crate::plan::{PlanSettings, Policy, Unseen};
 use crate::reason;
 
 fn many(count: usize) -> Vec<crate::publication::Record> {
@@ -204,4 +204,16 @@ fn what_others_do_elsewhere_leaves_the_digest_alone() {
     assert_eq!(model.plan(&TestIntent::of(&many(3)), &settings()).digest, digest);
     model.put("n2.example.com", "A", &["192.0.2.9"]);
     assert_ne!(model.plan(&TestIntent::of(&many(3)), &settings()).digest, digest);
+}
+
+/// The marker of `b.example.com` is a TXT record at `a-b.example.com`, so the wildcard does not answer there.
+#[test]
+fn a_marker_that_stays_under_upsert_only_hides_a_covered_name_from_the_wildcard() {
+    let settings = PlanSettings { policy: Policy::UpsertOnly, ..settings() };
+    let mut model = Model::of(&[]);
+    model.settle(&TestIntent::of(&[record("b.example.com", &["192.0.2.1"])]), &settings);
+    let covered = vec![record("a-b.example.com", &["192.0.2.2"])];
+    let wish = TestIntent { covered, ..TestIntent::of(&[record("*.example.com", &["192.0.2.2"])]) };
+    model.settle(&wish, &settings);
+    assert_eq!(model.values("a-b.example.com", "A"), ["192.0.2.2"]);
 }
