@@ -9,12 +9,12 @@ use crate::selector::Selector;
 
 /// Evaluates all routes, and counts the routes attached to each listener.
 pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grants) {
-    for (object, route) in &snapshot.routes {
-        let state = attach_route(snapshot, topology, grants, route);
-        for listener in attached_listeners(&state) {
-            *topology.attached.entry(listener).or_default() += 1;
-        }
-        topology.routes.insert(object.clone(), Arc::new(state));
+    let attach = |(object, route): (&ObjectRef, &Arc<Route>)| {
+        (object.clone(), Arc::new(attach_route(snapshot, topology, grants, route)))
+    };
+    topology.routes = snapshot.routes.iter().map(attach).collect();
+    for listener in topology.routes.values().flat_map(|route| attached_listeners(route)) {
+        *topology.attached.entry(listener).or_default() += 1;
     }
 }
 

@@ -15,7 +15,7 @@ use super::selection::SelectedOwner;
 use super::wildcards::{self, DnsTree};
 use super::{Desired, PublicationSettings};
 use crate::attachment::Topology;
-use crate::model::{Key, ObjectRef, Str};
+use crate::model::{Key, ObjectRef, ShortVec, Str};
 use crate::names::Hostname;
 use crate::policy::Policies;
 use crate::snapshot::Snapshot;
@@ -64,13 +64,14 @@ fn claim_names(base: PublicationInput<'_>, contexts: &ListenerContexts) -> Route
 
 /// The decision about each claimed name.
 fn decide_names(routes: &RoutesClaims) -> NameDecisions {
-    let mut claims: BTreeMap<&Hostname, Vec<RouteNameClaim<'_>>> = BTreeMap::new();
-    for route in routes.values() {
-        for (name, claim) in RouteNameClaim::all(route) {
-            claims.entry(name).or_default().push(claim);
-        }
-    }
-    claims.into_iter().map(|(name, mut claims)| (name.clone(), records::decide(name, &mut claims))).collect()
+    let mut claims: Vec<(&Hostname, RouteNameClaim<'_>)> = routes.values().flat_map(RouteNameClaim::all).collect();
+    claims.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let decide = |same: &[(&Hostname, RouteNameClaim<'_>)]| {
+        let name = same[0].0;
+        let mut claims: ShortVec<RouteNameClaim<'_>> = same.iter().map(|(_, claim)| *claim).collect();
+        (name.clone(), records::decide(name, &mut claims))
+    };
+    claims.chunk_by(|(a, _), (b, _)| a == b).map(decide).collect()
 }
 
 /// The names that need no records because a wildcard answers for them.

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use gatepost_core::attachment::Topology;
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::publication::change::Change;
+use gatepost_core::publication::settings::Profile;
 use gatepost_core::publication::{self, Desired};
 use gatepost_core::reason::Severity;
 use gatepost_tls::budget::Forecast;
@@ -155,7 +156,11 @@ impl Plan {
     }
 
     fn desired(&self, objects: &Objects, settings: &publication::PublicationSettings) -> Desired {
-        let topology = Topology::build(objects.snapshot(), &self.publishing.scope());
+        // The profile of external-dns has rules of its own for what attaches where.
+        let topology = match settings.profile {
+            Profile::Strict => Topology::build(objects.snapshot(), &self.publishing.scope()),
+            Profile::ExternalDns => Topology::default(),
+        };
         publication::build(objects.snapshot(), &topology, settings)
     }
 
