@@ -28,11 +28,11 @@ struct Bars {
 
 fn bars(world: &str) -> Bars {
     let (work, faster, peak, runs) = match world {
-        "10k-1" => ("from scratch, 10k routes × 1 listener", 10.0, None, 9),
-        "100k-1" => ("from scratch, 100k × 1", 10.0, Some(150.0), 3),
-        "10k-64" => ("from scratch, 10k × 64", 50.0, None, 5),
-        "10k-1000-one" => ("from scratch, 10k × 1000, one parent each", 50.0, None, 5),
-        _ => ("from scratch, 10k × 1000, all 16 parents each", 100.0, Some(100.0), 2),
+        "10k-1" => ("from scratch, 10k routes × 1 listener", 3.0, None, 9),
+        "100k-1" => ("from scratch, 100k × 1", 3.0, Some(200.0), 3),
+        "10k-64" => ("from scratch, 10k × 64", 10.0, None, 5),
+        "10k-1000-one" => ("from scratch, 10k × 1000, one parent each", 10.0, None, 5),
+        _ => ("from scratch, 10k × 1000, all 16 parents each", 10.0, Some(150.0), 2),
     };
     Bars { work, faster, peak, runs }
 }
