@@ -262,8 +262,8 @@ fn holders(shape: Shape) -> Vec<Holder> {
 
 fn holder_object(shape: Shape, number: usize, holder: &Holder, words: &mut Words) -> Object {
     let mut meta = Meta::named(holder.object.namespace().clone(), holder.object.name().clone());
-    meta.created = Some(number as i64).into();
-    meta.generation = Some(1).into();
+    meta.created = Some(number as i64);
+    meta.generation = Some(1);
     let listener = |(at, zone): (usize, &Option<String>)| Listener {
         name: format!("l{at}").into(),
         hostname: zone.as_ref().map(|zone| WrittenHostname::new(&format!("*.{zone}"))),
@@ -351,8 +351,8 @@ fn route(shape: Shape, number: usize, teams: usize, holders: &[Holder], words: &
         _ => format!("app-{label}.{zone}"),
     };
     let mut meta = Meta::named(words.say(&format!("team-{}", number % teams)), format!("route-{number}"));
-    meta.created = Some(1_700_000_000 + number as i64).into();
-    meta.generation = Some(1).into();
+    meta.created = Some(1_700_000_000 + number as i64);
+    meta.generation = Some(1);
     let parents: Vec<ParentRef> = holders
         .iter()
         .filter(|holder| shape.all_parents || std::ptr::eq(*holder, home))

@@ -13,8 +13,8 @@ pub(crate) fn metadata(root: &Fields<'_>, key: Key) -> Meta {
         f.shaped("name", Shape::Subdomain);
         f.shaped("namespace", Shape::Label);
         f.ignore(&IGNORED);
-        meta.created = created(f).into();
-        meta.generation = f.number("generation").into();
+        meta.created = created(f);
+        meta.generation = f.number("generation");
         meta.labels = f.labels("labels");
         meta.annotations = f.labels("annotations");
     });

@@ -190,7 +190,7 @@ fn targets_of_a_route_need_no_address() {
 fn one_source_unites_targets_and_the_oldest_route_decides_the_rest() {
     let mut old = annotated(http("old", &["a.test"]), &[("alias", "true")]);
     let mut new = annotated(http("a-new", &["a.test"]), &[("aws-weight", "1")]);
-    (old.meta.created, new.meta.created) = (Some(1).into(), Some(2).into());
+    (old.meta.created, new.meta.created) = (Some(1), Some(2));
     attach(&mut new, parent("Gateway", "infra", "second"));
     let mut second = gateway("infra", "second");
     second.status.addresses = vec![address("192.0.2.2")];
@@ -257,7 +257,7 @@ fn a_status_for_another_section_of_a_named_parent_counts() {
 #[test]
 fn nobody_asks_how_old_an_acceptance_is() {
     let mut web = http("web", &["a.test"]);
-    web.meta.generation = Some(7).into();
+    web.meta.generation = Some(7);
     crate::model::items(&mut web.status[0].conditions)[0].observed_generation = Some(1);
     assert_eq!(run(&[gateway("infra", "edge")], &[], &[web], &PublicationSettings::default()).records.len(), 1);
 }

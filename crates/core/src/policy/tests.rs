@@ -18,7 +18,7 @@ fn section(mut policy: DnsPolicy, name: &str) -> DnsPolicy {
 }
 
 fn aged(mut policy: DnsPolicy, created: i64) -> DnsPolicy {
-    policy.meta.created = Some(created).into();
+    policy.meta.created = Some(created);
     policy
 }
 

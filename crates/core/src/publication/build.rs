@@ -65,7 +65,7 @@ fn claim_names(base: PublicationInput<'_>, contexts: &ListenerContexts) -> Route
 /// The decision about each claimed name.
 fn decide_names(routes: &RoutesClaims) -> NameDecisions {
     let mut claims: Vec<(&Hostname, RouteNameClaim<'_>)> = routes.values().flat_map(RouteNameClaim::all).collect();
-    claims.sort_by(|(a, _), (b, _)| a.cmp(b));
+    claims.sort_by_key(|(name, _)| *name);
     let decide = |same: &[(&Hostname, RouteNameClaim<'_>)]| {
         let name = same[0].0;
         let mut claims: ShortVec<RouteNameClaim<'_>> = same.iter().map(|(_, claim)| *claim).collect();

@@ -210,8 +210,8 @@ pub(super) fn route_change(chance: &mut Chance) -> Change {
 
 fn meta(chance: &mut Chance, names: &[&str]) -> Meta {
     let mut meta = Meta::named(*chance.pick(&NAMESPACES), *chance.pick(names));
-    meta.created = chance.one_in(3).then(|| chance.below(3) as i64).into();
-    meta.generation = chance.one_in(3).then_some(2).into();
+    meta.created = chance.one_in(3).then(|| chance.below(3) as i64);
+    meta.generation = chance.one_in(3).then_some(2);
     if chance.one_in(8) {
         meta.labels.insert("team".into(), (*chance.pick(&["red", "blue"])).into());
     }

@@ -157,7 +157,7 @@ fn large_worlds_in_bursts() {
 fn touched(engine: &Engine, chance: &mut Chance, number: i64) -> Change {
     let routes: Vec<Arc<Route>> = engine.world().snapshot().routes.values().cloned().collect();
     let mut route: Route = (**chance.pick(&routes)).clone();
-    route.meta.created = Some(1_000_000 + number).into();
+    route.meta.created = Some(1_000_000 + number);
     Change::Upsert(Object::Route(route))
 }
 

@@ -125,7 +125,7 @@ fn names_beyond_the_limit_are_those_of_the_youngest_routes() {
         .iter()
         .map(|name| route(&format!("shop/{name}"), "infra/edge", &[&format!("{name}.example.com")]))
         .collect();
-    routes[0].meta.created = Some(900).into();
+    routes[0].meta.created = Some(900);
     let [a, b, c] = [routes.remove(0), routes.remove(0), routes.remove(0)];
     let settings = PublicationSettings { certificate_names: 2, ..PublicationSettings::default() };
     let few = PublicationSettings { certificate_names: 1, ..PublicationSettings::default() };
@@ -153,7 +153,7 @@ fn a_shared_secret_has_the_issuer_of_the_oldest_policy() {
     let listeners = vec![https("a", "*.example.com", "one"), https("b", "*.example.org", "one")];
     let mut old = TlsPolicy { issuer: Some(issuer("old")), ..tls("infra/z", "Gateway", "edge") };
     old.target.section = Some("a".into());
-    old.meta.created = Some(1).into();
+    old.meta.created = Some(1);
     let mut young = TlsPolicy { issuer: Some(issuer("young")), ..tls("infra/a", "Gateway", "edge") };
     young.target.section = Some("b".into());
     let web = route("shop/web", "infra/edge", &["a.example.com", "a.example.org"]);

@@ -57,7 +57,7 @@ fn gateways() -> impl Strategy<Value = Vec<Gateway>> {
             listener.port = 1000 + u16::try_from(i).unwrap_or_default();
         }
         let mut gateway = at(super::world::gateway("infra/x", listeners), addresses);
-        gateway.meta.created = Some(created).into();
+        gateway.meta.created = Some(created);
         gateway
     });
     prop::collection::vec(gateway, 1..4).prop_map(|all| named(all, 'g', |gateway| &mut gateway.meta))
@@ -71,7 +71,7 @@ fn routes() -> impl Strategy<Value = Vec<Route>> {
     let route = route.prop_map(|(names, parents, target, extra, created)| {
         let mut route = super::world::route("shop/x", "infra/none", &names);
         route.parents = parents.iter().map(|g| parent("Gateway", &format!("infra/g{g}"))).collect();
-        route.meta.created = Some(created).into();
+        route.meta.created = Some(created);
         let route = target.into_iter().fold(route, |route, target| annotated(route, "target", target));
         extra.into_iter().fold(route, |route, name| annotated(route, "hostname", name))
     });

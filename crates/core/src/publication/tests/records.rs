@@ -237,7 +237,7 @@ fn on_a_clash_the_older_policy_keeps_the_name_then_the_older_gateway() {
     assert_eq!(records(&by_name), ["a.example.com A 192.0.2.1"]);
     assert_eq!(withheld(&by_name), ["a.example.com type-clash"]);
     let mut older = other();
-    older.meta.created = Some(1).into();
+    older.meta.created = Some(1);
     assert_eq!(records(&plain(objects![wild(), older, both()])), ["a.example.com CNAME lb.example.net"]);
     let policy = DnsPolicy { allow_wildcards: Some(false), ..dns("infra/z", "Gateway", "other") };
     let governed = plain(objects![wild(), other(), both(), policy]);

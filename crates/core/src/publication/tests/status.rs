@@ -68,7 +68,7 @@ fn trust_and_compute_take_one_side_only() {
 #[test]
 fn an_old_generation_decides_nothing() {
     let mut route = with_status(web(), true);
-    route.meta.generation = Some(2).into();
+    route.meta.generation = Some(2);
     crate::model::items(&mut route.status[0].conditions)[0].observed_generation = Some(1);
     assert_eq!(outcome(&by(StatusMode::Auto, speaking(), route)), "a.example.com status-stale");
 }

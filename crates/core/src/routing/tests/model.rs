@@ -270,7 +270,7 @@ fn some_route() -> impl Strategy<Value = Route> {
         let rules = prop::collection::vec(rule(kind), 0..3);
         (names, section, rules, prop::option::of(0i64..3)).prop_map(move |(names, section, rules, created)| {
             let mut built = route(kind, "r", &names, rules);
-            built.meta.created = created.into();
+            built.meta.created = created;
             std::sync::Arc::make_mut(&mut built.parents)[0].section = section.map(|i| format!("l{i}").into());
             built
         })

@@ -118,7 +118,7 @@ pub(super) fn http(name: &str, hostnames: &[&str], rules: Vec<Rule>) -> Route {
 }
 
 pub(super) fn aged(mut route: Route, created: i64) -> Route {
-    route.meta.created = Some(created).into();
+    route.meta.created = Some(created);
     route
 }
 
