@@ -388,6 +388,3 @@ impl fmt::Display for ListenerKey {
 
 /// The controller name of Gatepost's own class.
 pub const OWN_CONTROLLER: &str = "gatepost.dev/gateway";
-
-/// The reasons a listener conflict can have.
-pub const CONFLICTS: [Reason; 2] = [reason::LISTENER_HOSTNAME_CONFLICT, reason::LISTENER_PROTOCOL_CONFLICT];

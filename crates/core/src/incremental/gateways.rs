@@ -42,7 +42,6 @@ impl GroupNumbers {
 }
 
 /// The properties of a parent that the result of a parentRef depends on, apart from the rules of its listeners.
-#[derive(PartialEq)]
 struct ParentOfRoutes<'a> {
     is_evaluated: bool,
     gateway: Option<&'a Key>,
