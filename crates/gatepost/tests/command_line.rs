@@ -180,6 +180,56 @@ fn a_folder_is_read_whole_or_not_at_all() {
     assert!(answer.errors.contains("dangling.yaml"), "{}", answer.errors);
 }
 
+/// A pull request must not be able to show what a CI can read.
+#[cfg(unix)]
+#[test]
+fn links_of_a_folder_are_followed_only_inside_of_it() {
+    use std::os::unix::fs::symlink;
+    let folder = scratch();
+    folder.file("secret.yaml", "token: [s3cret\n").expect("written");
+    folder.file("outside/b.yaml", &route("b")).expect("written");
+    folder.file("in/edge.yaml", GATEWAY).expect("written");
+    folder.file("in/..data/a.txt", &route("a")).expect("written");
+    let root = folder.path().join("in");
+    symlink("..data/a.txt", root.join("a.yaml")).expect("linked");
+    symlink("../secret.yaml", root.join("README.md")).expect("linked");
+    let line = format!("plan -o zonefile -f {}", quoted(&root));
+    let inside = run(&line, "");
+    assert_eq!(inside.exit, 0, "{}", inside.errors);
+    assert!(inside.output.contains("a.example.org."), "{}", inside.output);
+    for (name, target) in [("x.yaml", "../secret.yaml"), ("deep", "../outside"), ("env.yaml", "/proc/self/environ")] {
+        symlink(target, root.join(name)).expect("linked");
+        for command in ["check", "plan", "status", "explain a.example.org"] {
+            let answer = run(&format!("{command} -f {}", quoted(&root)), "");
+            assert_eq!((answer.exit, answer.output.as_str()), (4, ""), "{command} {name}: {}", answer.errors);
+            assert!(answer.errors.contains(&format!("in/{name} is a symbolic link")), "{}", answer.errors);
+            assert!(!answer.errors.contains("s3cret"), "{}", answer.errors);
+        }
+        std::fs::remove_file(root.join(name)).expect("removed");
+    }
+    symlink(&root, folder.path().join("link")).expect("linked");
+    let by_link = run(&format!("plan -o zonefile -f {}", quoted(folder.path().join("link"))), "");
+    assert_eq!((by_link.exit, by_link.output), (0, inside.output), "the folder itself may be a link");
+}
+
+#[cfg(unix)]
+#[test]
+fn only_regular_files_are_read() {
+    let folder = scratch();
+    let edge = folder.file("edge.yaml", GATEWAY).expect("written");
+    let socket = folder.path().join("in/s.yaml");
+    folder.file("in/a.yaml", &route("a")).expect("written");
+    let _listening = std::os::unix::net::UnixListener::bind(&socket).expect("bound");
+    for path in [&socket, &folder.path().join("in"), std::path::Path::new("/dev/zero")] {
+        let answer = run(&format!("check -f {} -f {}", quoted(&edge), quoted(path)), "");
+        assert_eq!((answer.exit, answer.output.as_str()), (4, ""), "{}", answer.errors);
+        assert!(answer.errors.contains("is not a regular file"), "{}", answer.errors);
+    }
+    let piped = run(&format!("plan -o zonefile -f {} -f /dev/stdin", quoted(&edge)), &route("a"));
+    assert_eq!(piped.exit, 0, "{}", piped.errors);
+    assert!(piped.output.contains("a.example.org."), "what a shell hands over as a pipe is read: {}", piped.output);
+}
+
 #[test]
 fn folders_are_read_recursively_and_other_files_passed_over() {
     let folder = scratch();
@@ -411,5 +461,42 @@ fn the_gateway_of_a_request_may_be_named_as_kubectl_names_it() {
         let answer = run(&format!("route -f - {words} --port 80 http://a.example.org/"), &world);
         assert_eq!(answer.exit, 2, "{words}");
         assert!(answer.errors.contains(said), "{words}: {}", answer.errors);
+    }
+}
+
+/// Names and paths come from whoever wrote the files; a terminal or workflow log would act on their escape sequences.
+#[cfg(unix)]
+#[test]
+fn no_output_sends_escape_sequences_of_names_and_paths() {
+    let folder = scratch();
+    let raw = "\u{1b}]0;owned\u{7}\u{9b}31m";
+    let named = |name: &str| route("a").replace("name: a}", &format!("name: \"{name}\"}}"));
+    let bad = named("a\\e[31m").replace("namespace: infra", "namespace: \"in\\e]0;owned\\afra\\u009b\"");
+    folder.file(&format!("{raw}/edge{raw}.yaml"), GATEWAY).expect("written");
+    folder.file(&format!("{raw}/a{raw}.yaml"), &bad).expect("written");
+    folder.file(&format!("{raw}/b{raw}.yaml"), &named("b").replace("name: edge}]", "name: egde}]")).expect("written");
+    folder.file(&format!("{raw}/c{raw}.yaml"), "kind: [").expect("written");
+    let gateway = GATEWAY.replace("name: edge}", "name: \"edge\\e[31m\"}");
+    folder.file(&format!("{raw}/d{raw}.yaml"), &gateway).expect("written");
+    let commands = [
+        "check",
+        "check -o github",
+        "status",
+        "plan",
+        "plan -o markdown",
+        "plan -o zonefile",
+        "explain a.example.org",
+        "explain b.example.org",
+        "route http://a.example.org/",
+        "check -f absent\u{1b}[31m.yaml",
+        "check --kubeconfig absent\u{1b}[31m.yaml",
+    ];
+    for command in commands {
+        let answer = run(&format!("{command} -f {}", quoted(folder.path())), "");
+        for text in [&answer.output, &answer.errors] {
+            let sent = text.chars().find(|c| c.is_control() && !"\n\t".contains(*c));
+            assert_eq!(sent, None, "{command}: {text:?}");
+        }
+        assert!(!(answer.output.is_empty() && answer.errors.is_empty()), "{command} says something");
     }
 }

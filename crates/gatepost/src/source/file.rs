@@ -2,6 +2,9 @@
 //!
 //! Directories are read recursively and in order of names, so that the same directory always gives the same result.
 //! Every read is bounded, and a file that cannot be read is an error with its path: a read is complete or fails.
+//!
+//! Who writes the files need not be who runs the command: a pull request is checked in a CI with secrets. So a symbolic
+//! link in a directory may lead only to files inside this directory, and nothing but regular files is read.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, Metadata};
@@ -63,41 +66,103 @@ impl Finder {
             self.found.push(FoundFile { path: path.to_owned(), metadata: None });
             return Ok(());
         }
-        let metadata = fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let metadata = metadata(path)?;
         if metadata.is_dir() {
-            return self.folder(path, 0);
+            return self.folder(path, &Root::of(path)?, 0);
+        }
+        if !metadata.is_file() && !is_descriptor(path) {
+            return Err(not_regular(path));
         }
         self.found.push(FoundFile { path: path.to_owned(), metadata: Some(metadata) });
         Ok(())
     }
 
-    fn folder(&mut self, folder: &Path, depth: usize) -> anyhow::Result<()> {
-        let real = folder.canonicalize().with_context(|| format!("cannot read {}", folder.display()))?;
+    fn folder(&mut self, folder: &Path, root: &Root, depth: usize) -> anyhow::Result<()> {
+        let real = real_path(folder)?;
         if depth > DEEPEST {
             return Err(anyhow!("{} is more than {DEEPEST} folders deep", folder.display()));
         }
         if !self.folders.insert(real) {
             return Ok(());
         }
-        let entries = fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
-        let mut paths = entries
-            .map(|entry| entry.map(|e| e.path()))
-            .collect::<Result<Vec<_>, _>>()
-            .with_context(|| format!("cannot read {}", folder.display()))?;
-        paths.sort();
-        for path in paths.into_iter().filter(|path| !is_hidden(path)) {
-            let metadata = fs::metadata(&path).with_context(|| format!("cannot read {}", path.display()))?;
-            if metadata.is_dir() {
-                self.folder(&path, depth + 1)?;
-            } else if metadata.is_file() && is_manifest(&path) {
-                self.found.push(FoundFile { path, metadata: Some(metadata) });
-            }
+        for path in entries_of(folder)?.into_iter().filter(|path| !is_hidden(path)) {
+            self.entry(path, root, depth)?;
             if self.found.len() > MOST {
                 return Err(anyhow!("more than {MOST} files; name a smaller folder"));
             }
         }
         Ok(())
     }
+
+    fn entry(&mut self, path: PathBuf, root: &Root, depth: usize) -> anyhow::Result<()> {
+        let metadata = metadata(&path)?;
+        if metadata.is_dir() {
+            root.check(&path)?;
+            return self.folder(&path, root, depth + 1);
+        }
+        if is_manifest(&path) {
+            root.check(&path)?;
+            if !metadata.is_file() {
+                return Err(not_regular(&path));
+            }
+            self.found.push(FoundFile { path, metadata: Some(metadata) });
+        }
+        Ok(())
+    }
+}
+
+/// A directory of the command line.
+struct Root {
+    given: PathBuf,
+    /// Its path without symbolic links.
+    real: PathBuf,
+}
+
+impl Root {
+    fn of(path: &Path) -> anyhow::Result<Root> {
+        Ok(Root { given: path.to_owned(), real: real_path(path)? })
+    }
+
+    /// Refuses a symbolic link that leads out of the directory. Where it leads is not told.
+    fn check(&self, path: &Path) -> anyhow::Result<()> {
+        if path.is_symlink() && !real_path(path)?.starts_with(&self.real) {
+            let (link, root) = (path.display(), self.given.display());
+            return Err(anyhow!(
+                "{link} is a symbolic link that leads out of {root}, and only links inside a directory are followed; \
+                 remove the link, or name the files that it leads to with another -f"
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn metadata(path: &Path) -> anyhow::Result<Metadata> {
+    fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn real_path(path: &Path) -> anyhow::Result<PathBuf> {
+    path.canonicalize().with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The paths in a directory, sorted.
+fn entries_of(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let context = || format!("cannot read {}", folder.display());
+    let entries = fs::read_dir(folder).with_context(context)?;
+    let mut paths: Vec<_> =
+        entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>().with_context(context)?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn not_regular(path: &Path) -> anyhow::Error {
+    anyhow!("{} is not a regular file; only regular files and standard input (`-`) are read", path.display())
+}
+
+/// Whether the path names an open file of this process, as `-f <(command)` of a shell does. It may be a pipe: only who
+/// runs the command can open one.
+fn is_descriptor(path: &Path) -> bool {
+    ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.parent() == Some(Path::new(folder)))
+        || path == Path::new("/dev/stdin")
 }
 
 fn is_hidden(path: &Path) -> bool {
@@ -110,13 +175,19 @@ fn is_manifest(path: &Path) -> bool {
 
 pub(super) fn read(path: &Path) -> anyhow::Result<Text> {
     let name = path.display().to_string();
-    let bytes = if name == "-" {
-        bounded(std::io::stdin().lock(), "standard input")?
-    } else {
-        let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-        bounded(file, &name)?
-    };
+    let bytes =
+        if name == "-" { bounded(std::io::stdin().lock(), "standard input")? } else { bounded(open(path)?, &name)? };
     Ok(Text { name, bytes })
+}
+
+/// Opens a file. It is looked at once more: another file may have taken its place since it was found.
+fn open(path: &Path) -> anyhow::Result<File> {
+    let context = || format!("cannot read {}", path.display());
+    let file = File::open(path).with_context(context)?;
+    if !file.metadata().with_context(context)?.is_file() && !is_descriptor(path) {
+        return Err(not_regular(path));
+    }
+    Ok(file)
 }
 
 fn bounded(source: impl Read, name: &str) -> anyhow::Result<Vec<u8>> {
