@@ -52,7 +52,7 @@ impl StatusCommand {
 
 fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
     for item in &report.items {
-        writeln!(out, "{}", item.object)?;
+        writeln!(out, "{}", inert_line(&item.object.to_string()))?;
         match &item.status {
             report::ObjectStatus::Class(conditions) => write_conditions(out, conditions)?,
             report::ObjectStatus::Gateway { conditions, listeners, attached_sets, .. } => {

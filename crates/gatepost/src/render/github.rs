@@ -3,7 +3,7 @@
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::reason::Severity;
 
-/// The annotation of a diagnostic. Nothing in it can start a workflow command of its own.
+/// The annotation of a diagnostic. Nothing in it can start a workflow command of its own, or act on a terminal.
 pub fn annotation(diagnostic: &Diagnostic) -> String {
     let level = match diagnostic.severity {
         Severity::Error => "error",
@@ -21,7 +21,7 @@ pub fn annotation(diagnostic: &Diagnostic) -> String {
 }
 
 fn data(text: &str) -> String {
-    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+    super::inert(text).replace('%', "%25").replace('\n', "%0A")
 }
 
 fn property(text: &str) -> String {
@@ -36,5 +36,6 @@ mod tests {
     fn a_message_cannot_break_out_of_its_line() {
         assert_eq!(data("a\n::set-output name=x::y%"), "a%0A::set-output name=x::y%25");
         assert_eq!(property("a:b,c"), "a%3Ab%2Cc");
+        assert_eq!(property("a\x1b[31m\r.yaml"), "a\\u{1b}[31m\\u{d}.yaml");
     }
 }

@@ -4,7 +4,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use gatepost_core::diagnostic::{Diagnostic, SourcePosition};
 use gatepost_core::reason::Severity;
 
-use super::{Colour, inert};
+use super::{Colour, inert, inert_line};
 use crate::source::Sources;
 
 /// Lines longer than this are named, not shown.
@@ -39,7 +39,8 @@ pub fn render(diagnostic: &Diagnostic, sources: &dyn Sources, colour: Colour) ->
     }
     let mut group = Group::with_title(level.primary_title(title).id(row.name));
     if let Some(place) = diagnostic.place.as_ref().filter(|place| SnippetLine::of(place, sources).is_none()) {
-        let origin = Origin::path(&*place.source).line(place.line as usize).char_column(place.column as usize);
+        let origin =
+            Origin::path(inert_line(&place.source)).line(place.line as usize).char_column(place.column as usize);
         group = group.element(origin);
     }
     for (line, note) in &snippets {
@@ -80,7 +81,7 @@ impl SnippetLine {
         let start = inert(&line[..at]).len();
         let text = inert(&line);
         let end = text.trim_end().len().max(start);
-        Some(SnippetLine { path: place.source.to_string(), number: place.line as usize, text, span: start..end })
+        Some(SnippetLine { path: inert_line(&place.source), number: place.line as usize, text, span: start..end })
     }
 
     fn snippet<'a>(&'a self, note: Option<&'a str>) -> Snippet<'a, annotate_snippets::Annotation<'a>> {
