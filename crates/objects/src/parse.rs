@@ -204,7 +204,7 @@ fn object(
     Interpreted::Object(object, diagnostics)
 }
 
-/// Namespace and name; without a name nothing can be said about an object.
+/// Namespace and name; without them nothing can be said about an object.
 fn key(
     map: &Map<String, Value>,
     kind: Kind,
@@ -212,24 +212,33 @@ fn key(
     pool: &mut Pool,
 ) -> Result<Key, (FieldPath, String)> {
     let metadata = map.get("metadata").and_then(Value::as_object);
-    let name = metadata.and_then(|metadata| metadata.get("name"));
-    let generated = metadata.is_some_and(|metadata| metadata.contains_key("generateName"));
-    let field = FieldPath::of("metadata.name");
-    match name {
-        Some(Value::String(name)) if !name.is_empty() => {
-            let namespace = metadata.and_then(|metadata| text_of(metadata, "namespace")).unwrap_or(&settings.namespace);
-            let namespace = if kind.is_cluster_scoped() { "" } else { namespace };
-            Ok(Key::new(pool.text(namespace), &**name))
+    let part = |field| metadata.and_then(|metadata| identity_part(metadata, kind, field).transpose()).transpose();
+    let (name, namespace) = (part("name")?, part("namespace")?.unwrap_or(&settings.namespace));
+    let Some(name) = name else {
+        let is_generated = metadata.is_some_and(|metadata| metadata.contains_key("generateName"));
+        let hint = if is_generated { "; `generateName` only works in a cluster" } else { "" };
+        return Err((FieldPath::of("metadata.name"), format!("`metadata.name` of a {kind} is missing{hint}")));
+    };
+    let namespace = if kind.is_cluster_scoped() { "" } else { namespace };
+    Ok(Key::new(pool.text(namespace), name))
+}
+
+/// The name or namespace, where one is set. Of another type it is an error, and never an absent one: the object would
+/// be taken for one of the default namespace.
+fn identity_part<'v>(
+    metadata: &'v Map<String, Value>,
+    kind: Kind,
+    field: &str,
+) -> Result<Option<&'v str>, (FieldPath, String)> {
+    let message = match metadata.get(field) {
+        None | Some(Value::Null) => return Ok(None),
+        Some(Value::String(text)) => return Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+        Some(value @ (Value::Bool(_) | Value::Number(_))) => {
+            format!("`metadata.{field}` of a {kind} is {}, text is expected; put it in quotes", type_of(value))
         }
-        Some(value @ (Value::Bool(_) | Value::Number(_))) => Err((
-            field,
-            format!("`metadata.name` of a {kind} is {}, text is expected; put it in quotes", type_of(value)),
-        )),
-        _ if generated => {
-            Err((field, format!("`metadata.name` of a {kind} is missing; `generateName` only works in a cluster")))
-        }
-        _ => Err((field, format!("`metadata.name` of a {kind} is missing"))),
-    }
+        Some(value) => format!("`metadata.{field}` of a {kind} is {}, text is expected", type_of(value)),
+    };
+    Err((FieldPath::of("metadata").key(field), message))
 }
 
 fn type_of(value: &Value) -> String {

@@ -220,6 +220,15 @@ fn objects_without_a_name_or_type() {
         ("apiVersion: v1\nkind: Secret\nmetadata: {name: 5}\n", 3, "put it in quotes"),
         ("apiVersion: v1\nkind: Secret\nmetadata:\n  generateName: a-\n", 3, "generateName"),
         ("apiVersion: v1\nkind: Secret\nmetadata: 5\n", 3, "is missing"),
+        ("apiVersion: v1\nkind: Secret\nmetadata: {name: [a]}\n", 3, "is a list, text is expected"),
+        ("apiVersion: v1\nkind: Service\nmetadata: {name: a, namespace: n}\n", 3, "put it in quotes"),
+        ("apiVersion: v1\nkind: Namespace\nmetadata: {name: a, namespace: on}\n", 3, "is the boolean true"),
+        ("apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: 0x1F}\n", 3, "is the number 31"),
+        (
+            "apiVersion: v1\nkind: Secret\nmetadata: {name: a, namespace: {b: c}}\n",
+            3,
+            "`metadata.namespace` of a Secret",
+        ),
     ] {
         let told = between(text.as_bytes()).diagnostics;
         assert_eq!((told.len(), told[0].reason), (1, OBJECT_UNREADABLE), "{text}");
