@@ -1,8 +1,9 @@
 //! Response rate limiting: nobody can aim this server's answers at somebody else.
 //!
-//! Two budgets per source prefix and second. Answers much larger than their question are few, then come back empty and
-//! truncated, so that a real client asks again over TCP and a forged one gains nothing. All answers together are many, then
-//! dropped, but for every few, which come back truncated. Clients that proved their address are never limited.
+//! Two budgets per source prefix and second. Of what answers have beyond three times the size of their questions only so
+//! many bytes are sent; then such answers come back empty and truncated, so that a real client asks again over TCP and a
+//! forged one gains nothing. No answer is too small to count. All answers together are many, then dropped, but for every
+//! few, which come back truncated. Clients that proved their address are never limited.
 //! Memory is fixed: two prefixes that meet in one slot displace each other.
 
 use std::hash::{BuildHasher, RandomState};
@@ -17,13 +18,10 @@ const SLOTS: usize = 1 << 16;
 /// An answer more than this many times as large as its question amplifies.
 const AMPLIFIES: usize = 3;
 
-/// Answers up to this size do not: "there is no such name" to a short question is one of them.
-const SMALL: usize = 200;
-
-/// How many answers a source prefix gets per second over UDP.
+/// What a source prefix gets per second over UDP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
-    /// Answers of more than 200 bytes and more than three times as large as their questions; beyond, they are cut to their header.
+    /// Bytes beyond three times the size of the questions; answers that need more are cut to their header.
     pub amplifying: u32,
     /// All answers; beyond, they are dropped.
     pub all: u32,
@@ -36,7 +34,8 @@ pub struct RateLimit {
 impl Default for RateLimit {
     fn default() -> RateLimit {
         let loopback = ["127.0.0.0/8", "::1"].iter().filter_map(|text| text.parse().ok()).collect();
-        RateLimit { amplifying: 20, all: 2000, slip: 2, exempt: loopback }
+        // 8 KiB: 250 times "no such name" to a short question, or 70 answers with ten addresses, or 7 of the largest.
+        RateLimit { amplifying: 8 << 10, all: 2000, slip: 2, exempt: loopback }
     }
 }
 
@@ -63,13 +62,14 @@ impl Limiter {
 
     /// Decides about an answer of so many bytes to a question of so many, in a second.
     pub(crate) fn check(&self, source: IpAddr, question: usize, answer: usize, second: u64) -> Pass {
-        if answer > SMALL.max(AMPLIFIES * question) && self.count(source, true, second) > self.limit.amplifying {
+        let excess = u32::try_from(answer.saturating_sub(AMPLIFIES * question)).unwrap_or(u32::MAX);
+        if excess > 0 && self.count(source, true, excess, second) > self.limit.amplifying {
             return Pass::Truncate;
         }
         if self.limit.exempt.iter().any(|prefix| prefix.contains(source)) {
             return Pass::Send;
         }
-        let over = self.count(source, false, second).saturating_sub(self.limit.all);
+        let over = self.count(source, false, 1, second).saturating_sub(self.limit.all);
         match over {
             0 => Pass::Send,
             _ if self.limit.slip > 0 && over.is_multiple_of(self.limit.slip) => Pass::Truncate,
@@ -77,14 +77,17 @@ impl Limiter {
         }
     }
 
-    /// One more answer for this source in this second: how many are there now?
-    fn count(&self, source: IpAddr, amplifying: bool, second: u64) -> u32 {
+    /// Adds to what this source got in this second, and returns the sum.
+    fn count(&self, source: IpAddr, amplifying: bool, more: u32, second: u64) -> u32 {
         let source = source.to_canonical();
         let prefix = masked(source, if source.is_ipv4() { 24 } else { 56 });
         let hash = self.hasher.hash_one((prefix, source.is_ipv4(), amplifying));
         let slot = &self.slots[hash as usize % SLOTS];
         let tag = (second & 0xff_ffff) << 40 | (hash >> 48) << 24;
-        let next = |held: u64| if held & !COUNT == tag { held + u64::from(held & COUNT < COUNT) } else { tag | 1 };
+        let next = |held: u64| {
+            let before = if held & !COUNT == tag { held & COUNT } else { 0 };
+            tag | (before + u64::from(more)).min(COUNT)
+        };
         let held = slot.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |held| Some(next(held)));
         (next(held.unwrap_or_default()) & COUNT) as u32
     }
@@ -103,12 +106,21 @@ mod tests {
 
     #[test]
     fn large_answers_are_few() {
-        let limiter = limiter(2, 100, 2);
+        let limiter = limiter(2160, 100, 2);
         let source = "127.0.0.1".parse().unwrap();
         let seen: Vec<_> = (0..4).map(|_| limiter.check(source, 40, 1200, 7)).collect();
         assert_eq!(seen, [Pass::Send, Pass::Send, Pass::Truncate, Pass::Truncate]);
         assert_eq!(limiter.check(source, 40, 120, 7), Pass::Send, "a small one");
         assert_eq!(limiter.check(source, 40, 1200, 8), Pass::Send, "a second later");
+    }
+
+    #[test]
+    fn no_answer_is_too_small_to_count() {
+        let limiter = limiter(60, 100, 2);
+        let source = "127.0.0.1".parse().unwrap();
+        let seen: Vec<_> = (0..3).map(|_| limiter.check(source, 30, 120, 7)).collect();
+        assert_eq!(seen, [Pass::Send, Pass::Send, Pass::Truncate], "30 bytes beyond the ratio each");
+        assert_eq!(limiter.check(source, 30, 90, 7), Pass::Send, "within the ratio");
     }
 
     #[test]

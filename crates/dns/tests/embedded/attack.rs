@@ -20,6 +20,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         Trial::test("attack::no packet stops the server", malformed_packets),
         Trial::test("attack::an answer gets no answer", answers_get_no_answer),
         Trial::test("attack::a flood does not amplify", no_amplification),
+        Trial::test("attack::a flood of small answers does not amplify", no_small_amplification),
         Trial::test("attack::a cookie opens the way", cookies),
         Trial::test("attack::2000 idle connections disturb nobody", idle_connections),
         Trial::test("attack::slow connections end", slow_connections),
@@ -34,6 +35,7 @@ fn server(config: impl FnOnce(&mut ServerConfig)) -> DnsServer {
         record("loop.attack.test", Data::Cname(name("loop2.attack.test"))),
         record("loop2.attack.test", Data::Cname(name("loop.attack.test"))),
     ];
+    records.extend((1..=10).map(|n| a("ten.attack.test", [192, 0, 2, n])));
     records.extend((0..4).map(|n| record("big.attack.test", Data::text(vec![b'a' + n; 250]))));
     records.extend((0..40).map(|n| record("huge.attack.test", Data::text(vec![b'0' + n; 250]))));
     let mut settings = ServerConfig::new("127.0.0.1:0".parse().unwrap());
@@ -141,6 +143,24 @@ fn no_amplification() -> Result<(), Failed> {
     assert!(truncated > 900 && metrics.limited_truncated > 100, "{truncated} {metrics:?}");
     let whole = Question::of("big.attack.test", kind::TXT).ask_tcp(server.address());
     assert_eq!(whole.answer.len(), 4, "TCP has it all");
+    Ok(())
+}
+
+/// "No such name" and its SOA is four times as large as a short question, ten addresses eight times.
+fn no_small_amplification() -> Result<(), Failed> {
+    for (name, kind) in [("x.attack.test", kind::A), ("ten.attack.test", kind::A)] {
+        let server = server(|config| config.workers = 1);
+        let client = socket();
+        client.set_read_timeout(Some(Duration::from_secs(2)))?;
+        for round in 0..1500 {
+            let question = Question { edns: None, id: round, ..Question::of(name, kind) };
+            client.send_to(&question.packet(), server.address())?;
+            receive(&client, round).expect("answers to loopback are cut, not dropped");
+        }
+        let metrics = server.metrics();
+        let ratio = metrics.udp_bytes_out as f64 / metrics.udp_bytes_in as f64;
+        assert!(ratio < 3.0, "{name} amplifies {ratio:.2} times: {metrics:?}");
+    }
     Ok(())
 }
 
