@@ -37,7 +37,7 @@ impl Object {
             Object::GatewayClass(_) => Kind::GatewayClass,
             Object::Gateway(_) => Kind::Gateway,
             Object::ListenerSet(set) => set.kind,
-            Object::Route(route) => route.kind.kind(),
+            Object::Route(route) => Kind::Route(route.kind),
             Object::ReferenceGrant(_) => Kind::ReferenceGrant,
             Object::Namespace(_) => Kind::Namespace,
             Object::Service(_) => Kind::Service,
@@ -183,9 +183,7 @@ impl Snapshot {
             Kind::ConfigMap => self.config_maps.remove(key).is_some(),
             Kind::DnsPolicy => self.dns_policies.remove(key).is_some(),
             Kind::TlsPolicy => self.tls_policies.remove(key).is_some(),
-            Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
-                self.routes.remove(object).is_some()
-            }
+            Kind::Route(_) => self.routes.remove(object).is_some(),
         }
     }
 

@@ -56,7 +56,7 @@ impl Feature {
     pub fn rights(self) -> Vec<Right> {
         match self {
             Feature::Tree => tree(),
-            Feature::Routes(kind) => vec![reading(kind.kind(), "their hostnames are not published")],
+            Feature::Routes(kind) => vec![reading(Kind::Route(kind), "their hostnames are not published")],
             Feature::Policies => policies(),
             Feature::Events => vec![EVENTS],
             Feature::LeaderElection => vec![LEASES],

@@ -227,7 +227,7 @@ fn canonical(kind: RecordType, values: &[Str]) -> BTreeSet<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gatepost_core::model::Kind;
+    use gatepost_core::model::{Kind, RouteKind};
     use gatepost_core::publication::NameSource;
 
     fn record(name: &str, kind: RecordType, targets: &[&str]) -> Record {
@@ -238,7 +238,7 @@ mod tests {
             ttl: None,
             set_identifier: None,
             provider_specific: Vec::new(),
-            routes: [ObjectRef::new(Kind::HttpRoute, "shop", "web")].into(),
+            routes: [ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web")].into(),
             listeners: Default::default(),
             source: NameSource::Intersected,
         }

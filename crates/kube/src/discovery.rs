@@ -114,6 +114,7 @@ fn prefer(served: &mut ServedKinds, resource: Resource) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gatepost_core::model::RouteKind;
     use serde_json::json;
 
     #[test]
@@ -124,9 +125,9 @@ mod tests {
                 {"name": "httproutes/status", "kind": "HTTPRoute", "verbs": ["get"]},
                 {"name": "httproutes", "kind": "HTTPRoute", "verbs": ["list", "watch"]},
             ]});
-            prefer(&mut served, find(&list, Kind::HttpRoute, version).unwrap());
+            prefer(&mut served, find(&list, Kind::Route(RouteKind::Http), version).unwrap());
         }
-        let route = &served[&Kind::HttpRoute];
+        let route = &served[&Kind::Route(RouteKind::Http)];
         assert_eq!(&*route.version, "v1");
         assert_eq!(route.path(None), "/apis/gateway.networking.k8s.io/v1/httproutes");
         assert_eq!(route.path(Some("shop")), "/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes");

@@ -236,6 +236,7 @@ pub fn watched_kinds() -> Vec<Kind> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gatepost_core::model::RouteKind;
 
     #[test]
     fn paths_have_group_version_and_namespace() {
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn the_same_note_has_the_same_name() {
         let note = EventNote { is_warning: true, reason: "A".into(), action: "Publish", text: "b".into() };
-        let route = ObjectRef::new(Kind::HttpRoute, "shop", "web");
+        let route = ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web");
         assert_eq!(event_name(&route, &note), event_name(&route, &note.clone()));
         assert_ne!(event_name(&route, &note), event_name(&route, &EventNote { text: "c".into(), ..note }));
     }

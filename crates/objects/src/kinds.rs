@@ -1,6 +1,6 @@
 //! The kinds that are read, the versions they were ever served in, and who reads them.
 
-use gatepost_core::model::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Kind, Meta};
+use gatepost_core::model::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Kind, Meta, RouteKind};
 use gatepost_core::snapshot::Object;
 
 use crate::fields::{Fields, Strictness, closest};
@@ -27,11 +27,11 @@ static ROWS: &[KindEntry] = &[
     api(Kind::Gateway, &["v1", "v1beta1", "v1alpha2"], gateway::read),
     api(Kind::ListenerSet, &["v1"], listener_set::read),
     api(Kind::XListenerSet, &["v1alpha1"], listener_set::read),
-    api(Kind::HttpRoute, &["v1", "v1beta1", "v1alpha2"], routes::http),
-    api(Kind::GrpcRoute, &["v1", "v1alpha2"], routes::grpc),
-    api(Kind::TlsRoute, &["v1", "v1alpha3", "v1alpha2"], routes::tls),
-    api(Kind::TcpRoute, &["v1", "v1alpha2"], routes::tcp),
-    api(Kind::UdpRoute, &["v1", "v1alpha2"], routes::udp),
+    api(Kind::Route(RouteKind::Http), &["v1", "v1beta1", "v1alpha2"], routes::http),
+    api(Kind::Route(RouteKind::Grpc), &["v1", "v1alpha2"], routes::grpc),
+    api(Kind::Route(RouteKind::Tls), &["v1", "v1alpha3", "v1alpha2"], routes::tls),
+    api(Kind::Route(RouteKind::Tcp), &["v1", "v1alpha2"], routes::tcp),
+    api(Kind::Route(RouteKind::Udp), &["v1", "v1alpha2"], routes::udp),
     api(Kind::ReferenceGrant, &["v1", "v1beta1", "v1alpha2"], reference_grant::read),
     core(Kind::Namespace, support::namespace),
     core(Kind::Service, support::service),
@@ -107,7 +107,9 @@ mod tests {
 
     #[test]
     fn kinds_are_found_by_group_and_name() {
-        assert!(matches!(find(GATEWAY_GROUP, "HTTPRoute"), KindLookup::Known(row) if row.kind == Kind::HttpRoute));
+        assert!(
+            matches!(find(GATEWAY_GROUP, "HTTPRoute"), KindLookup::Known(row) if row.kind == Kind::Route(RouteKind::Http))
+        );
         assert!(matches!(find(GATEWAY_GROUP, "HttpRoute"), KindLookup::Misspelt("HTTPRoute")));
         assert!(matches!(find(EXPERIMENTAL_GROUP, "ListenerSet"), KindLookup::DraftListenerSet(_)));
         assert!(matches!(find(GATEWAY_GROUP, "BackendTLSPolicy"), KindLookup::Foreign));

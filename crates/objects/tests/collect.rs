@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use gatepost_core::diagnostic::{Diagnostic, FieldPath};
-use gatepost_core::model::{Kind, ObjectRef, Str};
+use gatepost_core::model::{Kind, ObjectRef, RouteKind, Str};
 use gatepost_core::reason::{DUPLICATE_OBJECT, INVALID_FIELD};
 use gatepost_objects::{Loaded, ParseSettings, collect};
 
@@ -63,7 +63,7 @@ fn lists_are_taken_apart() {
 fn places_are_found_afterwards() {
     let text = format!("apiVersion: v1\nkind: Namespace\nmetadata: {{name: shop}}\n---\n{ROUTE}");
     let loaded = load(&[("a.yaml", &text)]);
-    let object = ObjectRef::new(Kind::HttpRoute, "shop", "web");
+    let object = ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web");
     let place = loaded.place(&object, &FieldPath::of("spec.hostnames[0]")).unwrap();
     assert_eq!((place.line, place.column), (12, 5));
     let above = loaded.place(&object, &FieldPath::of("spec.parentRefs[3].name")).unwrap();

@@ -194,7 +194,10 @@ impl HolderRevision<'_> {
         // The Secrets are not in the world: what makes them has not run yet.
         let has_secret = !(self.size.https && door.speech == ListenerProtocol::Web);
         let clashes = self.refusal == Some(Refusal::Conflict);
-        let kinds = supported(door.speech).iter().map(|kind| GroupKind { group: GROUP, kind: kind.kind().as_str() });
+        let kinds = RouteKind::ALL
+            .into_iter()
+            .filter(|kind| ListenerProtocol::of(*kind) == door.speech)
+            .map(|kind| GroupKind { group: GROUP, kind: kind.as_str() });
         ListenerStatus {
             name: door.name.clone(),
             supported_kinds: kinds.collect(),
@@ -285,14 +288,5 @@ fn listener(size: &Size, door: &ListenerLayout) -> WireListener {
         hostname: door.zone.as_ref().map(|zone| format!("*.{zone}")),
         allowed_routes: allowed(size),
         tls,
-    }
-}
-
-fn supported(speech: ListenerProtocol) -> &'static [RouteKind] {
-    match speech {
-        ListenerProtocol::Web => &[RouteKind::Http, RouteKind::Grpc],
-        ListenerProtocol::Tls => &[RouteKind::Tls],
-        ListenerProtocol::Tcp => &[RouteKind::Tcp],
-        ListenerProtocol::Udp => &[RouteKind::Udp],
     }
 }

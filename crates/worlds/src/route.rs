@@ -152,7 +152,7 @@ impl RouteGenerator<'_> {
     pub(crate) fn object(&self, draft: &RouteLayout, edits: usize) -> Object<RouteSpec, RouteStatus> {
         let at = names::time(crate::platform::OLDEST_ROUTE + draft.number);
         let hostnames = self.hostnames(draft, edits.div_ceil(2));
-        let has_field = !matches!(draft.kind, RouteKind::Tcp | RouteKind::Udp);
+        let has_field = draft.kind.has_hostnames();
         let mut metadata = self.metadata(draft, edits, &at);
         if !has_field {
             metadata.annotations.push(("external-dns.kubernetes.io/hostname", hostnames.join(",")));
@@ -167,18 +167,12 @@ impl RouteGenerator<'_> {
             rules: self.rules(draft),
         };
         let api_version = if has_field { GATEWAY_API } else { "gateway.networking.k8s.io/v1alpha2" };
-        Object { api_version, kind: draft.kind.kind().as_str(), metadata, spec: Some(spec), status }
+        Object { api_version, kind: draft.kind.as_str(), metadata, spec: Some(spec), status }
     }
 
     /// The name of a route.
     pub(crate) fn name(draft: &RouteLayout) -> String {
-        let prefix = match draft.kind {
-            RouteKind::Http => "http",
-            RouteKind::Grpc => "grpc",
-            RouteKind::Tls => "tls",
-            RouteKind::Tcp => "tcp",
-            RouteKind::Udp => "udp",
-        };
+        let prefix = draft.kind.as_str().trim_end_matches("Route").to_ascii_lowercase();
         format!("{prefix}-{}", draft.number)
     }
 

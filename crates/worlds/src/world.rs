@@ -90,7 +90,7 @@ impl World {
     pub(crate) fn edited_route(&self, number: usize, edits: usize, style: Style) -> Document {
         let generator = self.generator();
         let draft = generator.draft(number);
-        document(draft.kind.kind(), &generator.object(&draft, edits), style)
+        document(Kind::Route(draft.kind), &generator.object(&draft, edits), style)
     }
 
     pub(crate) fn moment(&self, gateway: usize, place: usize) -> HolderRevision<'_> {

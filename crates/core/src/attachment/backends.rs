@@ -35,7 +35,7 @@ pub fn problem(snapshot: &Snapshot, grants: &Grants, route: &Route, backend: &Ba
         return Some(reason::BACKEND_KIND_UNKNOWN);
     }
     let own = &route.meta.key.namespace;
-    if !grants.permit(Referrer { kind: route.kind.kind(), namespace: own }, target) {
+    if !grants.permit(Referrer { kind: Kind::Route(route.kind), namespace: own }, target) {
         return Some(reason::REFERENCE_NOT_PERMITTED);
     }
     let key = Key::new(target.namespace_or(own).clone(), target.name.clone());

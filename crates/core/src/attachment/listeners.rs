@@ -117,12 +117,18 @@ pub(crate) fn class_state(snapshot: &Snapshot, scope: &Scope, gateway: &Gateway)
     }
 }
 
-/// The route kinds that a listener's protocol supports. No other place lists them.
+/// The route kinds that a listener supports.
 pub fn kinds_carried(listener: &Listener) -> &'static [RouteKind] {
-    match (&listener.protocol, listener.tls.as_ref().map(|tls| &tls.mode)) {
+    let is_terminated = listener.tls.as_ref().is_some_and(|tls| tls.mode == TlsMode::Terminate);
+    kinds_of_protocol(&listener.protocol, is_terminated)
+}
+
+/// The route kinds that a protocol supports, by whether the listener terminates TLS.
+pub(crate) fn kinds_of_protocol(protocol: &Protocol, is_terminated: bool) -> &'static [RouteKind] {
+    match (protocol, is_terminated) {
         (Protocol::Http | Protocol::Https, _) => &[RouteKind::Http, RouteKind::Grpc],
-        (Protocol::Tls, Some(TlsMode::Terminate)) => &[RouteKind::Tls, RouteKind::Tcp],
-        (Protocol::Tls, _) => &[RouteKind::Tls],
+        (Protocol::Tls, true) => &[RouteKind::Tls, RouteKind::Tcp],
+        (Protocol::Tls, false) => &[RouteKind::Tls],
         (Protocol::Tcp, _) => &[RouteKind::Tcp],
         (Protocol::Udp, _) => &[RouteKind::Udp],
         (Protocol::Other(_), _) => &[],
@@ -273,7 +279,7 @@ fn kinds(listener: &Listener) -> (Vec<RouteKind>, Vec<(Str, Str)>) {
     let mut supported = Vec::new();
     let mut unfit = Vec::new();
     for (group, kind) in &listener.allowed_routes.kinds {
-        let found = Kind::of(group, kind).and_then(RouteKind::of).filter(|k| carried.contains(k));
+        let found = Kind::of(group, kind).and_then(Kind::route).filter(|k| carried.contains(k));
         match found {
             Some(kind) if !supported.contains(&kind) => supported.push(kind),
             Some(_) => {}

@@ -2,6 +2,7 @@
 //!
 //! Hostnames are not compared here. A namespace that is not among the objects is never admitted by a selector.
 
+use crate::attachment::listeners::kinds_of_protocol;
 use crate::model::{Admission, GATEWAY_GROUP, Listener, Namespace, Protocol, RouteKind, Str};
 use crate::selector::{Selector, Test};
 use crate::snapshot::Snapshot;
@@ -74,19 +75,15 @@ fn is_sound(selector: &Selector) -> bool {
         .any(|r| matches!(&r.test, Test::In(values) | Test::NotIn(values) if values.is_empty()))
 }
 
+/// Whether external-dns pairs the protocol with the kind. It does not look at the TLS mode.
 fn carries(protocol: &Protocol, kind: RouteKind) -> bool {
-    match kind {
-        RouteKind::Http | RouteKind::Grpc => matches!(protocol, Protocol::Http | Protocol::Https),
-        RouteKind::Tls => *protocol == Protocol::Tls,
-        RouteKind::Tcp => matches!(protocol, Protocol::Tcp | Protocol::Tls),
-        RouteKind::Udp => *protocol == Protocol::Udp,
-    }
+    kinds_of_protocol(protocol, true).contains(&kind)
 }
 
 fn takes_kind(listener: &Listener, route: RouteKind) -> bool {
     let kinds = &listener.allowed_routes.kinds;
     let is_gateway_group = |group: &Str| group.is_empty() || **group == *GATEWAY_GROUP;
-    kinds.is_empty() || kinds.iter().any(|(group, kind)| is_gateway_group(group) && **kind == *route.kind().as_str())
+    kinds.is_empty() || kinds.iter().any(|(group, kind)| is_gateway_group(group) && **kind == *route.as_str())
 }
 
 #[cfg(test)]

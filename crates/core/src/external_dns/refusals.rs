@@ -266,7 +266,7 @@ impl UnservedHostname<'_> {
         let listener = parent.listener_key(place);
         let spec = parent.listeners[place].spec;
         let namespace = &self.route.meta.key.namespace;
-        let kind = self.route.kind.kind();
+        let kind = self.route.kind;
         let of_listener = FieldPath::of("spec.listeners").index(place).key("allowedRoutes");
         let (reason, message, object, field) = match objection {
             Objection::Protocol => {

@@ -100,7 +100,7 @@ impl Engine {
                 let named = gateway.iter().flat_map(|gateway| tls_objects_of_gateway(gateway));
                 named.for_each(|object_named| self.indexes.tls_objects.remove(&object_named, object));
             }
-            _ if RouteKind::of(object.kind).is_some() => {
+            Kind::Route(_) => {
                 let Some(route) = self.world.snapshot.routes.get(object).cloned() else { return };
                 if let Some(id) = self.indexes.routes.delete(object) {
                     index_route(&mut self.indexes, id, &route, false);
@@ -134,7 +134,7 @@ impl Engine {
                 self.mark_owners(&owners, dirty);
             }
             Kind::DnsPolicy | Kind::TlsPolicy => dirty.policies = true,
-            Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute => {
+            Kind::Route(_) => {
                 // `take_route` has indexed the route, and `unlink` has marked its dependents.
             }
         }
@@ -183,7 +183,7 @@ impl Engine {
             let here = here.take_while(|(object, _)| object.kind == kind && object.namespace() == namespace);
             dirty.gateways.extend(here.map(|(_, set)| listener_sets::named_gateway(set)));
         }
-        for kind in RouteKind::ALL.map(RouteKind::kind) {
+        for kind in RouteKind::ALL.map(Kind::Route) {
             let from = ObjectRef::new(kind, namespace.clone(), "");
             let here = self.world.snapshot.routes.range(from..);
             let here = here.take_while(|(object, _)| object.kind == kind && object.namespace() == namespace);

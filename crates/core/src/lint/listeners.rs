@@ -69,7 +69,7 @@ fn clash(context: LintContext<'_>, state: &ListenerState, conflict: Conflict) ->
 
 fn unfit(state: &ListenerState, index: usize, (group, kind): &(Str, Str)) -> Diagnostic {
     let spec = state.spec();
-    let carried: Vec<_> = crate::attachment::listeners::kinds_carried(spec).iter().map(|k| k.kind().as_str()).collect();
+    let carried: Vec<_> = crate::attachment::listeners::kinds_carried(spec).iter().map(|k| k.as_str()).collect();
     let kind = if **group == *GATEWAY_GROUP { kind.to_string() } else { format!("{kind}.{group}") };
     let message = format!(
         "listener `{}` allows `{kind}`, and its protocol {} carries {}",

@@ -98,7 +98,7 @@ fn shadow(
 fn losers(context: LintContext<'_>) -> Vec<Diagnostic> {
     let mut by_listener: BTreeMap<ListenerId, Vec<&RouteState>> = BTreeMap::new();
     for (route, id, _) in context.topology.attachments() {
-        if matches!(route.route.kind, RouteKind::Tcp | RouteKind::Udp) {
+        if !route.route.kind.has_hostnames() {
             by_listener.entry(id).or_default().push(route);
         }
     }

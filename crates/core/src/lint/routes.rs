@@ -260,7 +260,7 @@ fn kind(route: &RouteState, listener: &ListenerState, field: FieldPath) -> Diagn
     let spec = listener.spec();
     let kind = route.route.kind;
     let carried = crate::attachment::listeners::kinds_carried(spec);
-    let names = |kinds: &[RouteKind]| listed(kinds.iter().map(|k| k.kind().as_str()));
+    let names = |kinds: &[RouteKind]| listed(kinds.iter().map(|k| k.as_str()));
     let (listener_side, message) = if carried.contains(&kind) {
         (
             "allowedRoutes.kinds",

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Labels, OWN_GROUP, Str};
+use super::{EXPERIMENTAL_GROUP, GATEWAY_GROUP, Labels, OWN_GROUP, RouteKind, Str};
 
 /// The kinds of objects that the rules read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,16 +17,8 @@ pub enum Kind {
     ListenerSet,
     /// `XListenerSet`, the experimental predecessor of `ListenerSet`.
     XListenerSet,
-    /// `HTTPRoute`.
-    HttpRoute,
-    /// `GRPCRoute`.
-    GrpcRoute,
-    /// `TLSRoute`.
-    TlsRoute,
-    /// `TCPRoute`.
-    TcpRoute,
-    /// `UDPRoute`.
-    UdpRoute,
+    /// A route of any kind; their properties are in [`RouteKind`].
+    Route(RouteKind),
     /// `ReferenceGrant`.
     ReferenceGrant,
     /// `Namespace`, cluster-scoped.
@@ -44,17 +36,11 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind, in the order in which output lists them.
-    pub const ALL: [Kind; 16] = [
-        Kind::GatewayClass,
-        Kind::Gateway,
-        Kind::ListenerSet,
-        Kind::XListenerSet,
-        Kind::HttpRoute,
-        Kind::GrpcRoute,
-        Kind::TlsRoute,
-        Kind::TcpRoute,
-        Kind::UdpRoute,
+    /// The kinds that output lists before routes.
+    const BEFORE_ROUTES: [Kind; 4] = [Kind::GatewayClass, Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet];
+
+    /// The kinds that output lists after routes.
+    const AFTER_ROUTES: [Kind; 7] = [
         Kind::ReferenceGrant,
         Kind::Namespace,
         Kind::Service,
@@ -64,6 +50,24 @@ impl Kind {
         Kind::TlsPolicy,
     ];
 
+    /// Every kind, in the order in which output lists them.
+    pub const ALL: [Kind; Kind::BEFORE_ROUTES.len() + RouteKind::ALL.len() + Kind::AFTER_ROUTES.len()] = {
+        let (before, routes, after) = (Kind::BEFORE_ROUTES, RouteKind::ALL, Kind::AFTER_ROUTES);
+        let mut all = [before[0]; _];
+        let mut next = 0;
+        while next < all.len() {
+            all[next] = if next < before.len() {
+                before[next]
+            } else if next < before.len() + routes.len() {
+                Kind::Route(routes[next - before.len()])
+            } else {
+                after[next - before.len() - routes.len()]
+            };
+            next += 1;
+        }
+        all
+    };
+
     /// The kind as Kubernetes spells it.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -71,11 +75,7 @@ impl Kind {
             Kind::Gateway => "Gateway",
             Kind::ListenerSet => "ListenerSet",
             Kind::XListenerSet => "XListenerSet",
-            Kind::HttpRoute => "HTTPRoute",
-            Kind::GrpcRoute => "GRPCRoute",
-            Kind::TlsRoute => "TLSRoute",
-            Kind::TcpRoute => "TCPRoute",
-            Kind::UdpRoute => "UDPRoute",
+            Kind::Route(kind) => kind.as_str(),
             Kind::ReferenceGrant => "ReferenceGrant",
             Kind::Namespace => "Namespace",
             Kind::Service => "Service",
@@ -103,11 +103,7 @@ impl Kind {
             Kind::Gateway => "gateways",
             Kind::ListenerSet => "listenersets",
             Kind::XListenerSet => "xlistenersets",
-            Kind::HttpRoute => "httproutes",
-            Kind::GrpcRoute => "grpcroutes",
-            Kind::TlsRoute => "tlsroutes",
-            Kind::TcpRoute => "tcproutes",
-            Kind::UdpRoute => "udproutes",
+            Kind::Route(kind) => kind.resource(),
             Kind::ReferenceGrant => "referencegrants",
             Kind::Namespace => "namespaces",
             Kind::Service => "services",
@@ -123,9 +119,12 @@ impl Kind {
         Kind::ALL.into_iter().find(|k| k.as_str() == kind && k.group() == group)
     }
 
-    /// Whether it is a kind of route.
-    pub fn is_route(self) -> bool {
-        matches!(self, Kind::HttpRoute | Kind::GrpcRoute | Kind::TlsRoute | Kind::TcpRoute | Kind::UdpRoute)
+    /// Which kind of route it is, if it is one.
+    pub const fn route(self) -> Option<RouteKind> {
+        match self {
+            Kind::Route(kind) => Some(kind),
+            _ => None,
+        }
     }
 
     /// Whether objects of this kind have no namespace.

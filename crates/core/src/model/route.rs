@@ -1,5 +1,7 @@
 //! The one `Route` type for five wire formats.
 
+use std::fmt;
+
 use super::{Kind, Meta, ObjectRef, Reference, RouteStatus, SharedList, ShortVec, Str, WrittenHostname};
 
 /// A route of any kind.
@@ -22,7 +24,7 @@ pub struct Route {
 impl Route {
     /// Which object it is.
     pub fn object(&self) -> ObjectRef {
-        ObjectRef { kind: self.kind.kind(), key: self.meta.key.clone() }
+        ObjectRef { kind: Kind::Route(self.kind), key: self.meta.key.clone() }
     }
 }
 
@@ -41,29 +43,116 @@ pub enum RouteKind {
     Udp,
 }
 
+/// What a route of a kind matches: the way in which traffic is chosen for its rules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrafficKind {
+    /// HTTP requests.
+    Requests,
+    /// gRPC calls.
+    Calls,
+    /// Whole connections or datagrams.
+    Connections,
+}
+
+/// Everything that differs between kinds of routes and is not a rule of one stage.
+struct RouteKindProperties {
+    name: &'static str,
+    resource: &'static str,
+    source: &'static str,
+    has_hostnames: bool,
+    traffic: TrafficKind,
+    external_dns_version: &'static str,
+}
+
 impl RouteKind {
     /// Every kind.
     pub const ALL: [RouteKind; 5] = [RouteKind::Http, RouteKind::Grpc, RouteKind::Tls, RouteKind::Tcp, RouteKind::Udp];
 
-    /// The object kind.
-    pub fn kind(self) -> Kind {
+    /// The one table of route kinds.
+    const fn properties(self) -> RouteKindProperties {
         match self {
-            RouteKind::Http => Kind::HttpRoute,
-            RouteKind::Grpc => Kind::GrpcRoute,
-            RouteKind::Tls => Kind::TlsRoute,
-            RouteKind::Tcp => Kind::TcpRoute,
-            RouteKind::Udp => Kind::UdpRoute,
+            RouteKind::Http => RouteKindProperties {
+                name: "HTTPRoute",
+                resource: "httproutes",
+                source: "gateway-httproute",
+                has_hostnames: true,
+                traffic: TrafficKind::Requests,
+                external_dns_version: "v1",
+            },
+            RouteKind::Grpc => RouteKindProperties {
+                name: "GRPCRoute",
+                resource: "grpcroutes",
+                source: "gateway-grpcroute",
+                has_hostnames: true,
+                traffic: TrafficKind::Calls,
+                external_dns_version: "v1",
+            },
+            RouteKind::Tls => RouteKindProperties {
+                name: "TLSRoute",
+                resource: "tlsroutes",
+                source: "gateway-tlsroute",
+                has_hostnames: true,
+                traffic: TrafficKind::Connections,
+                external_dns_version: "v1",
+            },
+            RouteKind::Tcp => RouteKindProperties {
+                name: "TCPRoute",
+                resource: "tcproutes",
+                source: "gateway-tcproute",
+                has_hostnames: false,
+                traffic: TrafficKind::Connections,
+                external_dns_version: "v1alpha2",
+            },
+            RouteKind::Udp => RouteKindProperties {
+                name: "UDPRoute",
+                resource: "udproutes",
+                source: "gateway-udproute",
+                has_hostnames: false,
+                traffic: TrafficKind::Connections,
+                external_dns_version: "v1alpha2",
+            },
         }
     }
 
-    /// The route kind of an object kind.
-    pub fn of(kind: Kind) -> Option<RouteKind> {
-        RouteKind::ALL.into_iter().find(|r| r.kind() == kind)
+    /// The kind as Kubernetes spells it.
+    pub const fn as_str(self) -> &'static str {
+        self.properties().name
+    }
+
+    /// The resource name in API paths and RBAC.
+    pub const fn resource(self) -> &'static str {
+        self.properties().resource
+    }
+
+    /// The name of the source on the command line: `gateway-httproute`.
+    pub const fn source(self) -> &'static str {
+        self.properties().source
+    }
+
+    /// The kind of routes that a source of this name reads.
+    pub fn of_source(name: &str) -> Option<RouteKind> {
+        RouteKind::ALL.into_iter().find(|kind| kind.source() == name)
     }
 
     /// Whether its spec has hostnames.
-    pub fn has_hostnames(self) -> bool {
-        matches!(self, RouteKind::Http | RouteKind::Grpc | RouteKind::Tls)
+    pub const fn has_hostnames(self) -> bool {
+        self.properties().has_hostnames
+    }
+
+    /// What its rules match.
+    pub const fn traffic(self) -> TrafficKind {
+        self.properties().traffic
+    }
+
+    /// The API version in which external-dns reads it.
+    pub const fn external_dns_version(self) -> &'static str {
+        self.properties().external_dns_version
+    }
+}
+
+impl fmt::Display for RouteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
     }
 }
 

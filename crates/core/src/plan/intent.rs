@@ -175,9 +175,10 @@ fn decides(kind: Kind) -> bool {
 mod tests {
     use super::*;
     use crate::diagnostic::FieldPath;
+    use crate::model::RouteKind;
 
     fn withheld(reason: Reason) -> Withheld {
-        let route = ObjectRef::new(Kind::HttpRoute, "shop", "web");
+        let route = ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web");
         Withheld {
             route: route.clone(),
             hostname: "www.example.com".into(),
@@ -194,12 +195,12 @@ mod tests {
         let reasons = [reason::STATUS_MISSING, reason::NO_COMMON_HOSTNAME, reason::GATEWAY_WITHOUT_ADDRESS];
         let desired = Desired { withheld: reasons.map(withheld).to_vec(), ..Desired::default() };
         let mut snapshot = Snapshot::default();
-        snapshot.set_visibility(Kind::GrpcRoute, Visibility::NotVisible("forbidden".into()));
+        snapshot.set_visibility(Kind::Route(RouteKind::Grpc), Visibility::NotVisible("forbidden".into()));
         snapshot.set_visibility(Kind::Secret, Visibility::NotVisible("forbidden".into()));
         let problem = |kind: Kind| {
             Diagnostic::new(reason::OBJECT_UNREADABLE, &ObjectRef::new(kind, "shop", "x"), FieldPath::root(), "bad")
         };
-        let sight = Sight::of(&snapshot, &desired, &[problem(Kind::HttpRoute), problem(Kind::ConfigMap)]);
+        let sight = Sight::of(&snapshot, &desired, &[problem(Kind::Route(RouteKind::Http)), problem(Kind::ConfigMap)]);
         let holds: Vec<_> = sight.holds.iter().map(|hold| (&*hold.hostname, hold.reason.name())).collect();
         assert_eq!(
             holds,
@@ -212,7 +213,7 @@ mod tests {
         assert_eq!(sight.unseen.iter().map(|unseen| &*unseen.what).collect::<Vec<_>>(), ["GRPCRoute"]);
         let mut cache = SightCache::default();
         cache.reset(&desired.withheld);
-        assert_eq!(cache.sight(&snapshot, &[problem(Kind::HttpRoute), problem(Kind::ConfigMap)]), sight);
+        assert_eq!(cache.sight(&snapshot, &[problem(Kind::Route(RouteKind::Http)), problem(Kind::ConfigMap)]), sight);
         cache.update(&desired.withheld[0].route, &desired.withheld[..1]);
         assert_eq!(cache.sight(&snapshot, &[]).holds, sight.holds[1..2]);
         cache.update(&desired.withheld[0].route, &[]);

@@ -185,7 +185,7 @@ mod tests {
         HostnameReport {
             hostname: name.into(),
             listener: ListenerKey { owner: ObjectRef::new(Kind::Gateway, "infra", "edge"), section: "web".into() },
-            route: ObjectRef::new(Kind::HttpRoute, "shop", "web"),
+            route: ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web"),
             state,
             message: String::new(),
         }

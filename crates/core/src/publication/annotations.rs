@@ -246,7 +246,7 @@ fn alias(text: &str) -> Result<bool, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Kind;
+    use crate::model::{Kind, RouteKind};
     use crate::publication::settings::{ALPHA_PREFIX, GA_PREFIX};
 
     fn meta(pairs: &[(&str, &str)]) -> Meta {
@@ -262,7 +262,7 @@ mod tests {
     fn read(pairs: &[(&str, &str)]) -> (RouteAnnotations, Vec<Diagnostic>) {
         let meta = meta(pairs);
         let mut diagnostics = Vec::new();
-        let route = ObjectRef::new(Kind::HttpRoute, "shop", "web");
+        let route = ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web");
         let read = RouteAnnotations::read(&Annotations::of(&meta, &both()), &route, &mut diagnostics);
         (read, diagnostics)
     }

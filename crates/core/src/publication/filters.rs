@@ -3,14 +3,14 @@
 //! Each function returns the setting that excludes an object, as text, or nothing. The consequences are not decided here.
 
 use super::annotations::{Annotations, OWN_CONTROLLER, look_up};
-use super::settings::{PublicationSettings, source_name};
+use super::settings::PublicationSettings;
 use crate::model::{Gateway, Labels, ListenerSet, Meta, Route};
 use crate::selector::Selector;
 
 /// The setting that excludes a route, if any.
 pub fn route(route: &Route, annotations: &Annotations, settings: &PublicationSettings) -> Option<String> {
     if !settings.sources.contains(&route.kind) {
-        return Some(format!("`--source` does not list {}", source_name(route.kind)));
+        return Some(format!("`--source` does not list {}", route.kind.source()));
     }
     let namespace = settings.namespace.as_ref().filter(|wanted| **wanted != route.meta.key.namespace);
     namespace

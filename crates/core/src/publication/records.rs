@@ -117,7 +117,7 @@ fn by_route(a: &RouteClaims, b: &RouteClaims) -> Ordering {
         return Ordering::Equal;
     }
     let (a, b) = (&a.route, &b.route);
-    a.meta.seniority().cmp(&b.meta.seniority()).then_with(|| a.kind.kind().cmp(&b.kind.kind()))
+    a.meta.seniority().cmp(&b.meta.seniority()).then_with(|| a.kind.cmp(&b.kind))
 }
 
 /// Decides the records of a name.

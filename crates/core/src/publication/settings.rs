@@ -119,22 +119,6 @@ pub enum StatusMode {
     Compute,
 }
 
-/// The name of a source on the command line: `gateway-httproute`.
-pub fn source_name(kind: RouteKind) -> &'static str {
-    match kind {
-        RouteKind::Http => "gateway-httproute",
-        RouteKind::Grpc => "gateway-grpcroute",
-        RouteKind::Tls => "gateway-tlsroute",
-        RouteKind::Tcp => "gateway-tcproute",
-        RouteKind::Udp => "gateway-udproute",
-    }
-}
-
-/// The kind of routes that a source of this name reads.
-pub fn source_kind(name: &str) -> Option<RouteKind> {
-    RouteKind::ALL.into_iter().find(|kind| source_name(*kind) == name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,9 +126,9 @@ mod tests {
     #[test]
     fn sources_are_found_by_name() {
         for kind in RouteKind::ALL {
-            assert_eq!(source_kind(source_name(kind)), Some(kind));
+            assert_eq!(RouteKind::of_source(kind.source()), Some(kind));
         }
-        assert_eq!(source_kind("service"), None);
+        assert_eq!(RouteKind::of_source("service"), None);
     }
 
     #[test]

@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use gtmpl_ng::{Context, ErrorContext, ExecError, Limits, ParseError};
 
-use super::settings::source_name;
 use crate::model::{Route, RouteKind, Str};
 
 mod context;
@@ -202,7 +201,7 @@ pub(super) fn is_known_source(name: &str) -> bool {
         "traefik-proxy",
         "unstructured",
     ];
-    let ours = RouteKind::ALL.into_iter().map(source_name);
+    let ours = RouteKind::ALL.into_iter().map(RouteKind::source);
     OTHERS.into_iter().chain(ours).any(|known| known.eq_ignore_ascii_case(name))
 }
 

@@ -156,7 +156,7 @@ impl Tables<'_> {
         }
         for hostname in written(route).filter(|name| self.topology.listener(id).hostname.intersect(name).is_some()) {
             let group = file.named.entry(hostname).or_default();
-            group.list(route.kind).extend(&entries);
+            group.list(route.kind.traffic()).extend(&entries);
         }
     }
 
@@ -193,11 +193,11 @@ impl Attached {
 }
 
 impl HostnameRules {
-    fn list(&mut self, kind: RouteKind) -> &mut Vec<RuleMatch> {
-        match kind {
-            RouteKind::Grpc => &mut self.calls,
-            RouteKind::Http => &mut self.requests,
-            RouteKind::Tls | RouteKind::Tcp | RouteKind::Udp => &mut self.connections,
+    fn list(&mut self, traffic: TrafficKind) -> &mut Vec<RuleMatch> {
+        match traffic {
+            TrafficKind::Calls => &mut self.calls,
+            TrafficKind::Requests => &mut self.requests,
+            TrafficKind::Connections => &mut self.connections,
         }
     }
 }

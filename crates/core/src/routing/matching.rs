@@ -85,10 +85,10 @@ impl Test {
             Matches::Http(items) => items.iter().map(|item| Test::Http(HttpTest::of(item))).collect(),
             Matches::Grpc(items) if !items.is_empty() => items.iter().map(|i| Test::Grpc(GrpcTest::of(i))).collect(),
             Matches::Grpc(_) => vec![Test::Grpc(GrpcTest::everything())],
-            Matches::Everything => match kind {
-                RouteKind::Http => vec![Test::Http(HttpTest::of(&HttpMatch::default()))],
-                RouteKind::Grpc => vec![Test::Grpc(GrpcTest::everything())],
-                _ => vec![Test::Everything],
+            Matches::Everything => match kind.traffic() {
+                TrafficKind::Requests => vec![Test::Http(HttpTest::of(&HttpMatch::default()))],
+                TrafficKind::Calls => vec![Test::Grpc(GrpcTest::everything())],
+                TrafficKind::Connections => vec![Test::Everything],
             },
         }
     }

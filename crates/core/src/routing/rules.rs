@@ -163,7 +163,7 @@ impl<'a> RoutingDecision<'a> {
             return format!("{} is less specific than {}", hostname(loser.hostname), shown(winner.hostname));
         }
         if kinds[0] != kinds[1] {
-            return format!("{} goes before {}", kinds[0].kind(), kinds[1].kind());
+            return format!("{} goes before {}", kinds[0], kinds[1]);
         }
         let criteria = self.router.test(winner.entry).criteria();
         let differs = ours.0.0.iter().zip(theirs.0.0).position(|(a, b)| *a != b);

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gatepost_core::model::{Kind, ObjectRef};
+use gatepost_core::model::{Kind, ObjectRef, RouteKind};
 use gatepost_core::publication::{NameSource, Record, RecordType};
 
 use crate::beds::{Bed, BedKind, Hand};
@@ -184,7 +184,7 @@ fn record(name: &str, kind: RecordType, ttl: u32, values: &[String]) -> Record {
         ttl: Some(ttl),
         set_identifier: None,
         provider_specific: Vec::new(),
-        routes: [ObjectRef::new(Kind::HttpRoute, "shop", "web")].into(),
+        routes: [ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web")].into(),
         listeners: Default::default(),
         source: NameSource::Intersected,
     }

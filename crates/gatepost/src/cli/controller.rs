@@ -155,7 +155,7 @@ impl Controller {
     /// Routes of kinds that are not asked for are not watched.
     fn kinds(&self) -> Vec<Kind> {
         let sources = self.publishing.kinds();
-        let is_wanted = |kind: &Kind| !Kind::is_route(*kind) || sources.contains(kind);
+        let is_wanted = |kind: &Kind| kind.route().is_none() || sources.contains(kind);
         watched_kinds().into_iter().filter(is_wanted).collect()
     }
 

@@ -10,7 +10,7 @@ use gatepost_core::attachment::Scope;
 use gatepost_core::model::{Key, Kind, RouteKind, Str};
 use gatepost_core::names::PreciseHostname;
 use gatepost_core::publication::domains::DomainFilter;
-use gatepost_core::publication::settings::{self, Profile, PublicationSettings, Publish, StatusMode};
+use gatepost_core::publication::settings::{Profile, PublicationSettings, Publish, StatusMode};
 use gatepost_core::publication::template::Template;
 use gatepost_core::selector::Selector;
 use gatepost_dns::resolve::{self, Resolver};
@@ -199,7 +199,7 @@ impl Publishing {
     pub(super) fn kinds(&self) -> Vec<Kind> {
         let all = RouteKind::ALL.to_vec();
         let kinds = if self.source.is_empty() { &all } else { &self.source };
-        kinds.iter().map(|kind| kind.kind()).collect()
+        kinds.iter().copied().map(Kind::Route).collect()
     }
 
     /// Whose Gateways are looked at.
@@ -214,8 +214,8 @@ fn text(value: &Option<String>) -> Option<Str> {
 }
 
 pub(super) fn source(name: &str) -> Result<RouteKind, String> {
-    let known: Vec<_> = RouteKind::ALL.into_iter().map(settings::source_name).collect();
-    settings::source_kind(name).ok_or_else(|| format!("expected one of {}", known.join(", ")))
+    let known: Vec<_> = RouteKind::ALL.into_iter().map(RouteKind::source).collect();
+    RouteKind::of_source(name).ok_or_else(|| format!("expected one of {}", known.join(", ")))
 }
 
 fn selector(text: &str) -> Result<Selector, String> {

@@ -4,7 +4,6 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 use gatepost_core::model::RouteKind;
-use gatepost_core::publication::settings::source_name;
 use gatepost_dns::provider::kind::ProviderKind;
 use gatepost_dns::providers::dnsendpoint;
 use gatepost_objects::render;
@@ -184,7 +183,7 @@ fn condition(feature: Feature) -> Option<String> {
     match feature {
         Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => None,
         Feature::Routes(kind) => {
-            let source = source_name(kind);
+            let source = kind.source();
             Some(format!("or (not .Values.settings.source) (has {source:?} (.Values.settings.source | default list))"))
         }
         Feature::DnsEndpoints => {

@@ -84,7 +84,7 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
 }
 
 fn write_listener(out: &mut dyn Write, listener: &report::ListenerReport) -> std::io::Result<()> {
-    let kinds: Vec<_> = listener.supported_kinds.iter().map(|k| k.kind().as_str()).collect();
+    let kinds: Vec<_> = listener.supported_kinds.iter().map(|k| k.as_str()).collect();
     let (name, routes) = (inert_line(&listener.name), listener.attached_routes);
     writeln!(out, "  listener {name}: attachedRoutes {routes}, takes {}", kinds.join(", "))?;
     for condition in &listener.conditions {

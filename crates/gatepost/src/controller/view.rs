@@ -134,7 +134,7 @@ impl View {
         match object.kind {
             Kind::Gateway => self.snapshot().gateways.contains_key(&object.key),
             Kind::ListenerSet | Kind::XListenerSet => self.snapshot().listener_sets.contains_key(object),
-            kind if kind.is_route() => self.snapshot().routes.contains_key(object),
+            Kind::Route(_) => self.snapshot().routes.contains_key(object),
             _ => false,
         }
     }

@@ -97,7 +97,7 @@ fn stale(found: &BTreeMap<Str, Resolution>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gatepost_core::model::{Kind, ObjectRef};
+    use gatepost_core::model::{Kind, ObjectRef, RouteKind};
     use gatepost_core::publication::NameSource;
 
     fn alias(name: &str, targets: &[&str]) -> Record {
@@ -108,7 +108,7 @@ mod tests {
             ttl: Some(60),
             set_identifier: None,
             provider_specific: Vec::new(),
-            routes: [ObjectRef::new(Kind::HttpRoute, "shop", "web")].into(),
+            routes: [ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web")].into(),
             listeners: Default::default(),
             source: NameSource::Intersected,
         }

@@ -165,7 +165,7 @@ fn conditions(conditions: &model::Conditions) -> Vec<StatusConditionView> {
 }
 
 fn listener(report: &report::ListenerReport) -> ListenerStatusView {
-    let kind = |k: &model::RouteKind| SupportedKindView { group: model::GATEWAY_GROUP, kind: k.kind().as_str() };
+    let kind = |k: &model::RouteKind| SupportedKindView { group: model::GATEWAY_GROUP, kind: k.as_str() };
     ListenerStatusView {
         name: report.name.to_string(),
         attached_routes: report.attached_routes,

@@ -246,7 +246,8 @@ impl KindWatcher {
     async fn watch(&mut self, resource: &Resource, version: &str) -> WatcherResult<Result<WatchEnd>> {
         let path = resource.path(self.settings.namespace.as_deref());
         // Servers end watches after a while; other kinds do so at other times.
-        let seconds = 240 + u64::from(self.kind as u8) * 5;
+        let position = Kind::ALL.iter().take_while(|kind| **kind != self.kind).count();
+        let seconds = 240 + position * 5;
         let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}");
         let mut lines = match self.connection.lines(&format!("{path}?{query}")).await {
             Ok(lines) => lines,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gatepost_core::model::Kind;
+use gatepost_core::model::{Kind, RouteKind};
 use gatepost_kube::watch::{WatchEvent, WatchSettings};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup, trial};
 use gatepost_testkit::{Failed, Trial};
@@ -26,13 +26,13 @@ fn started(name: &str, settings: WatchSettings) -> Result<(Cluster, WatchedClust
         .apply(&(namespace(name) + &route(name, "one", "one.example.org") + &route(name, "two", "two.example.org")))?;
     let mut watched = WatchedCluster::start(&cluster, ADMIN, settings);
     watched.until("both routes are there", |f| {
-        f.has_route(name, "one") && f.has_route(name, "two") && f.sees(Kind::HttpRoute)
+        f.has_route(name, "one") && f.has_route(name, "two") && f.sees(Kind::Route(RouteKind::Http))
     });
     Ok((cluster, watched))
 }
 
 fn forgotten() -> Result<(), Failed> {
-    let (cluster, mut watched) = started("gap", impatient(&[Kind::HttpRoute]))?;
+    let (cluster, mut watched) = started("gap", impatient(&[Kind::Route(RouteKind::Http)]))?;
     // The follower only runs while it is listened to: it misses all of this, and the server forgets it.
     cluster.kill_api();
     cluster.run_api()?;
@@ -42,26 +42,29 @@ fn forgotten() -> Result<(), Failed> {
     cluster.kill_api();
     cluster.run_api()?;
     watched.until("the gap is closed", |f| f.has_route("gap", "three") && !f.has_route("gap", "one"));
-    assert!(watched.has_route("gap", "two") && watched.sees(Kind::HttpRoute));
+    assert!(watched.has_route("gap", "two") && watched.sees(Kind::Route(RouteKind::Http)));
     Ok(())
 }
 
 fn away() -> Result<(), Failed> {
-    let settings =
-        WatchSettings { idle: Duration::from_secs(2), stale: Duration::from_secs(3), ..impatient(&[Kind::HttpRoute]) };
+    let settings = WatchSettings {
+        idle: Duration::from_secs(2),
+        stale: Duration::from_secs(3),
+        ..impatient(&[Kind::Route(RouteKind::Http)])
+    };
     let (cluster, mut watched) = started("away", settings)?;
     cluster.kill_api();
-    watched.until("what is old is hidden", |f| f.hidden(Kind::HttpRoute).contains("not heard"));
+    watched.until("what is old is hidden", |f| f.hidden(Kind::Route(RouteKind::Http)).contains("not heard"));
     assert!(watched.has_route("away", "one") && !watched.lost("one"), "what was seen is kept");
     cluster.run_api()?;
     cluster.apply(&route("away", "three", "three.example.org"))?;
-    watched.until("it is followed again", |f| f.sees(Kind::HttpRoute) && f.has_route("away", "three"));
+    watched.until("it is followed again", |f| f.sees(Kind::Route(RouteKind::Http)) && f.has_route("away", "three"));
     assert!(!watched.lost("one") && !watched.lost("two"));
     Ok(())
 }
 
 fn set_back() -> Result<(), Failed> {
-    let settings = WatchSettings { doubt: Duration::from_secs(20), ..impatient(&[Kind::HttpRoute]) };
+    let settings = WatchSettings { doubt: Duration::from_secs(20), ..impatient(&[Kind::Route(RouteKind::Http)]) };
     let (cluster, mut watched) = started("back", settings)?;
     cluster.keep()?;
     for i in 0..40 {
@@ -69,9 +72,13 @@ fn set_back() -> Result<(), Failed> {
     }
     watched.until("the late route is there", |f| f.has_route("back", "late"));
     cluster.restore()?;
-    watched.until("older data are doubted", |f| f.hidden(Kind::HttpRoute).contains("set back [GP0104 list-doubted]"));
+    watched.until("older data are doubted", |f| {
+        f.hidden(Kind::Route(RouteKind::Http)).contains("set back [GP0104 list-doubted]")
+    });
     assert!(watched.has_route("back", "late") && !watched.lost("late"));
-    watched.until("older data are believed in the end", |f| f.sees(Kind::HttpRoute) && !f.has_route("back", "late"));
+    watched.until("older data are believed in the end", |f| {
+        f.sees(Kind::Route(RouteKind::Http)) && !f.has_route("back", "late")
+    });
     assert!(watched.has_route("back", "one"));
     Ok(())
 }
@@ -93,17 +100,17 @@ fn limited() -> Result<Cluster, Failed> {
 }
 
 fn is_refused(told: &WatchEvent, verb: &str) -> bool {
-    matches!(told, WatchEvent::Trouble(Some(Kind::HttpRoute), error) if error.is_forbidden() && error.to_string().contains(verb))
+    matches!(told, WatchEvent::Trouble(Some(Kind::Route(RouteKind::Http)), error) if error.is_forbidden() && error.to_string().contains(verb))
 }
 
 fn not_watched() -> Result<(), Failed> {
     let cluster = limited()?;
     cluster.apply(&role("list"))?;
     cluster.apply(&(namespace("watch") + &route("watch", "one", "one.example.org")))?;
-    let mut watched = WatchedCluster::start(&cluster, "limited", impatient(&[Kind::HttpRoute]));
+    let mut watched = WatchedCluster::start(&cluster, "limited", impatient(&[Kind::Route(RouteKind::Http)]));
     watched.until("it is said at once", |f| f.told.iter().any(|told| is_refused(told, "cannot watch")));
-    assert!(watched.told.iter().any(|told| matches!(told, WatchEvent::Watch(Kind::HttpRoute, Some(_)))));
-    assert!(watched.sees(Kind::HttpRoute) && watched.has_route("watch", "one"));
+    assert!(watched.told.iter().any(|told| matches!(told, WatchEvent::Watch(Kind::Route(RouteKind::Http), Some(_)))));
+    assert!(watched.sees(Kind::Route(RouteKind::Http)) && watched.has_route("watch", "one"));
     cluster.apply(&route("watch", "two", "two.example.org"))?;
     cluster.delete("httproute/one", "watch")?;
     watched.until("lists follow", |f| f.has_route("watch", "two") && !f.has_route("watch", "one"));
@@ -114,8 +121,9 @@ fn not_listed() -> Result<(), Failed> {
     let cluster = limited()?;
     cluster.apply(&role("list, watch"))?;
     cluster.apply(&(namespace("list") + &route("list", "one", "one.example.org")))?;
-    let mut watched = WatchedCluster::start(&cluster, "limited", impatient(&[Kind::HttpRoute, Kind::ListenerSet]));
-    watched.until("routes are seen", |f| f.has_route("list", "one") && f.sees(Kind::HttpRoute));
+    let mut watched =
+        WatchedCluster::start(&cluster, "limited", impatient(&[Kind::Route(RouteKind::Http), Kind::ListenerSet]));
+    watched.until("routes are seen", |f| f.has_route("list", "one") && f.sees(Kind::Route(RouteKind::Http)));
     watched.until("ListenerSets are not", |f| {
         f.hidden(Kind::ListenerSet).contains("cannot list resource \"listenersets\"")
     });
@@ -123,10 +131,10 @@ fn not_listed() -> Result<(), Failed> {
     cluster.apply(&role("get"))?;
     cluster.kill_api();
     cluster.run_api()?;
-    watched.until("routes are hidden", |f| f.hidden(Kind::HttpRoute).contains("cannot"));
+    watched.until("routes are hidden", |f| f.hidden(Kind::Route(RouteKind::Http)).contains("cannot"));
     assert!(watched.has_route("list", "one") && !watched.lost("one"));
     cluster.apply(&role("list, watch"))?;
-    watched.until("routes are seen again", |f| f.sees(Kind::HttpRoute));
+    watched.until("routes are seen again", |f| f.sees(Kind::Route(RouteKind::Http)));
     Ok(())
 }
 
@@ -140,7 +148,7 @@ fn one_namespace() -> Result<(), Failed> {
     cluster.apply(&roles)?;
     let runtime = super::watched::runtime();
     let connection = runtime.block_on(super::watched::connect(&cluster, "limited"));
-    let kinds = [Kind::HttpRoute, Kind::Gateway];
+    let kinds = [Kind::Route(RouteKind::Http), Kind::Gateway];
     let read = runtime.block_on(gatepost_kube::read_once(&connection, &kinds, Some("own")))?;
     let names: Vec<String> = read.snapshot.routes.keys().map(|route| route.key.to_string()).collect();
     assert_eq!(names, ["own/one"]);

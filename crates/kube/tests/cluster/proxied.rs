@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use gatepost_core::model::Kind;
+use gatepost_core::model::{Kind, RouteKind};
 use gatepost_kube::watch::WatchSettings;
 use gatepost_kube::{ClusterChoice, Connection, read_once};
 use gatepost_testkit::servers::kube::proxy::{Fault, Proxy};
@@ -32,7 +32,7 @@ fn followed(name: &str, settings: WatchSettings) -> Result<(Proxy, WatchedCluste
     let connection = runtime.block_on(Connection::open(&place))?;
     let mut watched =
         WatchedCluster::on(runtime, &connection, WatchSettings { namespace: Some(name.into()), ..settings });
-    watched.until("the route is there", |f| f.has_route(name, "one") && f.sees(Kind::HttpRoute));
+    watched.until("the route is there", |f| f.has_route(name, "one") && f.sees(Kind::Route(RouteKind::Http)));
     Ok((proxy, watched))
 }
 
@@ -44,7 +44,7 @@ fn suddenly_empty() -> Result<(), Failed> {
     let settings = WatchSettings {
         idle: Duration::from_secs(1),
         doubt: Duration::from_secs(3600),
-        ..impatient(&[Kind::HttpRoute])
+        ..impatient(&[Kind::Route(RouteKind::Http)])
     };
     let (proxy, mut watched) = followed("empty", settings)?;
     proxy.judge(|path| match path {
@@ -52,16 +52,16 @@ fn suddenly_empty() -> Result<(), Failed> {
         path if path.contains("/httproutes?") => Fault::Empty,
         _ => Fault::Pass,
     });
-    watched.until("it is doubted", |f| f.hidden(Kind::HttpRoute).contains("suddenly empty"));
+    watched.until("it is doubted", |f| f.hidden(Kind::Route(RouteKind::Http)).contains("suddenly empty"));
     assert!(watched.has_route("empty", "one") && !watched.lost("one"));
     proxy.judge(|_| Fault::Pass);
-    watched.until("all is well again", |f| f.sees(Kind::HttpRoute));
+    watched.until("all is well again", |f| f.sees(Kind::Route(RouteKind::Http)));
     assert!(!watched.lost("one"));
     Ok(())
 }
 
 fn lagging() -> Result<(), Failed> {
-    let settings = WatchSettings { idle: Duration::from_secs(2), ..impatient(&[Kind::HttpRoute]) };
+    let settings = WatchSettings { idle: Duration::from_secs(2), ..impatient(&[Kind::Route(RouteKind::Http)]) };
     let (proxy, mut watched) = followed("lag", settings)?;
     let path = "/apis/gateway.networking.k8s.io/v1/namespaces/lag/httproutes";
     let old = Cluster::shared().kubectl(&["get", "--raw", &format!("{path}?limit=500")])?;
@@ -73,10 +73,10 @@ fn lagging() -> Result<(), Failed> {
         path if path.contains("/httproutes?") => Fault::Say(old.clone()),
         _ => Fault::Pass,
     });
-    watched.until("it is doubted", |f| f.hidden(Kind::HttpRoute).contains("lags"));
+    watched.until("it is doubted", |f| f.hidden(Kind::Route(RouteKind::Http)).contains("lags"));
     assert!(watched.has_route("lag", "two") && !watched.lost("two"));
     proxy.judge(|_| Fault::Pass);
-    watched.until("the server has caught up", |f| f.sees(Kind::HttpRoute));
+    watched.until("the server has caught up", |f| f.sees(Kind::Route(RouteKind::Http)));
     assert!(!watched.lost("two"));
     Ok(())
 }
@@ -107,7 +107,7 @@ fn page_fails() -> Result<(), Failed> {
 }
 
 fn garbled() -> Result<(), Failed> {
-    let settings = WatchSettings { idle: Duration::from_secs(2), ..impatient(&[Kind::HttpRoute]) };
+    let settings = WatchSettings { idle: Duration::from_secs(2), ..impatient(&[Kind::Route(RouteKind::Http)]) };
     let (proxy, mut watched) = followed("garbled", settings)?;
     let lines = [
         Fault::Say("{\"type\":\"MODIFIED\",\"object\":{\"meta".into()),
@@ -132,12 +132,12 @@ fn garbled() -> Result<(), Failed> {
     Cluster::shared().apply(&route("garbled", "three", "three.example.org"))?;
     Cluster::shared().delete("httproute/one", "garbled")?;
     watched.until("it is followed", |f| f.has_route("garbled", "three") && !f.has_route("garbled", "one"));
-    assert!(!watched.lost("two") && watched.sees(Kind::HttpRoute));
+    assert!(!watched.lost("two") && watched.sees(Kind::Route(RouteKind::Http)));
     Ok(())
 }
 
 fn pauses() -> Result<(), Failed> {
-    let (proxy, mut watched) = followed("busy", impatient(&[Kind::HttpRoute]))?;
+    let (proxy, mut watched) = followed("busy", impatient(&[Kind::Route(RouteKind::Http)]))?;
     let before = proxy.asked().len();
     let refused = AtomicUsize::new(0);
     proxy.judge(move |path| match path.contains("/httproutes?") && refused.fetch_add(1, Ordering::Relaxed) < 3 {
@@ -146,7 +146,7 @@ fn pauses() -> Result<(), Failed> {
     });
     Cluster::shared().apply(&route("busy", "two", "two.example.org"))?;
     watched.until("it is followed", |f| f.has_route("busy", "two"));
-    assert!(!watched.lost("one") && watched.sees(Kind::HttpRoute));
+    assert!(!watched.lost("one") && watched.sees(Kind::Route(RouteKind::Http)));
     let asked = proxy.asked()[before..].iter().filter(|path| path.contains("/httproutes?")).count();
     assert!(asked < 10, "asked {asked} times though told to wait");
     Ok(())

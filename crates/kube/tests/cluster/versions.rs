@@ -1,6 +1,6 @@
 //! Clusters with other releases of the Gateway API, or with none until later.
 
-use gatepost_core::model::Kind;
+use gatepost_core::model::{Kind, RouteKind};
 use gatepost_kube::discovery::discover;
 use gatepost_testkit::servers::kube::{ADMIN, Channel, Cluster, Setup, trial};
 use gatepost_testkit::{Failed, Trial};
@@ -43,14 +43,17 @@ fn older_releases_and_the_experimental_channel() -> Result<(), Failed> {
 
 fn a_kind_is_picked_up_when_its_crd_appears() -> Result<(), Failed> {
     let cluster = Cluster::start(&Setup { channel: Channel::None, ..Setup::default() })?;
-    let mut watched = WatchedCluster::start(&cluster, ADMIN, impatient(&[Kind::HttpRoute, Kind::Namespace]));
-    watched
-        .until("a kind that is not installed has no objects", |f| f.sees(Kind::HttpRoute) && f.sees(Kind::Namespace));
-    assert!(watched.told.contains(&gatepost_kube::watch::WatchEvent::Installed(Kind::HttpRoute, None)));
+    let mut watched =
+        WatchedCluster::start(&cluster, ADMIN, impatient(&[Kind::Route(RouteKind::Http), Kind::Namespace]));
+    watched.until("a kind that is not installed has no objects", |f| {
+        f.sees(Kind::Route(RouteKind::Http)) && f.sees(Kind::Namespace)
+    });
+    assert!(watched.told.contains(&gatepost_kube::watch::WatchEvent::Installed(Kind::Route(RouteKind::Http), None)));
     cluster.install(Channel::Standard("v1.7.0"))?;
     cluster.apply(&(namespace("late") + &route("late", "web", "late.example.org")))?;
     watched.until("the kind is picked up", |f| f.has_route("late", "web"));
     cluster.kubectl(&["delete", "crd", "httproutes.gateway.networking.k8s.io", "--wait=false"])?;
-    watched.until("a kind that goes is held", |f| f.hidden(Kind::HttpRoute).contains("no longer installed"));
+    watched
+        .until("a kind that goes is held", |f| f.hidden(Kind::Route(RouteKind::Http)).contains("no longer installed"));
     Ok(())
 }

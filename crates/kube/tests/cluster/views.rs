@@ -1,6 +1,6 @@
 //! What is seen of a healthy cluster.
 
-use gatepost_core::model::{Key, Kind};
+use gatepost_core::model::{Key, Kind, RouteKind};
 use gatepost_core::snapshot::Origin;
 use gatepost_kube::read_once;
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, trial};
@@ -19,11 +19,14 @@ pub(crate) fn trials() -> Vec<Trial> {
 fn objects_come_change_and_go() -> Result<(), Failed> {
     let cluster = Cluster::shared();
     cluster.apply(&(namespace("follow") + &route("follow", "one", "one.example.org")))?;
-    let mut watched =
-        WatchedCluster::start(cluster, ADMIN, impatient(&[Kind::HttpRoute, Kind::Namespace, Kind::TcpRoute]));
-    assert!(!watched.sees(Kind::HttpRoute), "a kind is visible only after it was read");
+    let mut watched = WatchedCluster::start(
+        cluster,
+        ADMIN,
+        impatient(&[Kind::Route(RouteKind::Http), Kind::Namespace, Kind::Route(RouteKind::Tcp)]),
+    );
+    assert!(!watched.sees(Kind::Route(RouteKind::Http)), "a kind is visible only after it was read");
     watched.until("all kinds are visible", |f| {
-        [Kind::HttpRoute, Kind::Namespace, Kind::TcpRoute].iter().all(|k| f.sees(*k))
+        [Kind::Route(RouteKind::Http), Kind::Namespace, Kind::Route(RouteKind::Tcp)].iter().all(|k| f.sees(*k))
     });
     assert!(watched.has_route("follow", "one"));
     assert!(watched.snapshot.namespaces.contains_key("follow"));

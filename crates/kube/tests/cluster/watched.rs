@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gatepost_core::model::{Key, Kind, ObjectRef};
+use gatepost_core::model::{Key, Kind, ObjectRef, RouteKind};
 use gatepost_core::snapshot::{Change, Snapshot, Visibility};
 use gatepost_kube::watch::{ClusterWatch, WatchEvent, WatchSettings, blank};
 use gatepost_kube::{ClusterChoice, Connection};
@@ -70,7 +70,7 @@ impl WatchedCluster {
     }
 
     pub(crate) fn has_route(&self, namespace: &str, name: &str) -> bool {
-        let object = ObjectRef { kind: Kind::HttpRoute, key: Key::new(namespace, name) };
+        let object = ObjectRef { kind: Kind::Route(RouteKind::Http), key: Key::new(namespace, name) };
         self.snapshot.routes.contains_key(&object)
     }
 

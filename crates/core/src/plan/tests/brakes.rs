@@ -1,7 +1,7 @@
 //! What must not be deleted: unknown, unseen, empty, too many, apex, wildcards.
 
 use super::model::*;
-use crate::model::Kind;
+use crate::model::{Kind, RouteKind};
 use crate::plan::{PlanSettings, Policy, Unseen};
 use crate::reason;
 
@@ -55,7 +55,7 @@ fn an_empty_source_deletes_nothing() {
 #[test]
 fn a_kind_that_asks_for_nothing_any_more_deletes_nothing() {
     let mut model = filled(3);
-    let grpc = record_of(Kind::GrpcRoute, "g.example.com", &["192.0.2.1"]);
+    let grpc = record_of(Kind::Route(RouteKind::Grpc), "g.example.com", &["192.0.2.1"]);
     let all = TestIntent::of(&[many(3), vec![grpc.clone()]].concat());
     model.settle(&all, &settings());
     let plan = model.plan(&TestIntent::of(std::slice::from_ref(&grpc)), &settings());

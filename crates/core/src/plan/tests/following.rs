@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::model::*;
-use crate::model::{Kind, Str};
+use crate::model::{Kind, RouteKind, Str};
 use crate::plan::follow::{Part, PartialPlanner};
 use crate::plan::{Held, Instance, PlanSettings, RecordSet, Registry, TxtRegistry, ZoneChange, ZoneContent};
 use crate::publication::Record;
@@ -28,7 +28,7 @@ const NAMES: [&str; 12] = [
 const TARGETS: [&[&str]; 4] = [&["192.0.2.1"], &["192.0.2.1", "192.0.2.2"], &["lb.example.net"], &["192.0.2.9"]];
 
 fn records(wanted: &BTreeMap<usize, usize>) -> Vec<Record> {
-    let kinds = [Kind::HttpRoute, Kind::GrpcRoute];
+    let kinds = [Kind::Route(RouteKind::Http), Kind::Route(RouteKind::Grpc)];
     let record = |(name, target): (&usize, &usize)| record_of(kinds[*name % 5 / 4], NAMES[*name], TARGETS[*target]);
     wanted.iter().map(record).collect()
 }

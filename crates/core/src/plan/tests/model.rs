@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Key, Kind, ObjectRef, Str};
+use crate::model::{Key, Kind, ObjectRef, RouteKind, Str};
 use crate::plan::{
     Content, Hold, Instance, Intent, Observed, Plan, PlanSettings, PlanStep, Precondition, RecordKey, RecordKind,
     RecordSet, Registry, SetChange, TxtRegistry, Unseen, ZoneContent, ZoneState, canonical, decide,
@@ -172,7 +172,7 @@ pub(super) fn with(registry: TxtRegistry) -> PlanSettings {
 
 /// A record that the route `shop/web` asks for.
 pub(super) fn record(name: &str, targets: &[&str]) -> Record {
-    record_of(Kind::HttpRoute, name, targets)
+    record_of(Kind::Route(RouteKind::Http), name, targets)
 }
 
 pub(super) fn record_of(kind: Kind, name: &str, targets: &[&str]) -> Record {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::model::*;
-use crate::model::{Key, Kind, ObjectRef, Str};
+use crate::model::{Key, Kind, ObjectRef, RouteKind, Str};
 use crate::plan::layout::Layout;
 use crate::plan::seal::SealKey;
 use crate::plan::settings::TxtRegistry;
@@ -48,7 +48,7 @@ fn target() -> impl Strategy<Value = Vec<&'static str>> {
 }
 
 fn wanted_record() -> impl Strategy<Value = Record> {
-    let route = prop::sample::select(vec![Kind::HttpRoute, Kind::GrpcRoute]);
+    let route = prop::sample::select(vec![Kind::Route(RouteKind::Http), Kind::Route(RouteKind::Grpc)]);
     let ttl = prop::option::weighted(0.3, prop::sample::select(vec![60_u32, 300]));
     (name(), target(), route, 0..3_u8, ttl).prop_map(|(name, target, kind, number, ttl)| {
         let routes = vec![ObjectRef { kind, key: Key::new("shop", format!("r{number}")) }];

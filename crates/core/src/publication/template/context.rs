@@ -6,9 +6,7 @@
 use gtmpl_ng::Value;
 
 use super::TemplateParts;
-use crate::model::{
-    BackendRef, Condition, GATEWAY_GROUP, Labels, ParentRef, ParentStatus, Route, RouteKind, Rule, Str,
-};
+use crate::model::{BackendRef, Condition, GATEWAY_GROUP, Labels, ParentRef, ParentStatus, Route, Rule, Str};
 use crate::publication::annotations::look_up;
 
 /// Which field names are used.
@@ -161,13 +159,12 @@ fn condition(names: Names, condition: &Condition) -> Value {
 }
 
 fn kind(route: &Route) -> Value {
-    route.kind.kind().as_str().into()
+    route.kind.as_str().into()
 }
 
 /// The API version in which external-dns reads this kind.
 fn api_version(route: &Route) -> Value {
-    let version = if matches!(route.kind, RouteKind::Tcp | RouteKind::Udp) { "v1alpha2" } else { "v1" };
-    format!("{GATEWAY_GROUP}/{version}").into()
+    format!("{GATEWAY_GROUP}/{}", route.kind.external_dns_version()).into()
 }
 
 /// The annotations; one with a later prefix is also present with the first.

@@ -8,7 +8,6 @@ use gtmpl_ng::{Func, FuncError, Template, Value};
 use super::is_known_source;
 use crate::model::RouteKind;
 use crate::publication::RecordType;
-use crate::publication::settings::source_name;
 use crate::publication::targets::record_type;
 
 /// Registers the functions; `isSource` compares with the source of this kind.
@@ -115,7 +114,7 @@ fn is_source(kind: RouteKind, args: &[Value]) -> Answer {
     if !is_known_source(wanted) {
         return Err(problem(&format!("isSource: there is no source `{wanted}`")));
     }
-    Ok(source_name(kind).eq_ignore_ascii_case(wanted).into())
+    Ok(kind.source().eq_ignore_ascii_case(wanted).into())
 }
 
 /// The arguments of a function that takes strings.

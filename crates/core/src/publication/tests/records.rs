@@ -36,7 +36,7 @@ fn every_intersected_name_gets_all_addresses() {
         ]
     );
     assert_eq!(withheld(&desired), ["x.test no-common-hostname"]);
-    assert_eq!(desired.records[0].routes[..], [ObjectRef::new(Kind::HttpRoute, "shop", "web")]);
+    assert_eq!(desired.records[0].routes[..], [ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web")]);
     assert_eq!(desired.records[0].listeners[0].to_string(), "Gateway/infra/edge/web");
     assert!(desired.records.iter().all(|record| record.source == NameSource::Intersected));
 }
