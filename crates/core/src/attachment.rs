@@ -20,7 +20,7 @@ use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
 
 pub mod backends;
-mod certificates;
+pub(crate) mod certificates;
 mod conflicts;
 mod grants;
 mod listener_index;

@@ -38,7 +38,7 @@ impl<'a> LintContext<'a> {
         }
         for (id, listener) in self.topology.listener_ids() {
             if self.is_judged(listener) {
-                all.extend(listeners::listener(self, id));
+                all.extend(listeners::findings(self, id));
             }
         }
         for route in self.topology.routes.values() {
@@ -46,6 +46,8 @@ impl<'a> LintContext<'a> {
         }
         all.extend(reach::unreachable(self));
         all.extend(namespaces::unknown(self));
+        all.retain(|diagnostic| !self.rests_on_assumed_namespace(diagnostic));
+        all.extend(namespaces::assumed(self));
         all.sort_by(|a, b| a.rank().cmp(&b.rank()));
         all
     }
@@ -102,12 +104,22 @@ impl<'a> LintContext<'a> {
         listener.gateway.is_some()
     }
 
+    /// Whether a diagnostic depends on the namespace of an object that states none.
+    fn rests_on_assumed_namespace(self, diagnostic: &Diagnostic) -> bool {
+        NAMESPACE_DEPENDENT.contains(&diagnostic.reason)
+            && diagnostic.object.as_ref().is_some_and(|object| self.is_namespace_assumed(object))
+    }
+
+    /// Whether the text of an object states no namespace, so that its real one is not known.
+    fn is_namespace_assumed(self, object: &ObjectRef) -> bool {
+        self.snapshot.file_facts.without_namespace.contains(object)
+    }
+
     /// Whether the input can be expected to hold an object: a cluster always, files only if they hold others like it.
     fn expects(self, kind: Kind, namespace: &Str) -> bool {
         self.snapshot.origin == Origin::Cluster
             || match kind {
                 Kind::Service => self.snapshot.services_in(namespace).next().is_some(),
-                Kind::Secret => self.snapshot.secrets_in(namespace).next().is_some(),
                 Kind::Gateway => !self.snapshot.gateways.is_empty(),
                 _ => true,
             }
@@ -121,6 +133,16 @@ impl<'a> LintContext<'a> {
         }
     }
 }
+
+/// Reasons whose verdict would differ if the object were in another namespace.
+const NAMESPACE_DEPENDENT: [reason::Reason; 6] = [
+    reason::NAMESPACE_NOT_ALLOWED,
+    reason::PARENT_MISSING,
+    reason::REFERENCE_NOT_PERMITTED,
+    reason::LISTENER_SET_NOT_ALLOWED,
+    reason::LISTENER_SET_PARENT_MISSING,
+    reason::LISTENER_SET_NOT_ATTACHED,
+];
 
 /// A listener in a message.
 pub fn listener_name(listener: &ListenerState) -> String {

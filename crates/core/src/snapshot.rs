@@ -3,7 +3,7 @@
 //! A snapshot holds what a source provided and never evaluates it. "Absent" and "not visible" differ: an object missing
 //! from a visible kind is absent, an object missing from a kind that could not be listed is unknown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::model::*;
@@ -114,7 +114,18 @@ pub struct Snapshot {
     pub dns_policies: BTreeMap<Key, Arc<DnsPolicy>>,
     /// TLSPolicies.
     pub tls_policies: BTreeMap<Key, Arc<TlsPolicy>>,
+    /// Facts about the files that only diagnostics use; empty for a cluster.
+    pub file_facts: FileFacts,
     visibility: BTreeMap<Kind, Visibility>,
+}
+
+/// What files say besides the objects that the rules read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Objects whose text states no namespace, so that theirs is an assumption.
+    pub without_namespace: BTreeSet<ObjectRef>,
+    /// Secrets that a Certificate, ExternalSecret or SealedSecret among the files makes in the cluster.
+    pub announced_secrets: BTreeSet<Key>,
 }
 
 impl Snapshot {

@@ -116,6 +116,9 @@ pub struct Input {
     /// The files are all that a cluster holds, such as `kubectl get -o json` writes it: what is absent is absent
     #[arg(long, requires = "files", env = "GATEPOST_AS_CLUSTER")]
     pub as_cluster: bool,
+    /// Namespace of objects in files that state none [default: default]
+    #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_DEFAULT_NAMESPACE")]
+    pub default_namespace: Option<String>,
     /// Or which cluster.
     #[command(flatten)]
     pub cluster: Cluster,
@@ -130,6 +133,27 @@ pub struct Cluster {
     /// Context in the kubeconfig [default: its current one]
     #[arg(long, value_name = "NAME", env = "GATEPOST_CONTEXT")]
     pub context: Option<String>,
+}
+
+impl Input {
+    /// How the files are read.
+    pub fn parse_settings(&self) -> gatepost_objects::ParseSettings {
+        let mut settings = gatepost_objects::ParseSettings::default();
+        if let Some(namespace) = &self.default_namespace {
+            settings.namespace = namespace.as_str().into();
+        }
+        settings
+    }
+
+    /// Adds what the flags say about all files to what was read.
+    pub fn complete(&self, loaded: &mut gatepost_objects::Loaded) {
+        if self.as_cluster {
+            loaded.snapshot.origin = gatepost_core::snapshot::Origin::Cluster;
+        }
+        if self.default_namespace.is_some() {
+            loaded.snapshot.file_facts.without_namespace.clear();
+        }
+    }
 }
 
 impl Cluster {

@@ -10,8 +10,7 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::lint::LintContext;
 use gatepost_core::policy::Policies;
 use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR};
-use gatepost_core::snapshot::{Origin, Snapshot};
-use gatepost_objects::ParseSettings;
+use gatepost_core::snapshot::Snapshot;
 
 use crate::cli::Input;
 use crate::error::RunError;
@@ -49,10 +48,8 @@ impl Objects {
             ));
         }
         let texts = file::texts(&input.files)?.into_iter().map(|text| (text.name.into(), text.bytes));
-        let mut loaded = gatepost_objects::collect(texts, &ParseSettings::default());
-        if input.as_cluster {
-            loaded.snapshot.origin = Origin::Cluster;
-        }
+        let mut loaded = gatepost_objects::collect(texts, &input.parse_settings());
+        input.complete(&mut loaded);
         Ok(Objects { loaded })
     }
 

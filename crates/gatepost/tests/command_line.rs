@@ -500,3 +500,14 @@ fn no_output_sends_escape_sequences_of_names_and_paths() {
         assert!(!(answer.output.is_empty() && answer.errors.is_empty()), "{command} says something");
     }
 }
+
+#[test]
+fn a_check_of_nothing_is_a_failure_unless_it_is_allowed() {
+    let other = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n";
+    for input in ["", other] {
+        let empty = run("check -f -", input);
+        assert_eq!(empty.exit, 4, "{}", empty.output);
+        assert!(empty.errors.contains("--allow-empty"), "{}", empty.errors);
+        assert_eq!(run("check --allow-empty -f -", input).exit, 0);
+    }
+}

@@ -93,6 +93,7 @@ impl Loaded {
         for (kind, count) in reading.passed_over {
             *self.passed_over.entry(kind).or_default() += count;
         }
+        self.snapshot.file_facts.announced_secrets.extend(reading.announced_secrets);
         let pairs: Vec<DuplicateObjects> = reading.objects.into_iter().filter_map(|read| self.object(read)).collect();
         self.report_duplicates(&pairs);
     }
@@ -160,8 +161,11 @@ impl Loaded {
     }
 
     /// Takes an object; gives the two origins where its name was taken already.
-    fn object(&mut self, Read { object, origin }: Read) -> Option<DuplicateObjects> {
+    fn object(&mut self, Read { object, origin, is_namespace_assumed }: Read) -> Option<DuplicateObjects> {
         let key = object.object();
+        if is_namespace_assumed {
+            self.snapshot.file_facts.without_namespace.insert(key.clone());
+        }
         let earlier = self.origins.insert(key.clone(), origin.clone());
         self.snapshot.upsert(object);
         earlier.map(|earlier| DuplicateObjects { object: key, first: earlier, second: origin })

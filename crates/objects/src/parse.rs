@@ -64,6 +64,8 @@ pub struct ParsedText {
     pub passed_over: BTreeMap<String, usize>,
     /// Parts of the text that hold Secrets, and so are shown to nobody.
     pub private: Vec<Range<usize>>,
+    /// Secrets that objects of other controllers make in the cluster.
+    pub announced_secrets: Vec<Key>,
 }
 
 /// One object and where it was read.
@@ -73,6 +75,8 @@ pub struct Read {
     pub object: Object,
     /// Where it stands.
     pub origin: DocumentOrigin,
+    /// Whether its text states no namespace, so that the one of the settings is used.
+    pub is_namespace_assumed: bool,
 }
 
 /// Where an object stands in a text.
@@ -327,7 +331,7 @@ impl TextReader<'_> {
             match heir(item, inherited) {
                 Some((map, (version, kind))) => {
                     let found = typed(map, (version, Some(kind)), self.settings, self.pool);
-                    self.keep(found, &origin, told);
+                    self.keep(found, item, &origin, told);
                 }
                 None => self.items(item, &origin, told),
             }
@@ -337,21 +341,30 @@ impl TextReader<'_> {
     fn item(&mut self, value: &Value, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
         if !value.is_null() {
             let found = interpret_with(value, self.settings, self.pool);
-            self.keep(found, origin, told);
+            self.keep(found, value, origin, told);
         }
     }
 
-    fn keep(&mut self, found: Interpreted, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
+    fn keep(
+        &mut self,
+        found: Interpreted,
+        value: &Value,
+        origin: &DocumentOrigin,
+        told: &mut Vec<(FieldPath, Diagnostic)>,
+    ) {
         let prefix = &origin.prefix;
         match found {
             Interpreted::Object(object, diagnostics) => {
                 told.extend(diagnostics.into_iter().map(|d| (prefix.clone(), d)));
-                self.reading.objects.push(Read { object, origin: origin.clone() });
+                let is_namespace_assumed =
+                    !object.object().kind.is_cluster_scoped() && stated_namespace(value).is_none();
+                self.reading.objects.push(Read { object, origin: origin.clone(), is_namespace_assumed });
             }
             Interpreted::Unreadable(field, message) => {
                 told.push((prefix.clone(), self.of_text(OBJECT_UNREADABLE, field, message)))
             }
             Interpreted::PassedOver(name, hint) => {
+                self.reading.announced_secrets.extend(announced_secret(value, self.settings));
                 *self.reading.passed_over.entry(name).or_default() += 1;
                 told.extend(
                     hint.map(|hint| (prefix.clone(), self.of_text(UNKNOWN_VALUE, FieldPath::of("kind"), hint))),
@@ -365,6 +378,26 @@ impl TextReader<'_> {
         let place = SourcePosition { source: self.source.clone(), line: 1, column: 1 };
         Diagnostic { field, ..Diagnostic::of_text(reason, place, message) }
     }
+}
+
+/// The namespace that an object states itself.
+fn stated_namespace(value: &Value) -> Option<&str> {
+    text_of(value.get("metadata")?.as_object()?, "namespace")
+}
+
+/// The Secret that an object of cert-manager, External Secrets or Sealed Secrets makes in the cluster.
+fn announced_secret(value: &Value, settings: &ParseSettings) -> Option<Key> {
+    let map = value.as_object()?;
+    let group = text_of(map, "apiVersion")?.split_once('/')?.0;
+    let written = match (group, text_of(map, "kind")?) {
+        ("cert-manager.io", "Certificate") => value.pointer("/spec/secretName"),
+        ("external-secrets.io", "ExternalSecret") => value.pointer("/spec/target/name"),
+        ("bitnami.com", "SealedSecret") => value.pointer("/spec/template/metadata/name"),
+        _ => return None,
+    };
+    let own_name = || value.pointer("/metadata/name")?.as_str();
+    let name = written.and_then(Value::as_str).filter(|name| !name.is_empty()).or_else(own_name)?;
+    Some(Key::new(stated_namespace(value).unwrap_or(&settings.namespace), name))
 }
 
 /// A position that moves forward through a document.

@@ -68,6 +68,25 @@ fn own_problem(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState, t
     }
 }
 
+/// Whether another controller makes a Secret in the cluster: cert-manager, as an annotation asks it to or for a
+/// Certificate among the files, or whoever turns an ExternalSecret or SealedSecret into one.
+pub(crate) fn is_provided(snapshot: &Snapshot, listener: &ListenerState, target: &Reference) -> bool {
+    let own = &listener.owner.meta().key.namespace;
+    let namespace = target.namespace_or(own);
+    let parent = listener.gateway.as_ref().and_then(|key| snapshot.gateways.get(key));
+    let owners = [Some(listener.owner.meta()), parent.map(|gateway| &gateway.meta)];
+    let is_annotated = owners
+        .into_iter()
+        .flatten()
+        .any(|meta| ISSUER_ANNOTATIONS.iter().any(|annotation| meta.annotations.contains_key(annotation)));
+    let key = Key::new(namespace.clone(), target.name.clone());
+    // cert-manager makes Secrets beside the object that has the annotation only.
+    (is_annotated && namespace == own) || snapshot.file_facts.announced_secrets.contains(&key)
+}
+
+/// Annotations that have cert-manager make the Secrets of a Gateway or ListenerSet.
+const ISSUER_ANNOTATIONS: [&str; 2] = ["cert-manager.io/issuer", "cert-manager.io/cluster-issuer"];
+
 /// One entry per CA reference that applies to the listener.
 fn client_problems(snapshot: &Snapshot, grants: &Grants, listener: &ListenerState) -> Vec<Option<CertificateProblem>> {
     let spec = listener.spec();

@@ -92,8 +92,11 @@ fn not_allowed(context: LintContext<'_>, set: &ObjectRef, parent: &Key) -> Diagn
         FieldPath::of("spec.allowedListeners"),
         "this is what would have to admit it",
     );
-    diagnostic.fix = fix;
-    diagnostic
+    diagnostic.fix = fix.filter(|_| !context.is_namespace_assumed(set));
+    match allowed {
+        Some(admission) => super::namespaces::lowered_if_unknown(context, diagnostic, namespace, admission),
+        None => diagnostic,
+    }
 }
 
 pub(super) fn suggested(diagnostic: Diagnostic, near: Option<&str>) -> Diagnostic {

@@ -1,6 +1,8 @@
 //! Listeners: validity, conflicts, certificates.
 
 use super::*;
+use crate::attachment::certificates::is_provided;
+use crate::reason::Severity;
 
 pub(super) fn listener(context: LintContext<'_>, id: ListenerId) -> Vec<Diagnostic> {
     let state = context.topology.listener(id);
@@ -11,6 +13,20 @@ pub(super) fn listener(context: LintContext<'_>, id: ListenerId) -> Vec<Diagnost
     all.extend(state.certificates.iter().map(|problem| certificate(context, state, problem)));
     all.extend(overlap(context, state));
     all.extend(open_to_all(state));
+    all
+}
+
+/// What is wrong with a listener, without Secrets that another controller makes.
+pub(super) fn findings(context: LintContext<'_>, id: ListenerId) -> Vec<Diagnostic> {
+    let state = context.topology.listener(id);
+    let refs = || state.spec().tls.iter().flat_map(|tls| tls.certificates.iter().enumerate());
+    let provided: Vec<FieldPath> = refs()
+        .filter(|(_, target)| is_provided(context.snapshot, state, target))
+        .map(|(i, _)| listener_field(state, "tls.certificateRefs").index(i))
+        .collect();
+    let is_provided = |d: &Diagnostic| d.reason == reason::CERTIFICATE_MISSING && provided.contains(&d.field);
+    let mut all = listener(context, id);
+    all.retain(|diagnostic| !is_provided(diagnostic));
     all
 }
 
@@ -142,8 +158,14 @@ fn own_certificate(
         }
         _ => {
             let message = format!("listener `{name}` uses {called}, which {}", context.absent());
-            let expected = context.expects(Kind::Secret, namespace);
-            lowered(Diagnostic::new(problem.reason, &object, field, message), expected)
+            let same = context.snapshot.secrets_in(namespace).map(|key| &*key.name).take(MOST_NAMES);
+            let near = closest(&target.name, same);
+            let mut diagnostic = Diagnostic::new(problem.reason, &object, field, message);
+            if context.snapshot.origin == Origin::Files {
+                // Repositories seldom hold Secrets, so only a name that looks misspelt is suspicious.
+                diagnostic.severity = if near.is_some() { Severity::Warning } else { Severity::Info };
+            }
+            super::gateways::suggested(diagnostic, near)
         }
     }
 }

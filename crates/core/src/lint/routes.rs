@@ -177,15 +177,15 @@ fn namespace(context: LintContext<'_>, route: &RouteState, listener: &ListenerSt
     // The label is what is usually forgotten, so it is named first.
     if let Admission::Selector(Some(_)) = admission {
         let place = ObjectRef::new(Kind::Namespace, "", namespace.clone());
-        diagnostic = diagnostic.related(&place, FieldPath::of("metadata.labels"), "the labels it goes by");
+        diagnostic = diagnostic.related(&place, FieldPath::of("metadata.labels"), "its labels");
     }
     diagnostic = diagnostic.related(
         &listener.owner.object(),
         listener_field(listener, "allowedRoutes.namespaces"),
         "what the listener admits",
     );
-    diagnostic.fix = fix;
-    diagnostic
+    diagnostic.fix = fix.filter(|_| !context.is_namespace_assumed(&object));
+    super::namespaces::lowered_if_unknown(context, diagnostic, namespace, admission)
 }
 
 /// What a namespace's labels lack.

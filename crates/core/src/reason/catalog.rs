@@ -60,6 +60,9 @@ catalog! {
     CLASS_NOT_IN_INPUT = "class-not-in-input" "GP0112" Info ("", "")
         "The GatewayClass of a Gateway is not among the files, so it is taken as accepted."
         "Nothing to do, unless the class name is misspelt; add the GatewayClass to the files to have it checked.";
+    NAMESPACE_ASSUMED = "namespace-assumed" "GP0113" Info ("", "")
+        "Objects in files state no namespace, so theirs is an assumption."
+        "Name it with `--default-namespace NAME`, or set `metadata.namespace`.";
 
     // GP02: not attached.
     GATEWAY_CLASS_MISSING = "gateway-class-missing" "GP0200" Error unknown ("Accepted", "Pending")

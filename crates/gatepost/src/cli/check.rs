@@ -34,6 +34,9 @@ pub(super) struct Check {
     /// Warnings lead to exit status 1, too
     #[arg(long, env = "GATEPOST_STRICT")]
     strict: bool,
+    /// Files without any object that is read here are no error
+    #[arg(long, env = "GATEPOST_ALLOW_EMPTY")]
+    allow_empty: bool,
     /// Instead ask a cluster whether these credentials have every right that a controller needs; exit status 1 if one is missing
     #[arg(long, conflicts_with = "files")]
     pre: bool,
@@ -54,12 +57,17 @@ enum CheckFormat {
     Github,
 }
 
+/// Version of the JSON shape; it grows only where a field changes its meaning or goes.
+const SCHEMA_VERSION: u32 = 1;
+
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CheckView {
+    schema_version: u32,
     diagnostics: Vec<DiagnosticView>,
     errors: usize,
     warnings: usize,
+    infos: usize,
     objects: usize,
     passed_over: std::collections::BTreeMap<String, usize>,
 }
@@ -70,6 +78,9 @@ impl Check {
             return pre::run(&self.input.cluster, &self.features, matches!(self.output, CheckFormat::Json), out);
         }
         let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
+        if !self.allow_empty && !self.input.files.is_empty() && objects.count() == 0 && objects.problems().is_empty() {
+            return Err(Failure::Unreadable(nothing_to_check(&objects)));
+        }
         let topology = objects.topology(&Default::default());
         let mut diagnostics = objects.diagnostics(&topology);
         if let Some(namespace) = &self.namespace {
@@ -91,11 +102,21 @@ impl Check {
     }
 }
 
+/// Why an empty input is a failure: a check of nothing succeeds even where the path is wrong.
+fn nothing_to_check(objects: &Objects) -> anyhow::Error {
+    let others: usize = objects.passed_over().values().sum();
+    anyhow::anyhow!(
+        "the files hold no objects to check ({others} of other kinds); correct the path of -f, or give --allow-empty"
+    )
+}
+
 fn view(objects: &Objects, diagnostics: &[Diagnostic]) -> CheckView {
     CheckView {
+        schema_version: SCHEMA_VERSION,
         diagnostics: diagnostics.iter().map(DiagnosticView::of).collect(),
         errors: count(diagnostics, Severity::Error),
         warnings: count(diagnostics, Severity::Warning),
+        infos: count(diagnostics, Severity::Info),
         objects: objects.count(),
         passed_over: objects.passed_over().clone(),
     }

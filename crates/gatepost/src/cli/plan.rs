@@ -141,8 +141,8 @@ impl Plan {
             Some(path) => {
                 let old = Objects::read(&Input {
                     files: vec![path.clone()],
-                    as_cluster: self.input.as_cluster,
                     cluster: Default::default(),
+                    ..self.input.clone()
                 })?;
                 Some(Change::between(&self.desired(&old, settings), &desired))
             }

@@ -17,7 +17,8 @@ pub fn annotation(diagnostic: &Diagnostic) -> String {
         properties.push(format!("line={},col={}", place.line, place.column));
     }
     properties.push(format!("title={}", property(&format!("{} {}", row.code, row.name))));
-    format!("::{level} {}::{}", properties.join(","), data(&super::snippet::headline(diagnostic)))
+    let text = format!("{}\n{}", super::snippet::headline(diagnostic), super::snippet::advice(diagnostic));
+    format!("::{level} {}::{}", properties.join(","), data(&text))
 }
 
 fn data(text: &str) -> String {

@@ -31,12 +31,14 @@ fn rule(reason: Reason) -> Value {
         "name": row.name,
         "shortDescription": {"text": row.summary},
         "help": {"text": row.help},
+        "helpUri": format!("https://gatepost.dev/diagnostics/{}", row.name),
         "defaultConfiguration": {"level": level(row.severity)},
     })
 }
 
 fn result(diagnostic: &Diagnostic) -> Value {
-    let text = super::inert(&super::snippet::headline(diagnostic));
+    let text =
+        super::inert(&format!("{}\n{}", super::snippet::headline(diagnostic), super::snippet::advice(diagnostic)));
     let rule = Reason::all().position(|r| r == diagnostic.reason);
     let mut result = json!({
         "ruleId": diagnostic.reason.row().code,

@@ -21,6 +21,15 @@ pub fn headline(diagnostic: &Diagnostic) -> String {
     }
 }
 
+/// What to do about a diagnostic: its help, and the command that fixes it.
+pub fn advice(diagnostic: &Diagnostic) -> String {
+    let help = diagnostic.help.as_deref().unwrap_or(diagnostic.reason.row().help);
+    match &diagnostic.fix {
+        Some(fix) => format!("help: {help}\nfix: {fix}"),
+        None => format!("help: {help}"),
+    }
+}
+
 /// A diagnostic with its snippets.
 pub fn render(diagnostic: &Diagnostic, sources: &dyn Sources, colour: Colour) -> String {
     let level = match diagnostic.severity {

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::model::ObjectRef;
-use gatepost_core::snapshot::{Change, Object, Origin};
+use gatepost_core::snapshot::{Change, Object};
 use gatepost_objects::{Loaded, ParseSettings, ParsedText, Pool, read_with};
 use ring::digest::{SHA256, digest};
 
@@ -28,6 +28,7 @@ const RELIABLE_AGE: Duration = Duration::from_secs(2);
 /// The files of a command line as of the last read.
 pub struct FileCache {
     paths: Vec<PathBuf>,
+    settings: ParseSettings,
     /// In the order in which they are read; later objects replace earlier ones.
     files: Vec<Arc<CachedFile>>,
 }
@@ -70,18 +71,16 @@ struct Looked {
 impl FileCache {
     /// Reads all files for the first time.
     pub fn open(input: &Input) -> Result<(FileCache, Objects), RunError> {
-        let mut cache = FileCache { paths: input.files.clone(), files: Vec::new() };
+        let mut cache = FileCache { paths: input.files.clone(), settings: input.parse_settings(), files: Vec::new() };
         let (mut loaded, mut pool) = (Loaded::default(), Pool::new());
         for found in file::find(&cache.paths)? {
             let stamp = found.metadata.as_ref().and_then(Stamp::of);
             let text = file::read(&found.path).map_err(RunError::Unreadable)?;
-            let reading = parse(&text, &mut pool);
+            let reading = parse(&text, &cache.settings, &mut pool);
             cache.files.push(Arc::new(CachedFile::of(found.path, stamp, &text, &reading)));
             loaded.take(text.name.into(), text.bytes, reading);
         }
-        if input.as_cluster {
-            loaded.snapshot.origin = Origin::Cluster;
-        }
+        input.complete(&mut loaded);
         Ok((cache, Objects { loaded }))
     }
 
@@ -93,7 +92,7 @@ impl FileCache {
         let mut looked: Vec<Looked> = Vec::with_capacity(known.len());
         for found in file::find(&self.paths)? {
             let before = known.get(&found.path).copied();
-            looked.push(look(found, before, &mut pool).map_err(RunError::Unreadable)?);
+            looked.push(look(found, before, &self.settings, &mut pool).map_err(RunError::Unreadable)?);
         }
         looked.iter().for_each(|now| _ = known.remove(&now.file.path));
         let gone = known.into_values().flat_map(|file| file.objects.iter().cloned()).collect();
@@ -107,7 +106,7 @@ impl FileCache {
     pub fn unreadable(&self) -> Objects {
         let lost = self.files.iter().filter(|file| file.problems.iter().any(is_unreadable));
         let texts = lost.filter_map(|file| file::read(&file.path).ok()).map(|text| (text.name.into(), text.bytes));
-        Objects { loaded: gatepost_objects::collect(texts, &ParseSettings::default()) }
+        Objects { loaded: gatepost_objects::collect(texts, &self.settings) }
     }
 
     /// The changes of objects in removed and parsed files. `gone` are the objects of removed files.
@@ -141,7 +140,7 @@ impl FileCache {
         if now.parsed.is_none() {
             // Another file contained the object as well, and no longer does.
             let text = file::read(&now.file.path).map_err(RunError::Unreadable)?;
-            now.parsed = Some(objects_of(parse(&text, &mut Pool::new())));
+            now.parsed = Some(objects_of(parse(&text, &self.settings, &mut Pool::new())));
         }
         let described = now.parsed.iter().flatten().rfind(|described| described.object() == object);
         Ok(described.map_or(Change::Delete(object), |object| Change::Upsert(object.clone())))
@@ -149,7 +148,12 @@ impl FileCache {
 }
 
 /// Checks a file: reads it if it may have changed, and parses it if it has.
-fn look(found: FoundFile, before: Option<&Arc<CachedFile>>, pool: &mut Pool) -> anyhow::Result<Looked> {
+fn look(
+    found: FoundFile,
+    before: Option<&Arc<CachedFile>>,
+    settings: &ParseSettings,
+    pool: &mut Pool,
+) -> anyhow::Result<Looked> {
     let stamp = found.metadata.as_ref().and_then(Stamp::of);
     if let Some(before) = before.filter(|before| before.stamp.is_some() && before.stamp == stamp)
         && stamp.as_ref().is_some_and(|stamp| stamp.is_reliable)
@@ -160,13 +164,13 @@ fn look(found: FoundFile, before: Option<&Arc<CachedFile>>, pool: &mut Pool) -> 
     if let Some(before) = before.filter(|before| before.hash == hash(&text)) {
         return Ok(Looked { file: Arc::new(CachedFile { stamp, ..(**before).clone() }), parsed: None });
     }
-    let reading = parse(&text, pool);
+    let reading = parse(&text, settings, pool);
     let file = Arc::new(CachedFile::of(found.path, stamp, &text, &reading));
     Ok(Looked { file, parsed: Some(objects_of(reading)) })
 }
 
-fn parse(text: &Text, pool: &mut Pool) -> ParsedText {
-    read_with(&text.name, &text.bytes, &ParseSettings::default(), pool)
+fn parse(text: &Text, settings: &ParseSettings, pool: &mut Pool) -> ParsedText {
+    read_with(&text.name, &text.bytes, settings, pool)
 }
 
 fn objects_of(reading: ParsedText) -> Vec<Object> {
@@ -220,7 +224,12 @@ mod tests {
     }
 
     fn input(folder: &Scratch) -> Input {
-        Input { files: vec![folder.path().to_owned()], as_cluster: false, cluster: Default::default() }
+        Input {
+            files: vec![folder.path().to_owned()],
+            as_cluster: false,
+            default_namespace: None,
+            cluster: Default::default(),
+        }
     }
 
     /// Applies the changes, and compares the result with a full read.
