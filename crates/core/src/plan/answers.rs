@@ -9,6 +9,12 @@ use super::SetChange;
 use super::observed::RecordKind;
 use crate::publication::RecordType;
 
+#[cfg(test)]
+std::thread_local! {
+    /// How often this thread asked whether a name exists.
+    pub(super) static LOOKUPS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 /// Which address queries are answered: bit 0 for A, bit 1 for AAAA; a CNAME answers both.
 pub(super) type Mask = u8;
 
@@ -122,6 +128,8 @@ impl<'b, 'a> Answers<'b, 'a> {
 
     /// Whether a name exists: it or something below it has record sets.
     pub(super) fn exists(&self, name: &str) -> bool {
+        #[cfg(test)]
+        LOOKUPS.set(LOOKUPS.get() + 1);
         let count = |tree: &RecordCounts<'_>| tree.existing.get(name).copied().unwrap_or_default();
         count(self.base) + count(&self.since) > 0
     }
@@ -160,6 +168,11 @@ impl<'b, 'a> Answers<'b, 'a> {
 /// A name and the names above it, closest first.
 pub(super) fn at_and_above(name: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, rest)| rest))
+}
+
+/// The labels of a name from the last to the first: in this order, what is below a name follows it.
+pub(super) fn reversed(name: &str) -> Vec<&str> {
+    name.rsplit('.').collect()
 }
 
 #[cfg(test)]

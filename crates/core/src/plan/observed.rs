@@ -80,7 +80,7 @@ impl Observed {
     }
 
     /// The zones by name.
-    pub fn zones(&self) -> impl Iterator<Item = (&Str, &ZoneState)> {
+    pub fn zones(&self) -> impl ExactSizeIterator<Item = (&Str, &ZoneState)> {
         self.zones.iter()
     }
 

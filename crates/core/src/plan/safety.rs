@@ -4,16 +4,18 @@
 //! known but looks like a mistake (a third of a zone, an empty source, an apex, a wildcard that names depend on, a record
 //! that this instance never wrote) is kept until it is confirmed. No rule adds an edit.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::answers::at_and_above;
 use super::diff::{DiffContext, DiffFindings, Edit, Purpose, StepDraft};
 use super::ownership;
 use super::settings::PlanSettings;
 use super::wanted::{WantedByZone, WantedSet};
 use super::zone::ZoneIndex;
-use super::{Held, Hold, Intent, RecordKey, Unseen};
+use super::{Held, Hold, Intent, RecordKey, Unseen, canonical};
 use crate::model::{ObjectRef, Str};
-use crate::names::is_below;
+use crate::publication::Record;
 use crate::reason::{self, Reason};
 
 mod shadows;
@@ -31,7 +33,11 @@ const FEWEST_OF_KIND: usize = 2;
 /// Names whose records must not be deleted, and why.
 pub(super) struct Protection<'a> {
     unseen: &'a [Unseen],
-    holds: &'a [Hold],
+    /// The first hold of a hostname below each name.
+    held_below: BTreeMap<&'a str, &'a Hold>,
+    records: &'a [Record],
+    /// The names of the records, where somebody asked.
+    wanted: OnceCell<BTreeSet<Str>>,
     exact: BTreeMap<&'a str, &'a Hold>,
     below: BTreeMap<&'a str, &'a Hold>,
     all: Option<&'a Hold>,
@@ -61,7 +67,9 @@ impl<'a> Protection<'a> {
     pub(super) fn new(intent: &Intent<'a>, all_wanted: &WantedByZone<'_>) -> Self {
         let mut protection = Protection {
             unseen: intent.unseen,
-            holds: intent.holds,
+            held_below: BTreeMap::new(),
+            records: intent.records,
+            wanted: OnceCell::new(),
             exact: BTreeMap::new(),
             below: BTreeMap::new(),
             all: intent.holds.iter().filter(|hold| &*hold.hostname == "*").min(),
@@ -71,6 +79,9 @@ impl<'a> Protection<'a> {
         holds.sort();
         for hold in holds {
             protection.exact.entry(&hold.hostname).or_insert(hold);
+            for base in at_and_above(&hold.hostname).skip(1) {
+                protection.held_below.entry(base).or_insert(hold);
+            }
             if let Some(base) = hold.hostname.strip_prefix("*.") {
                 protection.below.entry(base).or_insert(hold);
             }
@@ -101,13 +112,16 @@ impl<'a> Protection<'a> {
         })
     }
 
+    /// Whether records ask for a name.
+    fn is_wanted(&self, name: &str) -> bool {
+        let names = || self.records.iter().map(|record| canonical::name(&record.name)).collect();
+        self.wanted.get_or_init(names).contains(name)
+    }
+
     /// The hold for a record of this name: its own, one above it, or one below a wildcard.
     fn hold(&self, name: &str) -> Option<&'a Hold> {
-        let above = || super::answers::at_and_above(name).skip(1).find_map(|base| self.below.get(base).copied());
-        let answered = || {
-            let base = name.strip_prefix("*.")?;
-            self.holds.iter().filter(|hold| is_below(&hold.hostname, base)).min()
-        };
+        let above = || at_and_above(name).skip(1).find_map(|base| self.below.get(base).copied());
+        let answered = || self.held_below.get(name.strip_prefix("*.")?).copied();
         self.exact.get(name).copied().or_else(above).or_else(answered).or(self.all)
     }
 }
@@ -170,8 +184,7 @@ fn not_known(draft: &StepDraft<'_>, edit: &Edit<'_>, context: &DiffContext<'_>) 
         return Some(Held { cause: cause.cause, object: cause.object.or(held.object), ..held });
     }
     let home = context.observed.zone_of(&draft.name)?;
-    let is_wanted = || context.intent.records.iter().any(|record| super::canonical::name(&record.name) == draft.name);
-    if home == draft.zone.name || !is_wanted() || is_seen_in(home, &draft.name, context) {
+    if home == draft.zone.name || !context.protection.is_wanted(&draft.name) || is_seen_in(home, &draft.name, context) {
         return None;
     }
     let message =

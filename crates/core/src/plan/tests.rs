@@ -5,6 +5,7 @@ mod brakes;
 mod challenges;
 mod following;
 mod found;
+mod growth;
 mod model;
 mod ordering;
 mod owners;

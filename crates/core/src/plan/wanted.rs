@@ -165,8 +165,7 @@ impl<'a> WantedByZone<'a> {
                 format!("`{}` would have a {} record, and that type is not managed", wanted.name, wanted.kind);
             Some((reason::TYPE_NOT_MANAGED, message))
         } else if zone.is_none() {
-            let zones: Vec<_> = observed.zones().map(|(name, _)| name.to_string()).collect();
-            Some((reason::ZONE_NOT_SERVED, format!("no zone holds `{}`; served: {}", wanted.name, listed(&zones))))
+            Some((reason::ZONE_NOT_SERVED, format!("no zone holds `{}`; served: {}", wanted.name, listed(observed))))
         } else {
             wanted.flaw()
         };
@@ -267,10 +266,11 @@ fn by_preference(a: &WantedSet<'_>, b: &WantedSet<'_>) -> Ordering {
         .then_with(|| (a.content.ttl, a.routes, &a.content).cmp(&(b.content.ttl, b.routes, &b.content)))
 }
 
-fn listed(zones: &[String]) -> String {
-    match zones {
-        [] => "none".to_owned(),
-        few if few.len() <= 5 => format!("`{}`", few.join("`, `")),
-        many => format!("{} zones", many.len()),
+/// The zones that are served, or how many where they are many.
+fn listed(observed: &Observed) -> String {
+    match observed.zones().len() {
+        0 => "none".to_owned(),
+        1..=5 => format!("`{}`", observed.zones().map(|(name, _)| &**name).collect::<Vec<_>>().join("`, `")),
+        many => format!("{many} zones"),
     }
 }
