@@ -53,7 +53,7 @@ fn plan_beside(values: &[&str], key: Option<SealKey>) -> Plan {
     observed.insert("example.com", ZoneState::Read(ZoneContent::new("1", sets)));
     let registry = TxtRegistry { key, ..TxtRegistry::new("me", Instance::new("fuzz")) };
     let settings = PlanSettings { confirm_deletes: true, ..PlanSettings::new(Registry::Txt(Box::new(registry))) };
-    let remembered = BTreeSet::new();
+    let remembered = plan::OwnedSets::new();
     let records = [wanted()];
     let (none, holds, unseen) = (&[][..], &[][..], &[][..]);
     let intent = Intent {

@@ -36,7 +36,7 @@ pub mod text;
 mod wanted;
 mod zone;
 
-pub use intent::{Hold, Intent, RecordKey, Sight, SightCache, Unseen};
+pub use intent::{Hold, HoldScope, Intent, OwnedSets, RecordKey, Sight, SightCache, Unseen};
 pub use observed::{Observed, RecordKind, RecordSet, ZoneChange, ZoneContent, ZoneState};
 pub use settings::{Capabilities, PlanSettings, Policy, Registry, TxtRegistry};
 pub use stamp::Instance;
@@ -52,7 +52,7 @@ pub struct Plan {
     pub held: Vec<Held>,
     /// Record sets that are wanted and ours. A caller that collects them for [`Intent::remembered`] can later delete those that
     /// external-dns made.
-    pub ours: BTreeSet<RecordKey>,
+    pub ours: OwnedSets,
     /// The state of each zone that the plan was made for.
     pub epochs: BTreeMap<Str, Str>,
     /// Identifies the inputs and the steps of the plan.
@@ -289,6 +289,12 @@ impl Plan {
     pub fn check(&self, expected: &str) -> Result<(), Stale> {
         let stale = || Stale { expected: expected.to_owned(), found: self.digest.clone() };
         if begins(&self.digest, expected) { Ok(()) } else { Err(stale()) }
+    }
+
+    /// Names with records that are kept because it is not known whether they ought to be gone.
+    pub fn unknown_names(&self) -> BTreeSet<Str> {
+        let unknown = self.held.iter().filter(|held| held.reason == reason::SOURCE_UNKNOWN && !held.old.is_empty());
+        unknown.map(|held| held.name.clone()).collect()
     }
 
     /// Changes that are held until they are confirmed.

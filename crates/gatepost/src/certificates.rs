@@ -3,8 +3,9 @@
 //! The loop asks for the TXT values of open orders before a pass and lets the orders advance behind it. Nothing here decides about
 //! certificates, and nothing here writes DNS: values go the way of all records.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use gatepost_core::explain::{Publication, SecretContent};
@@ -134,6 +135,12 @@ pub fn wants(desired: &Desired, snapshot: &Snapshot) -> BTreeMap<Key, WantedCert
     made.map(|certificate| (certificate.secret.clone(), want(certificate, desired, snapshot))).collect()
 }
 
+/// Keeps names in certificates whose records a plan keeps: what was made for a route stays until its verdict is known.
+pub fn keep_held(wants: &mut BTreeMap<Key, WantedCertificate>, held: BTreeSet<Str>) {
+    let held = Arc::new(held);
+    wants.values_mut().for_each(|want| want.held = held.clone());
+}
+
 /// Whether a certificate is made by this program: nobody else is named as its issuer.
 pub fn is_own(certificate: &Certificate) -> bool {
     certificate.issuer.as_ref().is_none_or(|issuer| &*issuer.group == OWN_GROUP)
@@ -149,6 +156,7 @@ fn want(certificate: &Certificate, desired: &Desired, snapshot: &Snapshot) -> Wa
     WantedCertificate {
         names: certificate.dns_names.clone(),
         kept: kept.map(|kept| kept.hostname.clone()).collect(),
+        held: Arc::default(),
         renew_before: policy.and_then(|policy| policy.renew_before),
         duration: policy.and_then(|policy| policy.duration),
         // Keys of other kinds cannot be made here; the report on the policy says so. Without a policy nobody asks for another key.

@@ -31,6 +31,8 @@ mod running;
 mod serve;
 #[path = "provider/tls.rs"]
 mod tls;
+#[path = "provider/unknown.rs"]
+mod unknown;
 #[path = "provider/verify.rs"]
 mod verify;
 #[path = "provider/webhook.rs"]

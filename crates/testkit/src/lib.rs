@@ -9,6 +9,7 @@ pub mod fault;
 pub mod handshake;
 pub mod page;
 pub mod program;
+pub mod query_loop;
 pub mod scratch;
 pub mod servers;
 pub mod tree;

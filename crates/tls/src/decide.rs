@@ -5,6 +5,7 @@
 //! end anyway.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use gatepost_core::model::{Key, Str};
 use gatepost_core::reason::{self, Reason};
@@ -23,6 +24,8 @@ pub struct WantedCertificate {
     pub names: Vec<Str>,
     /// Names that stay if they are there, because it is not known that they ought to be gone.
     pub kept: Vec<Str>,
+    /// Names whose records are kept for that reason, of all certificates.
+    pub held: Arc<BTreeSet<Str>>,
     /// Seconds before the end at which it is renewed, where a policy says so.
     pub renew_before: Option<u64>,
     /// Lifetime in seconds, where a policy says so.
@@ -157,7 +160,8 @@ impl<'a> DecisionInput<'a> {
             HeldCertificate::Pair(leaf) | HeldCertificate::Foreign(_, Ok(leaf)) => Some(leaf),
             _ => None,
         };
-        let kept = want.kept.iter().filter(|name| leaf.is_some_and(|leaf| leaf.names.contains(name)));
+        let is_kept = |name: &&Str| want.kept.contains(*name) || want.held.contains(*name);
+        let kept = leaf.into_iter().flat_map(|leaf| &leaf.names).filter(is_kept);
         let target = want.names.iter().chain(kept).cloned().collect();
         let serving = leaf.filter(|leaf| leaf.not_after > now);
         DecisionInput { secret: secret.to_string(), want, serving, held, target, history, rules, now }

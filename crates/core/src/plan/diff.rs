@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::observed::{Observed, RecordKind, RecordSet};
 use super::ownership::{self, Ours, Ownership};
-use super::safety::Protection;
+use super::safety::{Cause, Protection};
 use super::settings::{PlanSettings, Policy, Registry};
 use super::wanted::WantedSet;
 use super::zone::ZoneIndex;
-use super::{Content, Held, Intent, RecordKey, Verb, canonical};
-use crate::model::Str;
+use super::{Content, Held, Intent, OwnedSets, RecordKey, Verb, canonical};
+use crate::model::{ObjectRef, Str};
 use crate::publication::RecordType;
 use crate::reason::{self, Reason};
 
@@ -37,7 +37,7 @@ pub(super) struct DiffFindings {
     /// Changes that are held.
     pub(super) held: Vec<Held>,
     /// Record sets that are wanted and ours.
-    pub(super) ours: BTreeSet<RecordKey>,
+    pub(super) ours: OwnedSets,
     /// How many record sets are ours, by zone.
     pub(super) owned: BTreeMap<Str, usize>,
     /// How many record sets are ours, by the kind of object they were made for: `httproute`.
@@ -48,7 +48,7 @@ pub(super) struct DiffFindings {
 
 /// Counts the record sets of a zone that are ours.
 pub(super) fn count(zone: &ZoneIndex<'_>, settings: &PlanSettings, findings: &mut DiffFindings) {
-    let nothing = BTreeSet::new();
+    let nothing = OwnedSets::new();
     let intent = Intent {
         records: &[],
         covered: &[],
@@ -166,6 +166,17 @@ impl<'a> DiffContext<'a> {
         wildcards.filter(is_blocked).map(|sets| sets[0].name.clone()).collect()
     }
 
+    /// Why an existing record set must not lose values, if so.
+    pub(super) fn cause_to_keep(&self, name: &Str, edit: &Edit<'_>) -> Option<Cause> {
+        let remembered = || self.intent.remembered.get(&edit.key(name))?.clone();
+        self.protection.of(name, edit.ours.object().or_else(remembered).as_ref())
+    }
+
+    /// The route that a record set is made for, where no marker will tell it.
+    fn maker_to_note(&self, wanted: &WantedSet<'_>) -> Option<ObjectRef> {
+        wanted.routes.first().filter(|_| self.settings.txt().is_none()).cloned()
+    }
+
     fn is_candidate(&self, zone: &ZoneIndex<'_>, sets: &[RecordSet]) -> bool {
         !matches!(self.settings.registry, Registry::Noop) && sets.iter().any(|set| self.is_managed(zone, set))
     }
@@ -275,14 +286,14 @@ impl<'a, 't> NameDiff<'a, 't> {
                 self.hold(wanted, Verb::Create, reason, message, findings);
             } else {
                 self.create(wanted);
-                findings.ours.insert(key);
+                findings.ours.insert(key, self.context.maker_to_note(wanted));
             }
             return;
         };
         let set = found.set;
         match found.ownership.clone() {
             Ownership::Ours(ours) => {
-                findings.ours.insert(key);
+                findings.ours.insert(key, self.context.maker_to_note(wanted));
                 self.update(wanted, set, ours);
             }
             Ownership::Unmanaged if self.is_adopted() => self.adopt(wanted, set, findings),
@@ -413,31 +424,40 @@ impl<'a, 't> NameDiff<'a, 't> {
         edit.held(self.zone, &self.name, reason::KEPT_BY_POLICY, message)
     }
 
-    /// Keeps all values of names with an unknown verdict: addresses are added, none is removed.
+    /// Keeps all values of record sets with an unknown verdict: addresses are added, none is removed.
     fn keep_protected(&self, draft: &mut StepDraft<'a>, findings: &mut DiffFindings) {
-        let Some(cause) = self.context.protection.of(&self.name) else { return };
-        let is_replacement = draft.purpose == Purpose::Replacement;
-        let mut kept = Vec::new();
-        draft.upserts.retain_mut(|edit| {
-            let shrinks = is_replacement || edit.shrinks();
-            if shrinks {
-                kept.push(edit.held(self.zone, &self.name, cause.reason, cause.message(&self.name)));
-            }
-            !shrinks || (!is_replacement && edit.widen())
-        });
-        if is_replacement {
-            let goes = draft.removals.drain(..);
-            kept.extend(goes.map(|edit| edit.held(self.zone, &self.name, cause.reason, cause.message(&self.name))));
+        if draft.purpose == Purpose::Replacement {
+            return self.keep_replaced(draft, findings);
         }
-        findings.held.extend(kept.into_iter().map(|held| Held {
-            cause: cause.cause,
-            object: cause.object.clone(),
-            ..held
-        }));
+        draft.upserts.retain_mut(|edit| {
+            let Some(cause) = self.context.cause_to_keep(&self.name, edit).filter(|_| edit.shrinks()) else {
+                return true;
+            };
+            findings.held.push(self.kept_because(edit, &cause));
+            edit.widen()
+        });
+    }
+
+    /// Keeps what would be replaced, all of it or nothing.
+    fn keep_replaced(&self, draft: &mut StepDraft<'a>, findings: &mut DiffFindings) {
+        let mut edits = draft.upserts.iter().chain(&draft.removals).filter(|edit| edit.found.is_some());
+        let Some(cause) = edits.find_map(|edit| self.context.cause_to_keep(&self.name, edit)) else { return };
+        let edits = draft.upserts.drain(..).chain(draft.removals.drain(..));
+        findings.held.extend(edits.map(|edit| self.kept_because(&edit, &cause)));
+    }
+
+    fn kept_because(&self, edit: &Edit<'_>, cause: &Cause) -> Held {
+        let held = edit.held(self.zone, &self.name, cause.reason, cause.message(&self.name));
+        Held { cause: cause.cause, object: cause.object.clone(), ..held }
     }
 }
 
 impl<'a> Edit<'a> {
+    /// The record set that it concerns.
+    pub(super) fn key(&self, name: &Str) -> RecordKey {
+        RecordKey { name: name.clone(), kind: self.kind, set_identifier: self.set_identifier.clone() }
+    }
+
     /// What happens to the record set.
     pub(super) fn verb(&self) -> Verb {
         match (self.found, &self.new) {

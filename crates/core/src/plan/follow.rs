@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::answers::at_and_above;
 use super::observed::{Observed, RecordSet, ZoneChange, ZoneContent, ZoneState};
 use super::settings::PlanSettings;
-use super::{Hold, Intent, Plan, RecordKey, Unseen, canonical, diff, safety, zone};
+use super::{Hold, Intent, OwnedSets, Plan, Unseen, canonical, diff, safety, zone};
 use crate::model::Str;
 use crate::publication::{Record, RecordType};
 
@@ -61,7 +61,7 @@ pub struct Part<'a> {
     /// What could not be seen at all.
     pub unseen: &'a [Unseen],
     /// Record sets that earlier plans called ours.
-    pub remembered: &'a BTreeSet<RecordKey>,
+    pub remembered: &'a OwnedSets,
 }
 
 /// How much there is in all, where only a part is compared.

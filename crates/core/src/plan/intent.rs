@@ -3,7 +3,7 @@
 //! "Not there" and "could not see" are different values here: a hostname may be wanted, not wanted, or unknown, and what is
 //! unknown is listed, so that nothing is deleted because it was not seen.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::diagnostic::Diagnostic;
 use crate::model::{Kind, ObjectRef, Str};
@@ -27,20 +27,36 @@ pub struct Intent<'a> {
     /// What could not be seen at all.
     pub unseen: &'a [Unseen],
     /// Record sets that earlier plans called ours; see [`super::Plan::ours`].
-    pub remembered: &'a BTreeSet<RecordKey>,
+    pub remembered: &'a OwnedSets,
 }
+
+/// Record sets that are wanted and ours, with the route that each was made for where no marker tells that.
+pub type OwnedSets = BTreeMap<RecordKey, Option<ObjectRef>>;
 
 /// A hostname of which it is not known whether it ought to be gone: a verdict of `Unknown`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hold {
-    /// The hostname; a wildcard stands for everything below it, `*` for everything.
+    /// The hostname; what a wildcard stands for depends on the scope.
     pub hostname: Str,
+    /// What is held beside the hostname itself.
+    pub scope: HoldScope,
     /// Why it is not known.
     pub reason: Reason,
     /// The same in words.
     pub message: String,
     /// The object to look at.
     pub object: Option<ObjectRef>,
+}
+
+/// The record sets that a hold keeps beside those of its hostname (D32).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HoldScope {
+    /// Those of every name below a wildcard; all of them for `*`.
+    Names,
+    /// Those that were made for this route, whatever it lists now. Others only if nothing tells what they were made for.
+    Route(ObjectRef),
+    /// Those that were made for any route of this namespace: one of its routes could not be read, and may list any of them.
+    Namespace(Str),
 }
 
 /// Something that could not be seen, such as a kind that could not be listed.
@@ -132,18 +148,22 @@ impl Hold {
     pub fn of(withheld: &Withheld) -> Option<Self> {
         withheld.holds().then(|| Hold {
             hostname: withheld.hostname.clone(),
+            scope: HoldScope::Route(withheld.route.clone()),
             reason: withheld.reason,
             message: withheld.message.clone(),
             object: Some(withheld.object.clone()),
         })
     }
 
-    /// The hold of an object that could not be read.
+    /// The hold of an object that could not be read. A route decides only about names of its own.
     fn of_problem(problem: &Diagnostic) -> Option<Self> {
         let is_unread = [reason::OBJECT_UNREADABLE, reason::SYNTAX_ERROR].contains(&problem.reason);
         let decides = problem.object.as_ref().is_none_or(|object| decides(object.kind));
+        let route = problem.object.as_ref().filter(|object| object.kind.route().is_some());
+        let namespace = route.map(|route| &route.key.namespace).filter(|namespace| !namespace.is_empty());
         (is_unread && decides).then(|| Hold {
             hostname: "*".into(),
+            scope: namespace.map_or(HoldScope::Names, |namespace| HoldScope::Namespace(namespace.clone())),
             reason: problem.reason,
             message: problem.message.clone(),
             object: problem.object.clone(),

@@ -3,7 +3,7 @@
 //! The format is that of external-dns, label for label, so that each program reads what the other wrote. Unknown labels are
 //! kept. A text without this heritage yields nothing.
 
-use crate::model::Str;
+use crate::model::{Kind, ObjectRef, Str};
 
 /// The heritage label of this format.
 const HERITAGE: &str = "external-dns";
@@ -104,6 +104,19 @@ impl Labels {
     pub fn set_values(&mut self, values: &[String]) {
         self.set(VALUES, &values.join("."));
     }
+}
+
+/// An object as a label names it: `httproute/shop/web`.
+pub fn resource_of(object: &ObjectRef) -> String {
+    format!("{}/{}/{}", object.kind.as_str().to_ascii_lowercase(), object.key.namespace, object.key.name)
+}
+
+/// The object that a label names, where it is of a kind that is read here.
+pub fn object_of(resource: &str) -> Option<ObjectRef> {
+    let (kind, rest) = resource.split_once('/')?;
+    let (namespace, name) = rest.split_once('/')?;
+    let kind = Kind::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(kind))?;
+    Some(ObjectRef::new(kind, namespace, name))
 }
 
 /// The name of a label: the part after the slash, or the whole key.

@@ -5,13 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::labels::Labels;
+use super::labels::{self, Labels};
 use super::observed::{RecordSet, ZoneContent};
 use super::settings::{PlanSettings, Registry, TxtRegistry};
 use super::stamp::{Stamp, Stamped};
 use super::text;
 use super::zone::ZoneIndex;
-use crate::model::{Kind, ObjectRef, Str};
+use crate::model::{ObjectRef, Str};
 use crate::publication::RecordType;
 
 /// An ownership value, and the TXT record set that contains it.
@@ -68,10 +68,7 @@ impl Ours<'_> {
 
     /// That object, where it is of a kind that is read here.
     pub(super) fn object(&self) -> Option<ObjectRef> {
-        let (kind, rest) = self.resource()?.split_once('/')?;
-        let (namespace, name) = rest.split_once('/')?;
-        let kind = Kind::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(kind))?;
-        Some(ObjectRef::new(kind, namespace, name))
+        labels::object_of(self.resource()?)
     }
 }
 

@@ -4,22 +4,22 @@
 //! known but looks like a mistake (a third of a zone, an empty source, an apex, a wildcard that names depend on, a record
 //! that this instance never wrote) is kept until it is confirmed. No rule adds an edit.
 
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::answers::at_and_above;
 use super::diff::{DiffContext, DiffFindings, Edit, Purpose, StepDraft};
 use super::ownership;
 use super::settings::PlanSettings;
-use super::wanted::{WantedByZone, WantedSet};
+use super::wanted::WantedSet;
 use super::zone::ZoneIndex;
-use super::{Held, Hold, Intent, RecordKey, Unseen, canonical};
-use crate::model::{ObjectRef, Str};
-use crate::publication::Record;
-use crate::reason::{self, Reason};
+use super::{Held, Intent, RecordKey};
+use crate::model::Str;
+use crate::reason;
 
+mod protection;
 mod shadows;
 mod wildcards;
+
+pub(super) use protection::{Cause, Protection};
 
 /// A plan that deletes more than this many of a hundred record sets of ours is held.
 const PERCENT: usize = 30;
@@ -29,102 +29,6 @@ const FEWEST: usize = 10;
 
 /// A kind of object with fewer records than this is never an emptied source.
 const FEWEST_OF_KIND: usize = 2;
-
-/// Names whose records must not be deleted, and why.
-pub(super) struct Protection<'a> {
-    unseen: &'a [Unseen],
-    /// The first hold of a hostname below each name.
-    held_below: BTreeMap<&'a str, &'a Hold>,
-    records: &'a [Record],
-    /// The names of the records, where somebody asked.
-    wanted: OnceCell<BTreeSet<Str>>,
-    exact: BTreeMap<&'a str, &'a Hold>,
-    below: BTreeMap<&'a str, &'a Hold>,
-    all: Option<&'a Hold>,
-    stuck: BTreeMap<Str, (Reason, String)>,
-}
-
-/// Why the records of a name must not be deleted.
-pub(super) struct Cause {
-    /// Which row of the catalog.
-    pub(super) reason: Reason,
-    /// The reason behind it.
-    pub(super) cause: Option<Reason>,
-    /// The object to look at.
-    pub(super) object: Option<ObjectRef>,
-    why: String,
-}
-
-impl Cause {
-    /// The message for a name.
-    pub(super) fn message(&self, name: &str) -> String {
-        format!("`{name}` is kept as it is: {}", self.why)
-    }
-}
-
-impl<'a> Protection<'a> {
-    /// What the intent does not know, and what is wanted but cannot be published.
-    pub(super) fn new(intent: &Intent<'a>, all_wanted: &WantedByZone<'_>) -> Self {
-        let mut protection = Protection {
-            unseen: intent.unseen,
-            held_below: BTreeMap::new(),
-            records: intent.records,
-            wanted: OnceCell::new(),
-            exact: BTreeMap::new(),
-            below: BTreeMap::new(),
-            all: intent.holds.iter().filter(|hold| &*hold.hostname == "*").min(),
-            stuck: all_wanted.stuck.clone(),
-        };
-        let mut holds: Vec<&Hold> = intent.holds.iter().collect();
-        holds.sort();
-        for hold in holds {
-            protection.exact.entry(&hold.hostname).or_insert(hold);
-            for base in at_and_above(&hold.hostname).skip(1) {
-                protection.held_below.entry(base).or_insert(hold);
-            }
-            if let Some(base) = hold.hostname.strip_prefix("*.") {
-                protection.below.entry(base).or_insert(hold);
-            }
-        }
-        protection
-    }
-
-    /// Why the records of a name must not be deleted; `None` if they may be.
-    pub(super) fn of(&self, name: &str) -> Option<Cause> {
-        if let Some(unseen) = self.unseen.iter().min() {
-            let why = format!("{} could not be seen ({})", unseen.what, unseen.why);
-            return Some(Cause { reason: reason::KIND_NOT_VISIBLE, cause: None, object: None, why });
-        }
-        if let Some((reason, why)) = self.stuck.get(name) {
-            return Some(Cause {
-                reason: reason::SOURCE_UNKNOWN,
-                cause: Some(*reason),
-                object: None,
-                why: why.clone(),
-            });
-        }
-        let hold = self.hold(name)?;
-        Some(Cause {
-            reason: reason::SOURCE_UNKNOWN,
-            cause: Some(hold.reason),
-            object: hold.object.clone(),
-            why: hold.message.clone(),
-        })
-    }
-
-    /// Whether records ask for a name.
-    fn is_wanted(&self, name: &str) -> bool {
-        let names = || self.records.iter().map(|record| canonical::name(&record.name)).collect();
-        self.wanted.get_or_init(names).contains(name)
-    }
-
-    /// The hold for a record of this name: its own, one above it, or one below a wildcard.
-    fn hold(&self, name: &str) -> Option<&'a Hold> {
-        let above = || at_and_above(name).skip(1).find_map(|base| self.below.get(base).copied());
-        let answered = || self.held_below.get(name.strip_prefix("*.")?).copied();
-        self.exact.get(name).copied().or_else(above).or_else(answered).or(self.all)
-    }
-}
 
 /// The held entry if another instance uses our owner id: then no record is provably ours.
 pub(super) fn owner_conflict(zones: &[ZoneIndex<'_>], settings: &PlanSettings) -> Option<Held> {
@@ -179,7 +83,7 @@ fn hold_where(
 
 /// Records with an unknown verdict are kept, even after a confirmation.
 fn not_known(draft: &StepDraft<'_>, edit: &Edit<'_>, context: &DiffContext<'_>) -> Option<Held> {
-    if let Some(cause) = context.protection.of(&draft.name) {
+    if let Some(cause) = context.cause_to_keep(&draft.name, edit) {
         let held = edit.held(draft.zone, &draft.name, cause.reason, cause.message(&draft.name));
         return Some(Held { cause: cause.cause, object: cause.object.or(held.object), ..held });
     }
@@ -205,8 +109,8 @@ fn is_seen_in(zone: &Str, name: &str, context: &DiffContext<'_>) -> bool {
 
 /// The held entry if only the owner id indicates that a record is ours.
 fn unproven(draft: &StepDraft<'_>, edit: &Edit<'_>, context: &DiffContext<'_>) -> Option<Held> {
-    let key = RecordKey { name: draft.name.clone(), kind: edit.kind, set_identifier: edit.set_identifier.clone() };
-    if edit.ours.is_proven || context.settings.trust_unstamped || context.intent.remembered.contains(&key) {
+    let key: RecordKey = edit.key(&draft.name);
+    if edit.ours.is_proven || context.settings.trust_unstamped || context.intent.remembered.contains_key(&key) {
         return None;
     }
     let message = format!(

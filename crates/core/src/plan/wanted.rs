@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::labels::resource_of;
 use super::observed::{Observed, RecordKind, RecordSet, ZoneState};
 use super::settings::PlanSettings;
 use super::zone::ZoneIndex;
@@ -110,11 +111,6 @@ impl<'a> WantedSet<'a> {
         }
         None
     }
-}
-
-/// The object that a marker names.
-fn resource_of(route: &ObjectRef) -> String {
-    format!("{}/{}/{}", route.kind.as_str().to_ascii_lowercase(), route.key.namespace, route.key.name)
 }
 
 /// Assigns wanted records to the served zones.

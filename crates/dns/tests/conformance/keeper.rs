@@ -1,10 +1,8 @@
 //! Who keeps a zone: reads, plans, writes, as often as it takes. A read that fails is an unreadable zone, never an empty one.
 
-use std::collections::BTreeSet;
-
 use gatepost_core::plan::layout::Layout;
 use gatepost_core::plan::{
-    self, Instance, Intent, Observed, Plan, PlanSettings, PlanStep, RecordKey, Registry, TxtRegistry, ZoneState,
+    self, Instance, Intent, Observed, OwnedSets, Plan, PlanSettings, PlanStep, Registry, TxtRegistry, ZoneState,
 };
 use gatepost_core::publication::Record;
 use gatepost_dns::provider::{Result, Shared};
@@ -25,7 +23,7 @@ pub(crate) struct Keeper {
     pub(crate) confirms: bool,
     /// Whether each step is sent by itself.
     pub(crate) one_by_one: bool,
-    remembered: BTreeSet<RecordKey>,
+    remembered: OwnedSets,
 }
 
 /// What one pass did.
@@ -37,7 +35,7 @@ pub(crate) struct Pass {
 impl Keeper {
     pub(crate) fn new(zone: &str, provider: Shared) -> Keeper {
         let (zone, instance) = (zone.to_owned(), "one".to_owned());
-        Keeper { zone, provider, instance, confirms: true, one_by_one: false, remembered: BTreeSet::new() }
+        Keeper { zone, provider, instance, confirms: true, one_by_one: false, remembered: OwnedSets::new() }
     }
 
     /// Another instance with the same owner id.
@@ -75,7 +73,7 @@ impl Keeper {
             remembered: &self.remembered,
         };
         let plan = plan::decide(&intent, &observed, &settings);
-        self.remembered.extend(plan.ours.iter().cloned());
+        self.remembered.extend(plan.ours.clone());
         plan
     }
 

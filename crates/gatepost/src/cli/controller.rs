@@ -270,7 +270,7 @@ impl ClusterPasses {
             return;
         }
         let asked = self.cert_manager.asked(&pass.desired.read());
-        let round = self.cert_manager.round(&asked, snapshot, now()).await;
+        let round = self.cert_manager.round(&asked, &pass.plan.unknown_names(), snapshot, now()).await;
         (pass.issuing, self.later) = (round.states, round.wake);
         pass.news.extend(round.events);
     }

@@ -234,7 +234,8 @@ impl Session {
         };
         let advanced = match forgotten {
             Ok(()) => {
-                let wants = certificates::wants(&pass.desired.read(), snapshot);
+                let mut wants = certificates::wants(&pass.desired.read(), snapshot);
+                certificates::keep_held(&mut wants, pass.plan.unknown_names());
                 certificates.advance(&wants, certificates::now()).await
             }
             failed => failed,

@@ -121,8 +121,9 @@ impl CertManager {
         }
     }
 
-    /// Creates, changes and deletes objects as far as permitted, and returns the state of every certificate.
-    pub async fn round(&mut self, desired: &Desired, snapshot: &Snapshot, now: i64) -> Round {
+    /// Creates, changes and deletes objects as far as permitted, and returns the state of every certificate. `held` are the
+    /// names whose records are kept because it is not known whether they ought to be gone.
+    pub async fn round(&mut self, desired: &Desired, held: &BTreeSet<Str>, snapshot: &Snapshot, now: i64) -> Round {
         let wanted: Vec<&Certificate> = desired.certificates.iter().filter(|c| self.is_theirs(c)).collect();
         let mut work = Work { round: Round::default(), writes: 0, requests: 0, now };
         let is_asked = self.mirror.is_some() || !wanted.is_empty() || self.settings.is_usual;
@@ -138,7 +139,7 @@ impl CertManager {
         }
         let there = There::of(&copied);
         for certificate in &wanted {
-            let case = Case { certificate, desired, snapshot, there: &there };
+            let case = Case { certificate, desired, held, snapshot, there: &there };
             let state = self.process(&case, &mut work).await;
             work.round.states.push(state);
         }
@@ -186,7 +187,7 @@ impl CertManager {
         let secret = &case.certificate.secret;
         let found = case.there.ours(secret);
         let current = found.map(|found| names_of(&found.value));
-        let kept: Vec<Str> = case.kept();
+        let kept: Vec<Str> = case.kept(current.as_deref());
         let asked = RequestedNames { wanted: &case.certificate.dns_names, kept: &kept, most: self.settings.most_names };
         let target = self.names.target(secret, asked, current.as_deref(), work.now);
         work.wake(target.wake);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::follow::{Part, PartialPlanner};
-use gatepost_core::plan::{Observed, Plan, PlanSettings, RecordKey, Sight, ZoneChange, ZoneContent};
+use gatepost_core::plan::{Observed, OwnedSets, Plan, PlanSettings, Sight, ZoneChange, ZoneContent};
 use gatepost_dns::provider::{ChangesSince, Provider};
 
 use super::{ChallengeRecords, Decision, Pass};
@@ -116,7 +116,7 @@ impl ZoneCache {
         world: &World,
         sight: &Sight,
         challenge_records: &ChallengeRecords,
-        remembered: &BTreeSet<RecordKey>,
+        remembered: &OwnedSets,
         settings: &PlanSettings,
     ) -> Option<Plan> {
         self.note(challenge_records.names().cloned());

@@ -9,8 +9,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use gatepost_core::model::Str;
-use gatepost_core::plan::{Plan, PlanStep, RecordKey, RecordKind, SetChange, ineffective};
+use gatepost_core::model::{ObjectRef, Str};
+use gatepost_core::plan::labels::{object_of, resource_of};
+use gatepost_core::plan::{OwnedSets, Plan, PlanStep, RecordKey, RecordKind, SetChange, ineffective};
 use gatepost_core::publication::RecordType;
 use serde::{Deserialize, Serialize};
 
@@ -29,8 +30,8 @@ const RECENT: u64 = 3600;
 /// The memory of earlier plans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Record sets that earlier plans owned.
-    pub ours: BTreeSet<RecordKey>,
+    /// Record sets that earlier plans owned, and the routes that they were made for where no marker tells that.
+    pub ours: OwnedSets,
     /// Deleted record sets that have not been created again, by zone, with the time in seconds.
     deleted: BTreeMap<(Str, RecordKey), u64>,
     /// The last change of each name, by zone and name, until it is observed in the zone.
@@ -50,11 +51,20 @@ struct Rewrites {
 struct Kept {
     format: String,
     version: u64,
-    ours: Vec<KeptKey>,
+    ours: Vec<KeptOwned>,
     #[serde(default)]
     deleted: Vec<KeptDelete>,
     #[serde(default)]
     rewrites: Vec<KeptRewrites>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct KeptOwned {
+    #[serde(flatten)]
+    key: KeptKey,
+    /// The route that it was made for, as markers name it.
+    #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
+    made_for: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -111,9 +121,9 @@ impl Memory {
     /// many, so they are not copied for the comparison.
     pub(super) fn learn(&mut self, plan: &Plan, outcome: &Outcome, now: u64) -> bool {
         let recently = (self.deleted.clone(), self.rewrites.clone());
-        let new: Vec<&RecordKey> = plan.ours.iter().filter(|key| !self.ours.contains(*key)).collect();
+        let new: Vec<_> = plan.ours.iter().filter(|(key, made_for)| self.ours.get(*key) != Some(*made_for)).collect();
         let mut is_other = !new.is_empty();
-        self.ours.extend(new.into_iter().cloned());
+        self.ours.extend(new.into_iter().map(|(key, made_for)| (key.clone(), made_for.clone())));
         self.deleted.retain(|_, at| *at >= now.saturating_sub(RECENT));
         for step in outcome.written.iter().filter_map(|i| plan.steps.get(*i)) {
             step.changes.iter().for_each(|change| is_other |= self.learn_change(&step.zone, change, now));
@@ -128,7 +138,7 @@ impl Memory {
         match change.new {
             Some(_) => self.deleted.remove(&(zone.clone(), key)).is_some(),
             None => {
-                let was_ours = self.ours.remove(&key);
+                let was_ours = self.ours.remove(&key).is_some();
                 self.deleted.insert((zone.clone(), key), now).is_none() || was_ours
             }
         }
@@ -137,7 +147,7 @@ impl Memory {
     fn learn_rewrites(&mut self, plan: &Plan, outcome: &Outcome, now: u64) {
         let held: BTreeSet<&str> = plan.held.iter().map(|held| &*held.name).collect();
         let at_rest: BTreeSet<&str> =
-            plan.ours.iter().map(|key| &*key.name).filter(|name| !held.contains(name)).collect();
+            plan.ours.keys().map(|key| &*key.name).filter(|name| !held.contains(name)).collect();
         let steps: BTreeSet<&str> = plan.steps.iter().map(|step| &*step.name).collect();
         let is_open = |name: &str| steps.contains(name) || !at_rest.contains(name);
         self.rewrites.retain(|(_, name), written| written.at >= now.saturating_sub(RECENT) && is_open(name));
@@ -177,7 +187,7 @@ impl Memory {
         if (kept.format.as_str(), kept.version) != (FORMAT, 1) {
             return Err(format!("it is `{}` version {}, and this program knows version 1", kept.format, kept.version));
         }
-        let ours = kept.ours.into_iter().map(KeptKey::key).collect::<Result<_, _>>()?;
+        let ours = kept.ours.into_iter().map(KeptOwned::entry).collect::<Result<_, _>>()?;
         let rewrites = kept.rewrites.into_iter().map(|kept| ((kept.zone, kept.name), kept.written)).collect();
         let gone = |kept: KeptDelete| Ok(((Str::from(kept.zone), kept.key.key()?), kept.at));
         let deleted = kept.deleted.into_iter().map(gone).collect::<Result<_, String>>()?;
@@ -185,7 +195,7 @@ impl Memory {
     }
 
     pub(super) fn save(&self, directory: &Path) -> io::Result<()> {
-        let ours = self.ours.iter().map(KeptKey::of).collect();
+        let ours = self.ours.iter().map(KeptOwned::of).collect();
         let rewrites = self.rewrites.iter().map(|((zone, name), written)| {
             let (zone, name, written) = (zone.clone(), name.clone(), written.clone());
             KeptRewrites { zone, name, written }
@@ -204,6 +214,16 @@ impl Memory {
         file.sync_all()?;
         fs::rename(&fresh, &path)?;
         File::open(directory)?.sync_all()
+    }
+}
+
+impl KeptOwned {
+    fn of((key, made_for): (&RecordKey, &Option<ObjectRef>)) -> Self {
+        KeptOwned { key: KeptKey::of(key), made_for: made_for.as_ref().map(resource_of) }
+    }
+
+    fn entry(self) -> Result<(RecordKey, Option<ObjectRef>), String> {
+        Ok((self.key.key()?, self.made_for.as_deref().and_then(object_of)))
     }
 }
 
@@ -250,7 +270,7 @@ pub(super) mod tests {
             group: 0,
             after: Vec::new(),
         };
-        Plan { steps: vec![step], ours: [key("b.example.com")].into(), ..Plan::default() }
+        Plan { steps: vec![step], ours: [(key("b.example.com"), None)].into(), ..Plan::default() }
     }
 
     pub(in crate::state) fn written() -> Outcome {
@@ -259,9 +279,9 @@ pub(super) mod tests {
 
     #[test]
     fn deletes_count_for_an_hour_and_only_if_they_were_made() {
-        let mut memory = Memory { ours: [key("a.example.com")].into(), ..Memory::default() };
+        let mut memory = Memory { ours: [(key("a.example.com"), None)].into(), ..Memory::default() };
         memory.learn(&deletion("a.example.com"), &written(), 10_000);
-        assert_eq!(memory.ours, [key("b.example.com")].into());
+        assert_eq!(memory.ours, [(key("b.example.com"), None)].into());
         assert_eq!(memory.deletes_since(10_000), [("example.com".into(), 1)].into());
         memory.learn(&deletion("c.example.com"), &Outcome::default(), 10_000 + RECENT + 1);
         assert!(memory.deleted.is_empty());
@@ -284,7 +304,7 @@ pub(super) mod tests {
     fn rewrite(old: u32, new: u32) -> Plan {
         let content = |ttl| Some(Content { ttl: Some(ttl), values: vec!["192.0.2.1".into()], ..Content::default() });
         let mut plan = deletion("a.example.com");
-        (plan.steps[0].verb, plan.ours) = (Verb::Update, [key("a.example.com")].into());
+        (plan.steps[0].verb, plan.ours) = (Verb::Update, [(key("a.example.com"), None)].into());
         (plan.steps[0].changes[0].old, plan.steps[0].changes[0].new) = (content(old), content(new));
         plan
     }
@@ -307,7 +327,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_change_that_came_about_or_was_followed_by_another_is_not_ineffective() {
-        let at_rest = Plan { ours: [key("a.example.com")].into(), ..Plan::default() };
+        let at_rest = Plan { ours: [(key("a.example.com"), None)].into(), ..Plan::default() };
         for between in [at_rest, rewrite(60, 300)] {
             let mut memory = Memory::default();
             for now in [10_000, 10_010] {

@@ -31,7 +31,7 @@ fn stop(draft: &mut StepDraft<'_>, lost: &str, context: &DiffContext<'_>, findin
         stopped.append(&mut draft.removals);
     }
     // Every name with an unknown verdict has a cause.
-    let Some(cause) = context.protection.of(lost) else { return };
+    let Some(cause) = context.protection.of(lost, None) else { return };
     let message = format!(
         "`{}` is not made: it would take `{lost}` away from the wildcard that answers for it, and {}",
         draft.name, cause.why

@@ -1,8 +1,11 @@
 //! What must not be deleted: unknown, unseen, empty, too many, apex, wildcards.
 
+use std::collections::BTreeSet;
+
 use super::model::*;
-use crate::model::{Kind, RouteKind};
-use crate::plan::{PlanSettings, Policy, Unseen};
+use crate::model::{Kind, ObjectRef, RouteKind};
+use crate::plan::{Hold, HoldScope, PlanSettings, Policy, Registry, Unseen};
+use crate::publication::Record;
 use crate::reason;
 
 fn many(count: usize) -> Vec<crate::publication::Record> {
@@ -100,6 +103,65 @@ fn what_is_not_known_is_kept_whatever_is_confirmed() {
         assert!(plan.held.iter().all(|held| held.cause == Some(reason::STATUS_MISSING)));
         assert!(!plan.is_braked());
     }
+}
+
+/// Eight names of each of three namespaces, each made for a route of its own.
+fn of_three_namespaces() -> Vec<Record> {
+    let of = |namespace: &'static str| (0..8).map(move |i| made_for(namespace, i, &format!("n{i}.{namespace}")));
+    ["blog", "shop", "team"].into_iter().flat_map(of).collect()
+}
+
+fn made_for(namespace: &str, i: usize, label: &str) -> Record {
+    let route = ObjectRef::new(Kind::Route(RouteKind::Http), namespace, format!("r{i}"));
+    Record { routes: [route].into(), ..record(&format!("{label}.example.com"), &["192.0.2.1"]) }
+}
+
+#[test]
+fn a_route_whose_verdict_is_unknown_holds_what_was_made_for_it_and_nothing_else() {
+    let route = |i: usize| ObjectRef::new(Kind::Route(RouteKind::Http), "blog", format!("r{i}"));
+    let of_route = |hostname: &str| Hold { scope: HoldScope::Route(route(3)), ..hold(hostname) };
+    // `blog/r3` lists another name now, or a wildcard, or none; or it cannot be read, as may be any route of its namespace.
+    let table = [
+        (of_route("new.example.com"), &["n3.blog"][..]),
+        (of_route("*.example.com"), &["n3.blog"]),
+        (of_route("*"), &["n3.blog"]),
+        (of_route("n5.team.example.com"), &["n3.blog", "n5.team"]),
+        (Hold { scope: HoldScope::Namespace("blog".into()), ..hold("*") }, &["n3.blog", "n6.blog"]),
+    ];
+    for registry in [settings(), PlanSettings::new(Registry::WholeZone)] {
+        let mut model = Model::of(&[]);
+        let before = TestIntent::of(&of_three_namespaces());
+        let remembered = model.plan(&before, &registry).ours;
+        model.settle(&before, &registry);
+        let going = ["n3.blog", "n6.blog", "n5.team"].map(|label| format!("{label}.example.com"));
+        let left = before.records.iter().filter(|record| !going.contains(&record.name.to_string()));
+        let left: Vec<Record> = left.cloned().collect();
+        for (hold, kept) in &table {
+            let wish =
+                TestIntent { holds: vec![hold.clone()], remembered: remembered.clone(), ..TestIntent::of(&left) };
+            let plan = model.plan(&wish, &PlanSettings { confirm_deletes: true, ..registry.clone() });
+            let kept: Vec<String> = kept.iter().map(|label| format!("{label}.example.com")).collect();
+            let gone: Vec<String> = going.iter().filter(|name| !kept.contains(name)).cloned().collect();
+            let deletes: BTreeSet<String> = plan.steps.iter().map(|step| step.name.to_string()).collect();
+            assert_eq!(deletes, gone.into_iter().collect(), "{hold:?}");
+            assert_eq!(plan.unknown_names().iter().map(ToString::to_string).collect::<Vec<_>>(), kept, "{hold:?}");
+        }
+    }
+}
+
+/// Without a marker that names a route, and without a note of it, a record may have been made for any route.
+#[test]
+fn a_record_of_unknown_origin_is_held_by_what_a_route_may_ask_for() {
+    let mut model = Model::of(&[]);
+    let whole = PlanSettings::new(Registry::WholeZone);
+    let before = TestIntent::of(&of_three_namespaces());
+    model.settle(&before, &whole);
+    let route = ObjectRef::new(Kind::Route(RouteKind::Http), "blog", "r3");
+    let hold = Hold { scope: HoldScope::Route(route), ..hold("*.team.example.com") };
+    let wish = TestIntent { holds: vec![hold], ..TestIntent::of(&before.records[..14]) };
+    let plan = model.plan(&wish, &PlanSettings { confirm_deletes: true, ..whole });
+    assert_eq!(verbs(&plan), ["delete n6.shop.example.com", "delete n7.shop.example.com"]);
+    assert_eq!(plan.unknown_names().len(), 8);
 }
 
 #[test]

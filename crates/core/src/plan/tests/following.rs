@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::model::*;
 use crate::model::{Kind, RouteKind, Str};
 use crate::plan::follow::{Part, PartialPlanner};
-use crate::plan::{Held, Instance, PlanSettings, RecordSet, Registry, TxtRegistry, ZoneChange, ZoneContent};
+use crate::plan::{Held, Instance, OwnedSets, PlanSettings, RecordSet, Registry, TxtRegistry, ZoneChange, ZoneContent};
 use crate::publication::Record;
 
 const NAMES: [&str; 12] = [
@@ -133,7 +133,7 @@ proptest! {
         let mut asked: Vec<Str> = names.iter().filter(|name| differ.contains(name)).cloned().collect();
         asked.extend(new.challenges.iter().chain(&new.retired).map(|record| record.name.clone()));
         let wanted = |name: &str| new.records.iter().filter(|record| &*record.name == name).cloned().collect();
-        let (kinds, nothing) = (kinds(&new.records), BTreeSet::new());
+        let (kinds, nothing) = (kinds(&new.records), OwnedSets::new());
         let part =
             Part { names: &asked, records: &wanted, challenges: &new.challenges, retired: &new.retired, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
         let meets_wildcard = asked.iter().any(|name| name.contains("w.example.com"));
@@ -178,7 +178,7 @@ proptest! {
         names.extend(new.challenges.iter().chain(&new.retired).map(|record| record.name.clone()));
         let asked: Vec<Str> = names.into_iter().collect();
         let wanted = |name: &str| new.records.iter().filter(|record| &*record.name == name).cloned().collect();
-        let (kinds, nothing) = (kinds(&new.records), BTreeSet::new());
+        let (kinds, nothing) = (kinds(&new.records), OwnedSets::new());
         let part =
             Part { names: &asked, records: &wanted, challenges: &new.challenges, retired: &new.retired, kinds: &kinds, holds: &[], unseen: &[], remembered: &nothing };
         let all = model.plan(&new, &settings);
@@ -204,7 +204,7 @@ fn an_owner_conflict_that_appears_is_seen_and_what_does_not_fit_is_refused() {
     come.retain(|set| !["SOA", "NS"].contains(&set.kind.as_str()));
     let arrival = ZoneChange { from: "1".into(), to: "2".into(), come, ..ZoneChange::default() };
     let part = |follower: &PartialPlanner, name: &str| {
-        let (names, nothing) = ([Str::from(name)], BTreeSet::new());
+        let (names, nothing) = ([Str::from(name)], OwnedSets::new());
         let (records, kinds) = (|_: &str| Vec::new(), BTreeSet::new());
         let part = Part {
             names: &names,
@@ -239,7 +239,7 @@ fn a_marker_that_somebody_removes_concerns_its_record() {
     let asked: Vec<Str> = names.into_iter().collect();
     assert_eq!(asked, ["a-f.example.com".into()]);
     let wanted = |name: &str| wish.records.iter().filter(|record| &*record.name == name).cloned().collect();
-    let (kinds, nothing) = (kinds(&wish.records), BTreeSet::new());
+    let (kinds, nothing) = (kinds(&wish.records), OwnedSets::new());
     let part = Part {
         names: &asked,
         records: &wanted,

@@ -1,11 +1,11 @@
 //! A zone that carries out steps as a careful provider would, and short ways to say what is wanted and what is there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::model::{Key, Kind, ObjectRef, RouteKind, Str};
 use crate::plan::{
-    Content, Hold, Instance, Intent, Observed, Plan, PlanSettings, PlanStep, Precondition, RecordKey, RecordKind,
-    RecordSet, Registry, SetChange, TxtRegistry, Unseen, ZoneContent, ZoneState, canonical, decide,
+    Content, Hold, HoldScope, Instance, Intent, Observed, OwnedSets, Plan, PlanSettings, PlanStep, Precondition,
+    RecordKind, RecordSet, Registry, SetChange, TxtRegistry, Unseen, ZoneContent, ZoneState, canonical, decide,
 };
 use crate::publication::{NameSource, Record, RecordType};
 use crate::reason;
@@ -30,7 +30,7 @@ pub(super) struct TestIntent {
     pub(super) retired: Vec<Record>,
     pub(super) holds: Vec<Hold>,
     pub(super) unseen: Vec<Unseen>,
-    pub(super) remembered: BTreeSet<RecordKey>,
+    pub(super) remembered: OwnedSets,
 }
 
 impl TestIntent {
@@ -196,7 +196,7 @@ pub(super) fn challenge(name: &str, values: &[&str]) -> Record {
 
 pub(super) fn hold(hostname: &str) -> Hold {
     let message = "the Gateway has no status".to_owned();
-    Hold { hostname: hostname.into(), reason: reason::STATUS_MISSING, message, object: None }
+    Hold { hostname: hostname.into(), scope: HoldScope::Names, reason: reason::STATUS_MISSING, message, object: None }
 }
 
 /// An ownership value of external-dns.

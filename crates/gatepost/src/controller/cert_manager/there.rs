@@ -45,6 +45,8 @@ impl<'a> There<'a> {
 pub(super) struct Case<'a> {
     pub(super) certificate: &'a Certificate,
     pub(super) desired: &'a Desired,
+    /// Names whose records are kept because it is not known whether they ought to be gone.
+    pub(super) held: &'a BTreeSet<Str>,
     pub(super) snapshot: &'a Snapshot,
     pub(super) there: &'a There<'a>,
 }
@@ -55,9 +57,11 @@ impl Case<'_> {
         self.snapshot.tls_policies.get(key).map(|policy| &**policy)
     }
 
-    pub(super) fn kept(&self) -> Vec<Str> {
+    /// The names that stay although they are not wanted; `current` are those of the object.
+    pub(super) fn kept(&self, current: Option<&[Str]>) -> Vec<Str> {
         let kept = self.desired.kept_names.iter().filter(|kept| kept.secret == self.certificate.secret);
-        kept.map(|kept| kept.hostname.clone()).collect()
+        let held = current.into_iter().flatten().filter(|name| self.held.contains(*name));
+        kept.map(|kept| &kept.hostname).chain(held).cloned().collect()
     }
 }
 
