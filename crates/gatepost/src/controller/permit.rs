@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gatepost_core::model::Str;
-use gatepost_core::plan::{Content, PlanStep, Precondition, SetChange, Verb, ZoneChange, ZoneContent};
+use gatepost_core::plan::{Content, PlanStep, Precondition, RecordSet, SetChange, Verb, ZoneChange, ZoneContent};
 use gatepost_core::publication::{Record, RecordType};
 use gatepost_dns::provider::{
     Call, Capabilities, ChangesSince as Since, Provider, ProviderError as Error, ProviderProblem as Problem, Result,
@@ -26,12 +26,19 @@ pub(crate) const TERM: &str = "gatepost.dev/term";
 pub struct Permit {
     leader_state: Option<watch::Receiver<LeaderState>>,
     freeze_file: Option<PathBuf>,
+    /// Whether only a freeze stops writing.
+    needs_no_leader: bool,
 }
 
 impl Permit {
     /// Checks the leader state, if there is one, and a file that freezes writing while it exists.
     pub fn new(leader_state: Option<watch::Receiver<LeaderState>>, freeze_file: Option<PathBuf>) -> Permit {
-        Permit { leader_state, freeze_file }
+        Permit { leader_state, freeze_file, needs_no_leader: false }
+    }
+
+    /// The same for what every replica writes for itself: only a freeze stops it.
+    pub fn without_leader(self) -> Permit {
+        Permit { needs_no_leader: true, ..self }
     }
 
     /// Why nothing may be written; `None` if writing is allowed.
@@ -61,7 +68,7 @@ impl Permit {
 
     /// Why we do not lead, with the name of the leader.
     fn not_leading(&self) -> Option<String> {
-        let leader_state = self.leader_state.as_ref()?.borrow();
+        let leader_state = self.leader_state.as_ref().filter(|_| !self.needs_no_leader)?.borrow();
         (!leader_state.leads()).then(|| match (&*leader_state.holder, &leader_state.trouble) {
             (_, Some(error)) => format!("the Lease is not ours: {error}"),
             ("", None) => "the Lease is not ours yet".to_owned(),
@@ -111,14 +118,48 @@ impl Guarded {
         if let Err(error) = self.write_token(zone, &name, &value).await {
             return steps.iter().map(|_| Err(error.clone())).collect();
         }
-        let guard = Precondition::Equals { name, kind: RecordType::Txt, set_identifier: None, values: vec![value] };
+        let guard = Precondition::Equals {
+            name: name.clone(),
+            kind: RecordType::Txt,
+            set_identifier: None,
+            values: vec![value.clone()],
+        };
         let mut steps = steps.to_vec();
         steps.iter_mut().for_each(|step| step.guards.push(guard.clone()));
-        self.inner.write(zone, &steps).await
+        let results = self.inner.write(zone, &steps).await;
+        let is_stale =
+            |result: &Result<()>| result.as_ref().is_err_and(|error| matches!(error.problem, Problem::Stale(_)));
+        // A lost token fails every precondition, whatever name the server tells.
+        match results.iter().all(is_stale) && self.put_back(zone, &name, &value).await {
+            true => self.inner.write(zone, &steps).await,
+            false => results,
+        }
     }
 
-    /// Reads a zone. If it contains the token of an older leader, ours is written first: from then on the server
-    /// refuses writes of that leader, and the read includes its earlier ones.
+    /// Writes our token again if the zone does not contain it although it was written; says whether that was done.
+    async fn put_back(&self, zone: &str, name: &Str, value: &Str) -> bool {
+        let Ok(content) = self.inner.read(zone).await else { return false };
+        if holds_token(&content, name, value) || self.permit.current_token().is_none() {
+            return false;
+        }
+        self.raise(zone, name, value).await
+    }
+
+    /// Writes our token to a zone that does not contain it. That it was lost is told.
+    async fn raise(&self, zone: &str, name: &Str, value: &Str) -> bool {
+        let was_written = self.written_tokens().remove(zone).as_ref() == Some(value);
+        if was_written {
+            tracing::warn!(
+                zone,
+                record = &**name,
+                "the record that keeps other leaders from writing was removed or changed; it is written again"
+            );
+        }
+        self.write_token(zone, name, value).await.is_ok()
+    }
+
+    /// Reads a zone. If it does not contain our token, that is written first: from then on the server refuses writes of
+    /// older leaders, the first one included, and the read includes their earlier ones.
     async fn read_fenced(&self, zone: &str) -> Result<ZoneContent> {
         self.with_token(zone, self.inner.read(zone).await?).await
     }
@@ -137,14 +178,12 @@ impl Guarded {
         }
     }
 
-    /// The content of a zone, read again if our token had to replace an older one.
+    /// The content of a zone, read again if our token had to be written.
     async fn with_token(&self, zone: &str, content: ZoneContent) -> Result<ZoneContent> {
         let fence = self.permit.current_token().and_then(|token| self.fence(zone, &token));
         let Some((name, value)) = fence else { return Ok(content) };
-        let is_fence = |set: &&gatepost_core::plan::RecordSet| set.name == name && set.kind == RecordType::Txt.into();
-        let is_older = content.sets().iter().find(is_fence).is_some_and(|set| set.values != [value.clone()]);
         // If the token cannot be written, neither can anything else, which is reported then.
-        if is_older && self.write_token(zone, &name, &value).await.is_ok() {
+        if !holds_token(&content, &name, &value) && self.raise(zone, &name, &value).await {
             return self.inner.read(zone).await;
         }
         Ok(content)
@@ -252,6 +291,12 @@ impl Provider for Nowhere {
     }
 }
 
+/// Whether a zone contains a fencing token.
+fn holds_token(content: &ZoneContent, name: &Str, value: &Str) -> bool {
+    let is_token = |set: &RecordSet| set.name == *name && set.kind == RecordType::Txt.into();
+    content.sets().iter().any(|set| is_token(set) && set.values == [value.clone()])
+}
+
 /// Whether a change concerns a name.
 fn touches(change: &ZoneChange, name: &str) -> bool {
     change.gone.iter().chain(&change.come).any(|set| &*set.name == name)
@@ -286,6 +331,132 @@ mod tests {
         assert_eq!(distinct.len(), labels.len());
     }
 
+    /// A zone that a server keeps as it is told, and what it was sent.
+    #[derive(Debug, Default)]
+    struct TestZone {
+        sets: Mutex<BTreeMap<Str, Str>>,
+    }
+
+    impl Provider for TestZone {
+        fn capabilities(&self) -> Capabilities {
+            Capabilities { plan: Default::default(), preconditions: true, types: &[RecordType::A, RecordType::Txt] }
+        }
+
+        fn zones(&self) -> Call<'_, Result<Vec<Str>>> {
+            Box::pin(async { Ok(vec![ZONE.into()]) })
+        }
+
+        fn read<'a>(&'a self, _: &'a str) -> Call<'a, Result<ZoneContent>> {
+            let set = |(name, value): (Str, Str)| {
+                let kind = if value.starts_with('"') { "TXT" } else { "A" };
+                RecordSet::new(&name, kind, Some(60), [value])
+            };
+            let sets: Vec<_> = self.sets.lock().unwrap().clone().into_iter().map(set).collect();
+            Box::pin(async move { Ok(ZoneContent::new("", sets)) })
+        }
+
+        fn write<'a>(&'a self, _: &'a str, steps: &'a [PlanStep]) -> Call<'a, Vec<Result<()>>> {
+            let mut sets = self.sets.lock().unwrap();
+            let mut write = |step: &PlanStep| {
+                let stands = |condition: &Precondition| match condition {
+                    Precondition::Equals { name, values, .. } => sets.get(name) == values.first(),
+                    Precondition::Absent { name, .. } | Precondition::Unused { name } => !sets.contains_key(name),
+                };
+                if !step.preconditions().iter().all(stands) {
+                    return Err(Error::new(Problem::Stale(step.name.to_string())));
+                }
+                for change in &step.changes {
+                    let new = change.new.as_ref().and_then(|new| new.values.first());
+                    sets.insert(change.name.clone(), new.cloned().unwrap_or_default());
+                }
+                Ok(())
+            };
+            let results = steps.iter().map(&mut write).collect();
+            Box::pin(async move { results })
+        }
+    }
+
+    const ZONE: &str = "example.com";
+
+    fn creation(name: &str) -> PlanStep {
+        let new = Some(Content { values: vec!["192.0.2.1".into()], ..Content::default() });
+        let change = SetChange { name: name.into(), kind: RecordType::A, set_identifier: None, old: None, new };
+        PlanStep {
+            zone: ZONE.into(),
+            name: name.into(),
+            verb: Verb::Create,
+            changes: vec![change],
+            markers: Vec::new(),
+            guards: Vec::new(),
+            because: String::new(),
+            routes: Vec::new(),
+            group: 0,
+            after: Vec::new(),
+        }
+    }
+
+    /// A provider of a replica that leads for a term, and the end of its leadership.
+    fn leading(zone: &Arc<TestZone>, token: &str) -> (Guarded, watch::Sender<LeaderState>) {
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(600);
+        let term = gatepost_kube::lease::Term { fencing_token: token.into(), until };
+        let (tell, leader_state) = watch::channel(LeaderState { term: Some(term), ..LeaderState::default() });
+        (Guarded::new(zone.clone(), Permit::new(Some(leader_state), None), Some("me")), tell)
+    }
+
+    fn fence_of(zone: &TestZone) -> Option<Str> {
+        let sets = zone.sets.lock().unwrap();
+        sets.iter().find(|(name, _)| name.starts_with("_gatepost-")).map(|(_, value)| value.clone())
+    }
+
+    /// Twenty names are written in between; each time somebody has removed or changed the token.
+    #[tokio::test]
+    async fn a_token_that_is_lost_is_put_back_and_writing_goes_on() {
+        let zone = Arc::new(TestZone::default());
+        let (provider, _leads) = leading(&zone, "term=1");
+        provider.read(ZONE).await.unwrap();
+        let fence = fence_of(&zone).expect("the first leader has its token in the zone before it writes");
+        for i in 0..20 {
+            let damage = [None, Some("\"somebody\""), Some("\"heritage=gatepost,term=0\"")][i % 3];
+            zone.sets.lock().unwrap().retain(|name, _| !name.starts_with("_gatepost-"));
+            if let Some(value) = damage {
+                let (name, _) = provider.fence(ZONE, "term=1").unwrap();
+                zone.sets.lock().unwrap().insert(name, value.into());
+            }
+            if i % 2 == 0 {
+                provider.read(ZONE).await.unwrap();
+                assert_eq!(fence_of(&zone).as_ref(), Some(&fence), "a read puts it back");
+            }
+            let results = provider.write(ZONE, &[creation(&format!("n{i}.example.com"))]).await;
+            assert!(results.iter().all(Result::is_ok), "{i}: {results:?}");
+            assert_eq!(fence_of(&zone).as_ref(), Some(&fence));
+        }
+        let taken = provider.write(ZONE, &[creation("n3.example.com")]).await;
+        assert!(taken[0].as_ref().unwrap_err().to_string().contains("n3.example.com"), "a name that is there is told");
+    }
+
+    #[tokio::test]
+    async fn a_first_leader_that_wakes_up_late_writes_nothing() {
+        let zone = Arc::new(TestZone::default());
+        let (first, _still) = leading(&zone, "term=1");
+        let (second, _leads) = leading(&zone, "term=2");
+        // The second has only read, and the first believes in its term.
+        second.read(ZONE).await.unwrap();
+        let fence = fence_of(&zone);
+        assert!(fence.as_ref().unwrap().contains("term=2"));
+        let (name, value) = first.fence(ZONE, "term=1").unwrap();
+        first.written_tokens().insert(ZONE.into(), value);
+        let step = PlanStep { guards: vec![], ..creation("late.example.com") };
+        let guard = Precondition::Equals {
+            name,
+            kind: RecordType::Txt,
+            set_identifier: None,
+            values: vec!["\"heritage=gatepost,term=1\"".into()],
+        };
+        let late = PlanStep { guards: vec![guard], ..step };
+        assert!(first.inner.write(ZONE, &[late]).await[0].is_err(), "what is on its way is refused by the server");
+        assert_eq!(fence_of(&zone), fence);
+    }
+
     #[test]
     fn without_a_lease_only_a_file_freezes() {
         let folder = gatepost_testkit::scratch::Scratch::new().unwrap();
@@ -306,5 +477,9 @@ mod tests {
         assert_eq!(permit.refusal(), None);
         tell.send_modify(|leader_state| leader_state.frozen = Some("rollout".into()));
         assert!(permit.refusal().unwrap().contains("rollout"));
+        let own = permit.without_leader();
+        assert!(own.refusal().unwrap().contains("rollout"), "a freeze stops what needs no leader");
+        tell.send_modify(|leader_state| (leader_state.frozen, leader_state.term) = (None, None));
+        assert_eq!(own.refusal(), None);
     }
 }

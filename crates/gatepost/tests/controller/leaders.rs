@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gatepost_testkit::clock::MovedClock;
+use gatepost_testkit::query_loop::{QueryLoop, ask};
 use gatepost_testkit::servers::DnsServer;
 use gatepost_testkit::servers::kube::proxy::{Fault, Proxy};
 use gatepost_testkit::servers::kube::{ADMIN, Cluster, Setup};
@@ -36,9 +37,12 @@ pub(crate) fn trials() -> Vec<Trial> {
             late_update,
         ),
         other_clocks_trial(),
+        trial("a fencing record that is removed, changed or set back is put back, and writing goes on", fence_lost),
         trial("scenario 50: nothing is left to wait for when the controller is gone", uninstalled),
         trial("scenario 52: a route that flips is written at most once a second, and holds nobody up", flipping),
         trial("scenario 93: a freeze by file or by annotation stops every write", frozen),
+        trial("scenario 93: a freeze stops the embedded server as well", frozen_embedded),
+        trial("scenario 86: the embedded server answers while the API server is away at start", starts_without_server),
     ]
 }
 
@@ -65,6 +69,33 @@ fn takes_over() -> Result<(), Failed> {
     first.kill();
     route(&cluster, "b", "b.example.org")?;
     zone_comes_to(&zone, &["a.example.org 192.0.2.1", "b.example.org 192.0.2.1"], &[&second]);
+    Ok(())
+}
+
+/// 24 names of three routes; the zone loses its fencing record in every way that people know.
+fn fence_lost() -> Result<(), Failed> {
+    let (cluster, zone) = (cluster(&Setup::default())?, bind()?);
+    for i in 0..24 {
+        route(&cluster, &format!("n{i}"), &format!("n{i}.example.org"))?;
+    }
+    let controller = Controller::on_bind(&cluster, &zone, &["--policy", "sync"]);
+    let names = |count: usize| addresses(&zone).len() == count;
+    until("all are there", || names(24), || controller.log());
+    let fence = || zone.dump(ZONE).unwrap().into_iter().find(|line| line.starts_with("_gatepost-"));
+    let raised = fence().expect("the zone has a fencing record");
+    let name = raised.split(' ').next().unwrap().to_owned();
+    let damage = [
+        vec![format!("update delete {name} TXT")],
+        vec![format!("update delete {name} TXT"), format!("update add {name} 60 TXT \"by hand\"")],
+        vec![format!("update delete {name} TXT"), format!("update add {name} 60 TXT \"heritage=gatepost,term=0\"")],
+    ];
+    for (i, lines) in damage.iter().enumerate() {
+        zone.edit(ZONE, &lines.iter().map(String::as_str).collect::<Vec<_>>())?;
+        route(&cluster, &format!("late{i}"), &format!("late{i}.example.org"))?;
+        until("writing goes on", || names(25 + i), || format!("{:?}\n{}", zone.dump(ZONE), controller.log()));
+        until("it is put back", || fence().as_ref() == Some(&raised), || controller.log());
+    }
+    controller.says("was removed or changed; it is written again");
     Ok(())
 }
 
@@ -393,6 +424,60 @@ fn other_change(tenant: &Proxy, zone: &DnsServer, i: u32) -> Result<Duration, Fa
     let others = || addresses(zone).into_iter().filter(|line| line.starts_with("other")).collect::<Vec<_>>();
     until(&format!("the zone has {expected}"), || others() == [&*expected], || format!("{:?}", others()));
     Ok(asked.elapsed())
+}
+
+/// 21 names on the embedded server; while writing is frozen none goes, none comes, and all are answered.
+fn frozen_embedded() -> Result<(), Failed> {
+    let cluster = cluster(&Setup::default())?;
+    let name = |i: usize| format!("n{i}.example.org");
+    for i in 0..21 {
+        route(&cluster, &format!("n{i}"), &name(i))?;
+    }
+    let words = ["--provider", "embedded", "--zone", ZONE, "--policy", "sync"];
+    let controller = Controller::start(&cluster.kubeconfig(ADMIN), &words);
+    let server = controller.dns.unwrap();
+    let all: Vec<String> = (0..21).map(name).collect();
+    let is_there = |name: &str| ask(server, name) == Some((0, 1));
+    until("all are answered", || all.iter().all(|name| is_there(name)), || controller.log());
+    let asking = QueryLoop::start(server, &all);
+    cluster.kubectl(&["annotate", "lease", "gatepost", "-n", "gatepost", "gatepost.dev/freeze=bad rollout"])?;
+    until("the annotation is seen", || controller.get("/readyz").contains("bad rollout"), || controller.log());
+    cluster.delete("httproute/n3", "shop")?;
+    route(&cluster, "new", "new.example.org")?;
+    controller.passes_again(|| assert!(!is_there("new.example.org") && is_there("n3.example.org")));
+    assert!(asking.failures().is_empty(), "{:?}", asking.failures());
+    drop(asking);
+    cluster.kubectl(&["annotate", "lease", "gatepost", "-n", "gatepost", "gatepost.dev/freeze-"])?;
+    let is_followed = || is_there("new.example.org") && !is_there("n3.example.org");
+    until("what was held up is written", is_followed, || controller.log());
+    Ok(())
+}
+
+/// The zones of the state directory are answered by a replica that starts while the API server is away.
+fn starts_without_server() -> Result<(), Failed> {
+    let cluster = cluster(&Setup::default())?;
+    let name = |i: usize| format!("n{i}.example.org");
+    for i in 0..21 {
+        route(&cluster, &format!("n{i}"), &name(i))?;
+    }
+    let state = cluster.folder().join("state").display().to_string();
+    let words = ["--provider", "embedded", "--zone", ZONE, "--policy", "sync", "--state-dir", &*state];
+    let all: Vec<String> = (0..21).map(name).collect();
+    let are_there = |controller: &Controller| all.iter().all(|name| ask(controller.dns.unwrap(), name) == Some((0, 1)));
+    let first = Controller::start(&cluster.kubeconfig(ADMIN), &words);
+    until("all are answered", || are_there(&first), || first.log());
+    first.stop();
+    cluster.kill_api();
+    let second = Controller::start(&cluster.kubeconfig(ADMIN), &words);
+    assert!(are_there(&second), "answered before anything is known of the cluster: {}", second.log());
+    assert!(second.get("/readyz").contains("the API server has not answered yet"), "{}", second.get("/readyz"));
+    cluster.run_api()?;
+    route(&cluster, "new", "new.example.org")?;
+    let has_new = || ask(second.dns.unwrap(), "new.example.org") == Some((0, 1));
+    until("it goes on when the server is back", has_new, || second.log());
+    second.is_ready();
+    assert!(are_there(&second));
+    Ok(())
 }
 
 fn frozen() -> Result<(), Failed> {
