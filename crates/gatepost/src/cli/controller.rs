@@ -112,21 +112,24 @@ impl Controller {
         let connection = connect(&self.cluster.place()).await?;
         let mode = self.mode();
         let election = (mode == Mode::Act).then(|| self.candidacy().map(|c| c.start(&connection))).transpose()?;
-        let mut passes = self.passes(&connection, &election).await?;
-        let session = &mut passes.session;
-        session.pipeline.mode = mode;
+        let mut passes = self.passes(&connection, &election)?;
+        passes.session.pipeline.mode = mode;
         let listener = TcpListener::bind(self.http_addr)
             .await
             .map_err(|error| Failure::usage(format!("--http-addr {}: {error}", self.http_addr)))?;
         let http = listener.local_addr()?;
         let board = web::SharedHttpState::default();
         tokio::spawn(web::serve(listener, board.clone()));
-        let dns = session.local.as_ref().map(|local| format!("dns={} ", local.server.address())).unwrap_or_default();
+        let local = passes.session.local.as_ref();
+        let dns = local.map(|local| format!("dns={} ", local.server.address())).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
+        // The embedded server answers with the zones of the state directory all the while.
+        web::wait(&board, "the API server has not answered yet, so nothing is read from it and nothing is written");
+        passes.session.identify(self.flags(), instance(&connection).await?)?;
         let kinds = self.kinds();
         let controller = controller::Controller {
             watching: ClusterWatch::start(&connection, self.patience(&kinds)),
-            view: View::new(&kinds, session.engine(Origin::Cluster)),
+            view: View::new(&kinds, passes.session.engine(Origin::Cluster)),
             permit: self.permit(&election),
             election,
             identity: self.identity(),
@@ -169,6 +172,12 @@ impl Controller {
         Permit::new(leader_state, self.freeze_file.clone())
     }
 
+    /// Whether records may be written. The embedded server is every replica's own and needs no leader; a freeze stops it.
+    fn writes(&self, election: &Option<Election>) -> Permit {
+        let permit = self.permit(election);
+        if self.provider.is_embedded() { permit.without_leader() } else { permit }
+    }
+
     /// No two processes have the same, not even one after the other in the same pod.
     fn candidacy(&self) -> Result<ElectionSettings, Failure> {
         let mut bytes = [0; 4];
@@ -188,8 +197,8 @@ impl Controller {
     }
 
     /// The session, and who makes certificates beside it.
-    async fn passes(&self, connection: &Connection, election: &Option<Election>) -> Result<ClusterPasses, Failure> {
-        let mut session = self.session(connection, election).await?;
+    fn passes(&self, connection: &Connection, election: &Option<Election>) -> Result<ClusterPasses, Failure> {
+        let mut session = self.session(connection, election)?;
         session.zones = ZoneCache::new(self.interval);
         if let Some(most) = self.issuer.most_names() {
             session.pipeline.publishing.certificate_names = most;
@@ -200,7 +209,8 @@ impl Controller {
         let issuance = Issuance::new(&self.issuer, session.places(self.flags()), secrets)?;
         let settings = self.cert_manager(&session)?;
         let cert_manager = CertManager::new(connection.clone(), self.permit(election), settings);
-        Ok(ClusterPasses { session, issuance, cert_manager, later: None, could_write: false })
+        let writes = self.writes(election);
+        Ok(ClusterPasses { session, writes, issuance, cert_manager, later: None, could_write: false })
     }
 
     /// What is asked of cert-manager: everything where it is the issuer, otherwise what policies name it for.
@@ -220,15 +230,15 @@ impl Controller {
         Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning }
     }
 
-    /// The session, with the provider behind the permit. The embedded server is every replica's own and needs no leader.
-    async fn session(&self, connection: &Connection, election: &Option<Election>) -> Result<Session, Failure> {
+    /// The session, with the provider behind the permit. Its instance is named by the API server, which may be away.
+    fn session(&self, connection: &Connection, election: &Option<Election>) -> Result<Session, Failure> {
         let flags = self.flags();
         let is_embedded = self.provider.is_embedded();
         let writes = self.mode() == Mode::Act;
-        let state = State::open(self.provider.state_dir(), writes)?.of_instance(instance(connection).await?);
+        let state = State::open(self.provider.state_dir(), writes)?;
         let listen = is_embedded.then_some(self.dns_addr);
         let mut session = Session::of(flags, listen, writes, state, self.provider_of_cluster(connection, election))?;
-        let permit = if is_embedded { Permit::new(None, self.freeze_file.clone()) } else { self.permit(election) };
+        let permit = self.writes(election);
         let is_fenced = self.provider.kind().is_some_and(ProviderKind::is_of_network);
         let owner = is_fenced.then(|| self.planning.owner());
         session.provider = Arc::new(Guarded::new(session.provider.clone(), permit, owner));
@@ -252,6 +262,8 @@ impl Controller {
 /// What follows a cluster: the line, and certificates beside it.
 struct ClusterPasses {
     session: Session,
+    /// Whether records may be written.
+    writes: Permit,
     /// Where certificates are made; nothing where nobody issues any.
     issuance: Option<Issuance>,
     /// Who makes the others.
@@ -291,9 +303,8 @@ impl Passes for ClusterPasses {
         }
         let decision = session.follow(engine, delta, problems).await?;
         let snapshot = engine.world().snapshot();
-        // The embedded server is this replica's own; its provider asks for itself whether it may write.
         let mode = session.pipeline.mode;
-        if !may_write && session.local.is_none() {
+        if self.writes.refusal().is_some() {
             session.pipeline.mode = Mode::Observe;
         }
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;

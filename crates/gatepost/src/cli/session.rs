@@ -8,6 +8,7 @@ use std::sync::Arc;
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::incremental::{Delta, Engine, World};
 use gatepost_core::model::Str;
+use gatepost_core::plan::Instance;
 use gatepost_core::publication::{Desired, Record};
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::embedded::DnsServer;
@@ -118,6 +119,13 @@ impl Session {
         let (challenge_records, zones, desired) =
             (ChallengeRecords::default(), ZoneCache::default(), DesiredCache::default());
         Ok(Session { pipeline, provider, state, challenge_records, desired, zones, local, certificates: None })
+    }
+
+    /// Takes the identity of this instance, where it was not known yet when the session was opened.
+    pub(super) fn identify(&mut self, flags: Flags<'_>, instance: Instance) -> Result<(), Failure> {
+        self.pipeline.planning = flags.planning.settings(flags.provider.kind(), instance.clone())?;
+        self.state = std::mem::take(&mut self.state).of_instance(instance);
+        Ok(())
     }
 
     /// What ought to exist against what does.
