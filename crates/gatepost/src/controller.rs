@@ -88,7 +88,7 @@ impl Controller {
     /// Runs until `stop` completes.
     pub async fn run(mut self, passes: &mut impl Passes, stop: impl Future<Output = ()>) -> Result<(), RunError> {
         tokio::pin!(stop);
-        let mut reporter = report::Reporter::new(self.connection.clone(), self.identity.clone());
+        let mut reporter = report::Reporter::start(&self.connection, &self.identity, &self.permit);
         let mut log = log::Log::new(self.election.as_ref().map(|election| election.lease.clone()));
         let mut schedule = Schedule::new(rules(self.interval), Instant::now());
         loop {
@@ -125,6 +125,7 @@ impl Controller {
                 };
                 schedule.ended(Instant::now(), ending, passes.wake().map(certificates::until), 0.0);
             }
+            log.reported(&reporter.take_errors(), reporter.numbers());
             self.update_http_state(&log);
         }
         if let Some(election) = self.election.take() {
@@ -161,8 +162,7 @@ impl Controller {
             election.used(word);
         }
         if passes.mode() == Mode::Act && self.permit.refusal().is_none() {
-            let troubles = reporter.report(&self.view, &pass, &self.permit).await;
-            log.reported(&troubles);
+            reporter.report(&self.view, &pass);
         }
         let ending = PassEnd::of(&pass);
         crate::web::tell(&self.board, pass).await;

@@ -18,6 +18,7 @@ use tracing::{error, info, warn};
 
 use super::View;
 use super::permit::Permit;
+use super::report::QueueNumbers;
 use crate::metrics::MetricSet;
 use crate::run::Pass;
 
@@ -56,6 +57,7 @@ struct Numbers {
     written: [u64; 3],
     failures: u64,
     troubles: u64,
+    reports: QueueNumbers,
     records: usize,
     certificates: usize,
     withheld: usize,
@@ -230,8 +232,16 @@ impl Log {
         }
     }
 
-    pub(super) fn reported(&mut self, troubles: &[Error]) {
-        self.reports = troubles.iter().map(ToString::to_string).collect();
+    /// Takes the errors of status and Events, and the numbers of their queue.
+    pub(super) fn reported(&mut self, troubles: &[Error], reports: QueueNumbers) {
+        let before = std::mem::replace(&mut self.numbers.reports, reports);
+        if reports.dropped > before.dropped {
+            warn!(count = reports.dropped - before.dropped, "too many status and Events wait; the oldest are dropped");
+        }
+        // What failed is told until something else was written.
+        if reports.ended > before.ended {
+            self.reports = troubles.iter().map(ToString::to_string).take(10).collect();
+        }
         for trouble in troubles {
             warn!(error = %trouble, "status or event could not be written");
         }
@@ -296,6 +306,7 @@ impl Log {
         metrics.gauge("zones", "Zones that were read.", numbers.zones);
         metrics.gauge("zones_unreadable", "Zones that could not be read.", self.unread.len());
         metrics.gauge("leader", "Whether this replica leads.", usize::from(permit.leads()));
+        metrics.gauge("reports_waiting", "Status and Events that wait to be written.", numbers.reports.waiting);
         metrics.gauge("frozen", "Whether writing is frozen.", usize::from(permit.frozen().is_some()));
     }
 
@@ -307,6 +318,8 @@ impl Log {
         let written = verbs.map(|verb| (word(verb), numbers.written[verb as usize]));
         metrics.counters(("steps", "Changes written since the start."), "verb", written);
         metrics.counter("step_failures", "Changes that failed since the start.", numbers.failures);
+        let help = "Status and Events that were dropped since the start, because too many waited.";
+        metrics.counter("reports_dropped", help, numbers.reports.dropped);
         metrics.counter("api_troubles", "Failed requests to the API server since the start.", numbers.troubles);
     }
 }

@@ -1,4 +1,4 @@
-//! Writes the status of policies, and Events on routes and Gateways.
+//! The status of policies, and Events on routes and Gateways, handed to a queue that is written beside the passes.
 //!
 //! Status is written only if it differs from the stored one; the time of a condition changes only with its status. Each
 //! Event is written once while its cause lasts. Nothing is written about deleted objects, and nothing is changed on any
@@ -11,7 +11,7 @@ use gatepost_core::plan::Verb;
 use gatepost_core::policy::{self, HostnameReport, HostnameState, PolicyReport};
 use gatepost_core::publication::Desired;
 use gatepost_core::reason::{Reason, Severity};
-use gatepost_kube::objects::{self, EventNote};
+use gatepost_kube::objects::EventNote;
 use gatepost_kube::{Connection, Error};
 use gatepost_objects::crds;
 use serde_json::{Value, json};
@@ -22,34 +22,42 @@ use crate::run::Pass;
 use crate::run::desired::{Touched, records_at};
 
 mod issuance;
+mod queue;
 
-/// Maximum number of Events per pass; others are in the log and in later passes.
+pub(super) use queue::QueueNumbers;
+use queue::{MOST_QUEUED, ReportContent, ReportQueue, ReportWrite, Unwritten};
+
+/// Maximum number of Events per pass and namespace; others are in the log and in later passes.
 const MOST_EVENTS: usize = 50;
+/// Maximum number of different Events of one object whose count is remembered after their cause ended.
+const MOST_TEXTS: usize = 64;
 /// Maximum number of hostnames in a status; the rest is only counted.
 const MOST_HOSTNAMES: usize = 1000;
 /// Maximum length of a hostname's message.
 const LONGEST: usize = 1000;
 
-/// Writes policy status and Events.
+/// Decides which policy status and Events are to be written, and hands them to the queue.
 pub(super) struct Reporter {
-    connection: Connection,
-    identity: String,
-    /// The last written status of each policy, without times, and its generation.
+    queue: ReportQueue,
+    /// The last status of each policy that was handed on, without times, and its generation.
     written: BTreeMap<ObjectRef, (Value, Option<i64>)>,
     /// Policies whose status may differ from the written one.
     due: Touched,
     /// Whether a name was open in the last pass, so that a status may list it as pending.
     had_open: bool,
-    sent: BTreeSet<(ObjectRef, String, String)>,
+    sent: BTreeSet<EventKey>,
     /// How often each Event was written.
-    times: BTreeMap<(ObjectRef, String, String), u64>,
+    times: BTreeMap<EventKey, u64>,
 }
 
+/// Object, reason and text of an Event.
+type EventKey = (ObjectRef, String, String);
+
 impl Reporter {
-    pub(super) fn new(connection: Connection, identity: String) -> Reporter {
+    /// Starts the tasks that write while permitted. `identity` is our name in Events.
+    pub(super) fn start(connection: &Connection, identity: &str, permit: &Permit) -> Reporter {
         Reporter {
-            connection,
-            identity,
+            queue: ReportQueue::start(connection, identity, permit),
             written: BTreeMap::new(),
             due: Touched::default(),
             had_open: false,
@@ -63,25 +71,35 @@ impl Reporter {
         self.due = std::mem::take(&mut self.due).and(pass.touched.clone());
     }
 
-    /// Writes the results of a pass while permitted, and returns the errors.
-    pub(super) async fn report(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
-        let mut troubles = Vec::new();
+    /// Hands the results of a pass on to be written.
+    pub(super) fn report(&mut self, view: &View, pass: &Pass) {
         let open = open_names(pass);
         let reports = self.due_reports(view, pass, !open.is_empty());
-        // Stays due until every status is written.
-        self.due =
-            Touched { policies: reports.iter().map(|report| report.policy.clone()).collect(), ..Touched::default() };
-        for report in &reports {
-            if permit.refusal().is_some() {
-                return troubles;
+        self.due = Touched::default();
+        reports.iter().for_each(|report| self.policy(view, report, &open));
+        self.events(view, pass);
+    }
+
+    /// Takes note of what was not written, which a later pass tries again; the errors of the API server.
+    pub(super) fn take_errors(&mut self) -> Vec<Error> {
+        let mut errors = Vec::new();
+        for Unwritten { write, error } in self.queue.take_unwritten() {
+            let object = write.served.object;
+            match write.content {
+                ReportContent::Status(_) => {
+                    self.written.remove(&object);
+                    self.due.policies.insert(object);
+                }
+                ReportContent::Event(note, _) => _ = self.sent.remove(&(object, note.reason, note.text)),
             }
-            match self.policy(view, report, &open).await {
-                Ok(()) => _ = self.due.policies.remove(&report.policy),
-                Err(error) => troubles.push(error),
-            }
+            errors.extend(error);
         }
-        troubles.extend(self.events(view, pass, permit).await);
-        troubles
+        errors
+    }
+
+    /// The numbers of the queue.
+    pub(super) fn numbers(&self) -> QueueNumbers {
+        self.queue.numbers()
     }
 
     /// The reports whose status may differ from the written one.
@@ -96,36 +114,32 @@ impl Reporter {
         pass.desired.read().policies.iter().filter(is_due).cloned().collect()
     }
 
-    async fn policy(&mut self, view: &View, report: &PolicyReport, open: &OpenNames) -> Result<(), Error> {
-        let Some(served) = view.served(&report.policy) else { return Ok(()) };
+    fn policy(&mut self, view: &View, report: &PolicyReport, open: &OpenNames) {
+        let Some(served) = view.served(&report.policy) else { return };
         let generation = generation(view, &report.policy);
         let status = status(report, open, generation);
         if self.written.get(&report.policy).is_some_and(|(written, _)| *written == status) {
-            return Ok(());
+            return;
         }
-        let live = match objects::read(&self.connection, &served).await {
-            Ok(live) => live,
-            Err(error) if error.is_not_found() => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        let stamped = stamp(&status, &live["status"]);
-        if !is_same(&stamped, &live["status"]) {
-            objects::write_status(&self.connection, &served, &stamped).await?;
-        }
+        self.queue.push(ReportWrite { served, content: ReportContent::Status(status.clone()) });
         self.written.insert(report.policy.clone(), (status, generation));
-        Ok(())
     }
 
-    /// The Events that were not written yet, up to the limit. An Event whose cause ended may be written again when it
-    /// returns.
+    /// The Events that were not written yet, up to the limit of each namespace. An Event whose cause ended may be written
+    /// again when it returns.
     fn unsent_events(&mut self, pass: &Pass) -> Vec<(ObjectRef, EventNote)> {
         let (mut new, mut current) = (Vec::new(), BTreeSet::new());
+        let mut by_namespace: BTreeMap<Str, usize> = BTreeMap::new();
         let desired = pass.desired.read();
         for (object, note) in notes(pass, &desired, &parents(pass, &desired)) {
             let key = (object, note.reason.clone(), note.text.clone());
             if self.sent.contains(&key) {
                 current.insert(key);
-            } else if new.len() < MOST_EVENTS {
+                continue;
+            }
+            let count = by_namespace.entry(key.0.key.namespace.clone()).or_default();
+            if *count < MOST_EVENTS && new.len() < MOST_QUEUED {
+                *count += 1;
                 new.push((key.0, note));
             }
         }
@@ -133,25 +147,32 @@ impl Reporter {
         new
     }
 
-    async fn events(&mut self, view: &View, pass: &Pass, permit: &Permit) -> Vec<Error> {
+    fn events(&mut self, view: &View, pass: &Pass) {
         let new = self.unsent_events(pass);
         self.times.retain(|event, _| self.sent.contains(event) || view.knows(&event.0));
-        let mut troubles = Vec::new();
+        forget_oldest_texts(&mut self.times, &self.sent);
         for (object, note) in new {
-            let Some(served) = view.served(&object).filter(|_| permit.refusal().is_none()) else { continue };
+            let Some(served) = view.served(&object) else { continue };
             let key = (object, note.reason.clone(), note.text.clone());
-            let times = self.times.get(&key).copied().unwrap_or_default() + 1;
-            match objects::tell(&self.connection, &served, &note, &self.identity, times).await {
-                Ok(()) => {
-                    self.times.insert(key.clone(), times);
-                    self.sent.insert(key);
-                }
-                Err(error) if error.is_not_found() => {}
-                Err(error) => troubles.push(error),
-            }
+            let times = self.times.entry(key.clone()).or_default();
+            *times += 1;
+            self.queue.push(ReportWrite { served, content: ReportContent::Event(note, *times) });
+            self.sent.insert(key);
         }
-        troubles
     }
+}
+
+/// Forgets how often Events were written of which an object has too many; those that last are kept.
+fn forget_oldest_texts(times: &mut BTreeMap<EventKey, u64>, sent: &BTreeSet<EventKey>) {
+    let mut counts: BTreeMap<ObjectRef, usize> = BTreeMap::new();
+    times.retain(|event, _| {
+        if sent.contains(event) {
+            return true;
+        }
+        let count = counts.entry(event.0.clone()).or_default();
+        *count += 1;
+        *count <= MOST_TEXTS
+    });
 }
 
 const PUBLISHED: &str = "HostnamePublished";
@@ -336,7 +357,23 @@ fn is_same(ours: &Value, live: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use gatepost_core::model::RouteKind;
+
     use super::*;
+
+    #[test]
+    fn of_one_object_so_many_texts_are_remembered_and_no_more() {
+        let event = |name: &str, i: usize| {
+            let object = ObjectRef::new(Kind::Route(RouteKind::Http), "shop", name);
+            (object, "Told".to_owned(), format!("{i:04}"))
+        };
+        let all = (0..MOST_TEXTS * 3).map(|i| (event("loud", i), 1)).chain([(event("quiet", 0), 1)]);
+        let mut times: BTreeMap<_, _> = all.collect();
+        let sent = BTreeSet::from([event("loud", MOST_TEXTS * 3 - 1)]);
+        forget_oldest_texts(&mut times, &sent);
+        assert_eq!(times.len(), MOST_TEXTS + 2);
+        assert!(times.contains_key(&event("quiet", 0)) && sent.iter().all(|event| times.contains_key(event)));
+    }
 
     #[test]
     fn times_change_with_the_status_only() {
