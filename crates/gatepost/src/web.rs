@@ -2,8 +2,9 @@
 //!
 //! Read-only, and only for who asks by an address or `localhost`: another Host header is somebody's rebinding trick.
 
-use std::net::SocketAddr;
-use std::sync::{Arc, RwLock};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use http_body_util::Full;
@@ -11,8 +12,9 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
-use tokio::sync::{self, Semaphore};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync;
+use tokio::task::AbortHandle;
 
 use crate::metrics;
 use crate::run::Pass;
@@ -49,6 +51,11 @@ pub async fn tell(state: &SharedHttpState, pass: Pass) {
     let mut plan = plan.write().await;
     *plan = PlanDocument::default();
     *plan = PlanDocument::of(pass);
+}
+
+/// Says what is waited for before the first pass.
+pub fn wait(state: &SharedHttpState, why: &str) {
+    state.write().unwrap_or_else(std::sync::PoisonError::into_inner).unready = Some(why.to_owned());
 }
 
 impl Default for PlanDocument {
@@ -90,33 +97,66 @@ impl Default for HttpState {
 /// The state, shared with the loop.
 pub type SharedHttpState = Arc<RwLock<HttpState>>;
 
-/// Connections at a time.
+/// Connections at a time. One more takes the place of the oldest one of the source that has most.
 const MOST: usize = 64;
 /// How long a request may take to arrive.
 const SLOWEST: Duration = Duration::from_secs(5);
 
-/// Answers until it is dropped.
+/// Answers until it is dropped. Who holds connections open keeps nobody else from being answered.
 pub async fn serve(listener: TcpListener, state: SharedHttpState) {
-    let places = Arc::new(Semaphore::new(MOST));
+    let connections = Arc::new(Mutex::new(OpenConnections::default()));
     loop {
-        let Ok(place) = places.clone().acquire_owned().await else { return };
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let state = state.clone();
-        tokio::spawn(async move {
-            let _place = place;
-            let answer = service_fn(move |request: Request<Incoming>| {
-                let state = state.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone();
-                async move { Ok::<_, std::convert::Infallible>(answer(&request, state).await) }
-            });
-            let mut builder = hyper::server::conn::http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(SLOWEST).keep_alive(false);
-            let connection = builder.serve_connection(TokioIo::new(stream), answer);
-            let _ = tokio::time::timeout(SLOWEST * 2, connection).await;
+        let (state, ended) = (state.clone(), connections.clone());
+        // Locked until it is noted, so that it cannot end before.
+        let mut open = connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = open.make_place();
+        let task = tokio::spawn(async move {
+            converse(stream, state).await;
+            ended.lock().unwrap_or_else(PoisonError::into_inner).by_number.remove(&number);
         });
+        open.by_number.insert(number, (peer.ip(), task.abort_handle()));
     }
+}
+
+/// The connections that are open, oldest first.
+#[derive(Debug, Default)]
+struct OpenConnections {
+    next: u64,
+    by_number: BTreeMap<u64, (IpAddr, AbortHandle)>,
+}
+
+impl OpenConnections {
+    /// Closes connections until there is a place for one more; its number.
+    fn make_place(&mut self) -> u64 {
+        while self.by_number.len() >= MOST {
+            let mut by_source: BTreeMap<IpAddr, (usize, u64)> = BTreeMap::new();
+            for (number, (source, _)) in &self.by_number {
+                by_source.entry(*source).or_insert((0, *number)).0 += 1;
+            }
+            let Some((_, oldest)) = by_source.into_values().max_by_key(|(count, _)| *count) else { break };
+            if let Some((_, task)) = self.by_number.remove(&oldest) {
+                task.abort();
+            }
+        }
+        self.next += 1;
+        self.next
+    }
+}
+
+/// Answers the one request of a connection.
+async fn converse(stream: TcpStream, state: SharedHttpState) {
+    let answer = service_fn(move |request: Request<Incoming>| {
+        let state = state.read().unwrap_or_else(PoisonError::into_inner).clone();
+        async move { Ok::<_, std::convert::Infallible>(answer(&request, state).await) }
+    });
+    let mut builder = hyper::server::conn::http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(SLOWEST).keep_alive(false);
+    let connection = builder.serve_connection(TokioIo::new(stream), answer);
+    let _ = tokio::time::timeout(SLOWEST * 2, connection).await;
 }
 
 async fn answer(request: &Request<Incoming>, state: HttpState) -> Response<Full<Bytes>> {
@@ -185,7 +225,50 @@ fn text(status: StatusCode, body: impl Into<Bytes>, kind: &'static str) -> Respo
 
 #[cfg(test)]
 mod tests {
-    use super::is_local;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    async fn answer_to(address: SocketAddr, path: &str) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).await.unwrap();
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await.unwrap();
+        text
+    }
+
+    /// Whether the server still waits for a request.
+    fn is_open(stream: &TcpStream) -> bool {
+        stream.try_read(&mut [0; 1]).is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    }
+
+    /// The newer ones of the silent connections are still open when it is answered, so that no timeout made the place.
+    #[tokio::test]
+    async fn silent_connections_keep_nobody_from_being_answered() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(serve(listener, SharedHttpState::default()));
+        let mut silent = Vec::new();
+        for _ in 0..MOST + 6 {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        assert!(answer_to(address, "/healthz").await.ends_with("ok\n"));
+        assert!(silent[10..].iter().all(is_open));
+        assert!(answer_to(address, "/readyz").await.starts_with("HTTP/1.1 503"));
+    }
+
+    #[tokio::test]
+    async fn a_source_with_many_connections_makes_the_place_for_others() {
+        let mut open = OpenConnections::default();
+        let source = |last: u8| IpAddr::from([192, 0, 2, last]);
+        for i in 0..MOST * 2 {
+            let number = open.make_place();
+            let from = if i < 8 { source(2) } else { source(1) };
+            open.by_number.insert(number, (from, tokio::spawn(std::future::pending::<()>()).abort_handle()));
+        }
+        assert_eq!(open.by_number.len(), MOST);
+        assert_eq!(open.by_number.values().filter(|(from, _)| *from == source(2)).count(), 8);
+    }
 
     #[test]
     fn only_addresses_and_localhost_are_served() {
