@@ -4,6 +4,8 @@
 //! One pass runs the stages once, in order. No rule is written here: values are passed from one stage to the next, and
 //! whatever could not be read or resolved is passed on as not known.
 
+use std::time::Duration;
+
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::external_dns;
@@ -82,6 +84,8 @@ pub struct Decision {
     pub observed: Observed,
     /// Errors of zones that could not be read; empty if all were.
     pub unread: Vec<String>,
+    /// How long the provider asks to be left alone, where a zone could not be read.
+    pub retry_after: Option<Duration>,
     /// Notes for people.
     pub notes: Vec<String>,
     /// The digest by which its deletes were confirmed.
@@ -101,6 +105,8 @@ pub struct Pass {
     pub outcome: Outcome,
     /// Errors of zones that could not be read; empty if all were.
     pub unread: Vec<String>,
+    /// How long the provider asks to be left alone, where a zone could not be read.
+    pub retry_after: Option<Duration>,
     /// Notes for people.
     pub notes: Vec<String>,
     /// The state of the certificates that are issued here.
@@ -115,7 +121,7 @@ impl Decision {
     /// A decision from zones that were read completely.
     fn of(desired: DesiredUpdate, plan: Plan) -> Decision {
         let (observed, unread, notes) = (Observed::default(), Vec::new(), Vec::new());
-        Decision { desired, plan, observed, unread, notes, confirmed: None }
+        Decision { desired, plan, observed, unread, retry_after: None, notes, confirmed: None }
     }
 }
 
@@ -137,9 +143,9 @@ impl Pass {
         news.extend(next.news);
         let plan = Plan { steps: plan.steps, ..next.plan };
         let confirmed = next.confirmed.or(self.confirmed);
-        let Pass { desired, unread, issuing, .. } = next;
+        let Pass { desired, unread, retry_after, issuing, .. } = next;
         let touched = self.touched.and(next.touched);
-        Pass { desired, touched, plan, outcome, unread, notes, issuing, news, confirmed }
+        Pass { desired, touched, plan, outcome, unread, retry_after, notes, issuing, news, confirmed }
     }
 }
 
@@ -164,9 +170,10 @@ impl Pipeline {
 
     /// Compares a desired state with the zones of the provider.
     pub async fn decide(&self, input: PlanInput<'_>, desired: Desired) -> Decision {
-        let observed = observe::read(input.provider, Default::default()).await;
-        let (desired, decision) = self.compare(input, desired, observed).await;
-        Decision { desired: DesiredUpdate::Whole(Box::new(desired)), ..decision }
+        let reading = observe::read(input.provider, Default::default()).await;
+        let (desired, decision) = self.compare(input, desired, reading.observed).await;
+        let retry_after = reading.retry_after;
+        Decision { desired: DesiredUpdate::Whole(Box::new(desired)), retry_after, ..decision }
     }
 
     /// Compares only the names that may differ; otherwise returns what to compare everything with.
@@ -204,8 +211,9 @@ impl Pipeline {
             Comparison::AfterReading(given) => {
                 // The cached zones are not needed any more, and may be large.
                 drop(zones.take_zones());
-                let observed = observe::read(input.provider, given).await;
-                let (desired, mut decision) = self.compare(input, desired, observed).await;
+                let reading = observe::read(input.provider, given).await;
+                let (desired, mut decision) = self.compare(input, desired, reading.observed).await;
+                decision.retry_after = reading.retry_after;
                 zones.keep(&mut decision, &self.settings(input));
                 (desired, decision)
             }
@@ -269,7 +277,7 @@ impl Pipeline {
             resolver.resolve(&Default::default(), std::time::Instant::now()).await;
         }
         let (unread, nothing) = (observe::unread(&observed), DesiredUpdate::Part(Vec::new()));
-        (desired, Decision { unread, desired: nothing, plan, observed, notes, confirmed })
+        (desired, Decision { unread, retry_after: None, desired: nothing, plan, observed, notes, confirmed })
     }
 
     /// Writes a decision, unless in observe mode, and then publishes the desired state to its readers.
@@ -280,11 +288,12 @@ impl Pipeline {
         cache: &mut DesiredCache,
         progress: Progress<'_>,
     ) -> Pass {
-        let Decision { desired, plan, unread, notes, confirmed, .. } = decision;
+        let Decision { desired, plan, unread, retry_after, notes, confirmed, .. } = decision;
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
         let touched = cache.commit(desired);
         let desired = cache.shared().clone();
-        Pass { desired, touched, plan, outcome, unread, notes, issuing: Vec::new(), news: Vec::new(), confirmed }
+        let (issuing, news) = (Vec::new(), Vec::new());
+        Pass { desired, touched, plan, outcome, unread, retry_after, notes, issuing, news, confirmed }
     }
 }
 

@@ -318,6 +318,7 @@ mod tests {
             plan: Default::default(),
             outcome: Default::default(),
             unread: unread.iter().map(|text| (*text).to_owned()).collect(),
+            retry_after: None,
             notes: Vec::new(),
             issuing: Vec::new(),
             news: Vec::new(),

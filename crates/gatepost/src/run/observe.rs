@@ -3,6 +3,8 @@
 //! A provider that cannot list its zones is represented by one unreadable zone that contains every name, so that
 //! nothing is planned for zones that were not read. Nothing is written here.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{Observed, Plan, ZoneContent, ZoneState};
@@ -17,22 +19,32 @@ const AT_ONCE: usize = 8;
 /// The root zone, which contains every name and represents all zones.
 const ALL: &str = ".";
 
+/// What was read, and how long the provider asks to be left alone where a read failed.
+#[derive(Debug, Default)]
+pub(super) struct Reading {
+    /// The zones.
+    pub(super) observed: Observed,
+    /// The longest pause that was asked for.
+    pub(super) retry_after: Option<Duration>,
+}
+
 /// Reads every zone; one that cannot be read completely is marked as unreadable. Zones in `given` were just read.
-pub(super) async fn read(provider: &dyn Provider, given: Given) -> Observed {
+pub(super) async fn read(provider: &dyn Provider, given: Given) -> Reading {
     let mut zones: Vec<Str> = match provider.zones().await {
         Ok(zones) => zones,
-        Err(error) => return lost(&error),
+        Err(error) => return Reading { observed: lost(&error), retry_after: error.retry_after() },
     };
-    let mut observed = Observed::default();
+    let (mut observed, mut retry_after) = (Observed::default(), None);
     zones.retain(|zone| !given.contains_key(zone));
     given.into_iter().for_each(|(zone, content)| observed.insert(&zone, ZoneState::Read(content)));
     for some in zones.chunks(AT_ONCE) {
         let calls = some.iter().map(|zone| provider.read(zone));
         for (zone, result) in some.iter().zip(join_all(calls).await) {
+            retry_after = retry_after.max(result.as_ref().err().and_then(Error::retry_after));
             observed.insert(zone, state(result));
         }
     }
-    observed
+    Reading { observed, retry_after }
 }
 
 /// The observed state if the provider returns no zones.

@@ -31,6 +31,9 @@ pub struct ScheduleRules {
     pub spread: f64,
 }
 
+/// A provider is not left alone for longer, whatever it asks for: nothing would be published meanwhile.
+const LONGEST_ASKED: Duration = Duration::from_secs(3600);
+
 /// How a pass ended, as far as the next one depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PassEnd {
@@ -53,6 +56,8 @@ pub struct Schedule {
     again_at: Option<Instant>,
     /// When a certificate order continues.
     wake_at: Option<Instant>,
+    /// Until when the provider asked to be left alone.
+    asked_until: Option<Instant>,
     /// The pause after the next failure.
     retry: Duration,
     /// The waits that the last pass asked for.
@@ -62,7 +67,8 @@ pub struct Schedule {
 impl PassEnd {
     /// How a pass ended.
     pub fn of(pass: &Pass) -> PassEnd {
-        let asked = pass.outcome.failed.values().filter_map(gatepost_dns::provider::ProviderError::retry_after).max();
+        let asked = pass.outcome.failed.values().filter_map(gatepost_dns::provider::ProviderError::retry_after);
+        let asked = asked.chain(pass.retry_after).max();
         match (pass.unread.is_empty() && pass.outcome.failed.is_empty(), pass.outcome.written.is_empty()) {
             (false, _) => PassEnd::Failed(asked),
             (true, false) => PassEnd::Wrote,
@@ -81,6 +87,7 @@ impl Schedule {
             ended_at: None,
             again_at: None,
             wake_at: None,
+            asked_until: None,
             retry,
             waits: [None; 2],
         }
@@ -99,10 +106,16 @@ impl Schedule {
     /// Records the end of a pass; an order continues after `wake`. `chance` is a random number from 0 to 1.
     pub fn ended(&mut self, now: Instant, end: PassEnd, wake: Option<Duration>, chance: f64) {
         let rules = &self.rules;
+        self.asked_until = match end {
+            PassEnd::Failed(asked) => asked.map(|asked| now + asked.min(LONGEST_ASKED)),
+            PassEnd::Quiet | PassEnd::Wrote => None,
+        };
         let wait = match end {
             PassEnd::Quiet => rules.interval,
             PassEnd::Wrote => rules.after_write.or(rules.interval),
-            PassEnd::Failed(asked) => Some(self.retry.min(rules.longest_retry).max(asked.unwrap_or_default())),
+            PassEnd::Failed(asked) => {
+                Some(self.retry.min(rules.longest_retry).max(asked.unwrap_or_default().min(LONGEST_ASKED)))
+            }
         };
         self.retry = match end {
             PassEnd::Failed(_) => (self.retry * 2).min(rules.longest_retry),
@@ -126,7 +139,8 @@ impl Schedule {
         let changed = self.changed_at.map(|at| spaced(at + self.rules.debounce, self.rules.change_spacing));
         let others = [self.again_at, self.wake_at].into_iter().flatten().min();
         let others = others.map(|due| spaced(due, self.rules.spacing));
-        [changed, others].into_iter().flatten().min()
+        let due = [changed, others].into_iter().flatten().min()?;
+        Some(self.asked_until.map_or(due, |until| due.max(until)))
     }
 
     /// Whether a pass is due.
@@ -205,7 +219,12 @@ mod tests {
         assert_eq!(pauses, [2, 4, 8, 16, 32, 60, 60]);
         assert_eq!(fail(Some(5 * MINUTE)), 300);
         schedule.changed(start);
-        assert_eq!(schedule.wait(start), Some(SECOND), "what is new does not wait for the provider");
+        assert_eq!(schedule.wait(start), Some(5 * MINUTE), "what is new waits as long as the provider asks");
+        schedule.ended(start, PassEnd::Failed(Some(100_000 * MINUTE)), None, 0.0);
+        assert_eq!(schedule.wait(start), Some(60 * MINUTE), "and no longer than an hour");
+        schedule.ended(start, PassEnd::Failed(None), None, 0.0);
+        schedule.changed(start);
+        assert_eq!(schedule.wait(start), Some(SECOND), "what is new does not wait for a retry");
         schedule.ended(start, PassEnd::Quiet, None, 0.0);
         schedule.ended(start, PassEnd::Failed(None), None, 0.0);
         schedule.began();
