@@ -14,8 +14,12 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
+{{- define "gatepost.state" -}}
+{{- and .Values.state.enabled (eq (.Values.settings.provider | default "") "embedded") -}}
+{{- end }}
 {{- define "gatepost.settings" -}}
 {{- $own := dict "http-addr" (printf "0.0.0.0:%v" .Values.http.port) -}}
 {{- if .Values.dns.enabled }}{{ $_ := set $own "dns-addr" (printf "0.0.0.0:%v" .Values.dns.port) }}{{ end -}}
+{{- if eq (include "gatepost.state" .) "true" }}{{ $_ := set $own "state-dir" "/var/lib/gatepost" }}{{ end -}}
 {{- toYaml (merge (deepCopy .Values.settings) $own) -}}
 {{- end }}

@@ -26,9 +26,6 @@
 - {"apiGroups":["gatepost.dev"],"resources":["tlspolicies"],"verbs":["get","list","watch"]}
 - {"apiGroups":["gatepost.dev"],"resources":["tlspolicies/status"],"verbs":["get","patch"]}
 - {"apiGroups":["events.k8s.io"],"resources":["events"],"verbs":["create","patch"]}
-{{- if eq (.Values.settings.provider | default "") "dnsendpoint" }}
-- {"apiGroups":["externaldns.k8s.io"],"resources":["dnsendpoints"],"verbs":["get","list","watch","create","patch","delete"]}
-{{- end }}
 {{- if or .Values.rbac.certManager (eq (.Values.settings.issuer | default "") "cert-manager") }}
 - {"apiGroups":["cert-manager.io"],"resources":["certificates"],"verbs":["get","list","watch","create","patch","delete"]}
 - {"apiGroups":["cert-manager.io"],"resources":["certificaterequests"],"verbs":["get"]}
@@ -44,6 +41,9 @@
 {{- end }}
 {{- define "gatepost.rules.own" -}}
 - {"apiGroups":["coordination.k8s.io"],"resources":["leases"],"verbs":["get","create","update","patch"]}
+{{- if eq (.Values.settings.provider | default "") "dnsendpoint" }}
+- {"apiGroups":["externaldns.k8s.io"],"resources":["dnsendpoints"],"verbs":["get","list","watch","create","patch","delete"]}
+{{- end }}
 {{- if has (.Values.settings.issuer | default "") (list "embedded" "acme") }}
 - {"apiGroups":[""],"resources":["secrets"],"verbs":["get","create","patch"]}
 {{- end }}

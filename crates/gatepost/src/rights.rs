@@ -10,7 +10,7 @@ use gatepost_core::model::{Kind, RouteKind};
 pub enum RoleScope {
     /// In all namespaces.
     Everywhere,
-    /// In the namespaces that certificates are written to; everywhere where none are named.
+    /// In the namespaces that certificates are written to. They have to be named.
     Certificates,
     /// In the controller's own namespace.
     Own,
@@ -103,7 +103,7 @@ const DNS_ENDPOINTS: Right = Right {
     group: "externaldns.k8s.io",
     resource: "dnsendpoints",
     verbs: OWNED,
-    place: RoleScope::Everywhere,
+    place: RoleScope::Own,
     cost: "no record is published",
 };
 

@@ -47,7 +47,8 @@ pub(super) struct Features {
     /// Where certificates come from; may be repeated, for policies that name an issuer of cert-manager beside another
     #[arg(long, value_enum, env = "GATEPOST_ISSUER", value_delimiter = ',')]
     issuer: Vec<IssuerFlag>,
-    /// Namespace whose Secrets may be written; may be repeated [default: all, where an issuer is set]
+    /// Namespace of Gateways and ListenerSets whose Secrets are filled; may be repeated. `*` grants the Secrets of all
+    /// namespaces. Required where an issuer is set
     #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_CERTIFICATE_NAMESPACE", value_delimiter = ',')]
     certificate_namespace: Vec<String>,
 }
@@ -66,6 +67,7 @@ enum RbacFormat {
 
 impl Rbac {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
+        self.features.check(matches!(self.output, RbacFormat::Helm))?;
         match self.output {
             RbacFormat::Yaml => out.write_all(render::yaml(&self.objects()).map_err(Failure::usage)?.as_bytes())?,
             RbacFormat::Json => write_json(out, &json!({"apiVersion": "v1", "kind": "List", "items": self.objects()}))?,
@@ -82,7 +84,7 @@ impl Rbac {
         objects.extend(self.role(&self.name, &self.features.controller_namespace, self.features.rules(RoleScope::Own)));
         // In the controller's own namespace it stands beside the role of before.
         let name = format!("{}-certificates", self.name);
-        for namespace in &self.features.certificate_namespace {
+        for namespace in self.features.named_namespaces() {
             objects.extend(self.role(&name, namespace, self.features.rules(RoleScope::Certificates)));
         }
         objects
@@ -107,11 +109,33 @@ impl Rbac {
     }
 }
 
+/// Stands for all namespaces.
+const ALL: &str = "*";
+
 impl Features {
+    /// Refuses rights on Secrets of all namespaces that nobody asked for by a word of its own.
+    pub(super) fn check(&self, is_for_any: bool) -> Result<(), Failure> {
+        let needs_names = Feature::all().into_iter().filter(|feature| self.is_on(*feature)).flat_map(Feature::rights);
+        let needs_names = needs_names.into_iter().any(|right| right.place == RoleScope::Certificates);
+        if !needs_names || is_for_any || !self.certificate_namespace.is_empty() {
+            return Ok(());
+        }
+        Err(Failure::usage(
+            "--issuer needs rights on Secrets: name the namespaces of the Gateways and ListenerSets whose certificates are made with \
+             --certificate-namespace (`kubectl get gateways,listenersets -A` lists them); --certificate-namespace '*' grants the Secrets of all namespaces",
+        ))
+    }
+
+    /// The namespaces that are named one by one.
+    fn named_namespaces(&self) -> impl Iterator<Item = &String> {
+        let is_all = self.certificate_namespace.iter().any(|name| name == ALL);
+        self.certificate_namespace.iter().filter(move |_| !is_all)
+    }
+
     /// Every right that is needed, with the namespace it is needed in; nothing where it is needed everywhere.
     pub(super) fn rights(&self) -> Vec<(Right, Option<&str>)> {
         let own = Some(self.controller_namespace.as_str());
-        let named = self.certificate_namespace.iter().map(|name| (RoleScope::Certificates, Some(name.as_str())));
+        let named = self.named_namespaces().map(|name| (RoleScope::Certificates, Some(name.as_str())));
         let places = [(RoleScope::Everywhere, None), (RoleScope::Own, own)].into_iter().chain(named);
         places
             .flat_map(|(place, namespace)| self.rights_in(place).into_iter().map(move |right| (right, namespace)))
@@ -139,10 +163,10 @@ impl Features {
         self.rights_in(place).iter().map(rule).collect()
     }
 
-    /// Where a right holds here: certificates go everywhere where no namespaces are named.
+    /// Where a right holds here.
     fn place(&self, right: &Right) -> RoleScope {
         match right.place {
-            RoleScope::Certificates if self.certificate_namespace.is_empty() => RoleScope::Everywhere,
+            RoleScope::Certificates if self.named_namespaces().next().is_none() => RoleScope::Everywhere,
             place => place,
         }
     }
@@ -233,7 +257,8 @@ mod tests {
         };
         let named = objects(&["--issuer", "acme", "--certificate-namespace", "infra,gatepost"]);
         assert_eq!(with_secrets(&named), ["Role gatepost", "Role infra", "Role gatepost"]);
-        assert_eq!(with_secrets(&objects(&["--issuer", "embedded"])), ["ClusterRole null", "Role gatepost"]);
+        let all = objects(&["--issuer", "embedded", "--certificate-namespace", "*"]);
+        assert_eq!(with_secrets(&all), ["ClusterRole null", "Role gatepost"]);
         let identity = |o: &Value| format!("{} {}", place(o), o["metadata"]["name"]);
         let names: std::collections::BTreeSet<_> = named.iter().map(identity).collect();
         assert_eq!(names.len(), named.len(), "two objects have one name: {names:?}");
@@ -241,15 +266,36 @@ mod tests {
 
     #[test]
     fn what_is_asked_of_cert_manager_reads_secrets_and_writes_none() {
-        let objects = objects(&["--issuer", "cert-manager"]);
-        assert!(resources(&objects[1]).ends_with(&["certificates", "certificaterequests", "secrets"]));
-        assert_eq!(objects[1]["rules"].as_array().unwrap().last().unwrap()["verbs"], json!(["get"]));
-        assert!(!objects[3..].iter().any(|object| resources(object).contains(&"secrets")));
+        let objects = objects(&["--issuer", "cert-manager", "--certificate-namespace", "infra"]);
+        assert!(resources(&objects[1]).ends_with(&["certificates", "certificaterequests"]));
+        let with_secrets: Vec<_> = objects.iter().filter(|object| resources(object).contains(&"secrets")).collect();
+        assert_eq!(with_secrets.len(), 1);
+        assert_eq!(with_secrets[0]["metadata"]["namespace"], "infra");
+        assert_eq!(with_secrets[0]["rules"][0]["verbs"], json!(["get"]));
+    }
+
+    #[test]
+    fn rights_on_the_secrets_of_all_namespaces_are_given_by_name_only() {
+        for issuer in ["embedded", "acme", "cert-manager"] {
+            let parse =
+                |words: &[&str]| Cli::try_parse_from(["gatepost", "rbac", "--issuer", issuer].iter().chain(words));
+            let run = |words: &[&str]| match parse(words).expect("these words are a command").command {
+                crate::cli::Command::Rbac(rbac) => rbac.run(&mut Vec::new()),
+                other => panic!("{other:?}"),
+            };
+            let Err(Failure::Usage(error)) = run(&[]) else { panic!("{issuer} without namespaces is refused") };
+            assert!(error.to_string().contains("--certificate-namespace"), "{error}");
+            assert!(
+                run(&["--certificate-namespace", "infra"]).is_ok() && run(&["--certificate-namespace", "*"]).is_ok()
+            );
+        }
     }
 
     #[test]
     fn records_as_objects_need_a_right_of_their_own() {
         let objects = objects(&["--provider", "dnsendpoint"]);
-        assert!(resources(&objects[1]).contains(&"dnsendpoints"));
+        assert!(!resources(&objects[1]).contains(&"dnsendpoints"), "they are written in one namespace");
+        assert!(resources(&objects[3]).contains(&"dnsendpoints"));
+        assert_eq!(objects[3]["metadata"]["namespace"], "gatepost");
     }
 }

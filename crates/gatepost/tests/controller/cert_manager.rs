@@ -98,7 +98,7 @@ fn grant(cluster: &Cluster) -> Result<(), Failed> {
 /// Gives our user the roles that some issuers take, and no others.
 fn roles(cluster: &Cluster, issuers: &str) -> Result<(), Failed> {
     let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
-    cluster.apply(&program.run(&words(&format!("rbac --issuer {issuers}")), "")?.output)?;
+    cluster.apply(&program.run(&words(&format!("rbac --issuer {issuers} --certificate-namespace '*'")), "")?.output)?;
     Ok(())
 }
 

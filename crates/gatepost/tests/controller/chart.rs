@@ -22,7 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// Values, from nothing to everything.
-const VALUES: [(&str, &str); 5] = [
+const VALUES: [(&str, &str); 6] = [
     ("plain", ""),
     (
         "everything",
@@ -34,6 +34,10 @@ const VALUES: [(&str, &str); 5] = [
     ),
     ("one replica", "replicas: 1\ncrds: {install: false}\nnetworkPolicy: {enabled: false}\n"),
     ("others' account", "serviceAccount: {create: false, name: somebody}\nrbac: {create: false}\n"),
+    (
+        "certificates",
+        "settings: {provider: embedded, issuer: embedded, policy: sync}\nrbac: {certificateNamespaces: [infra]}\n",
+    ),
     ("endpoints", "settings: {provider: dnsendpoint, source: [gateway-httproute], policy: upsert-only}\n"),
 ];
 
@@ -103,6 +107,9 @@ fn refused() -> Result<(), Failed> {
         let said = said.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(said.contains("schema") && said.contains(named), "{values}: {said}");
     }
+    let file = helm.values("wrong.yaml", "settings: {issuer: acme}")?;
+    let said = helm.run(&["template", "release", &helm::chart(), "-f", &file]).err().map(|error| error.to_string());
+    assert!(said.as_ref().is_some_and(|said| said.contains("certificateNamespaces")), "{said:?}");
     Ok(())
 }
 

@@ -41,6 +41,7 @@ pub(super) fn run(
     is_json: bool,
     out: &mut dyn Write,
 ) -> Result<Ending, Failure> {
+    features.check(false)?;
     let rights = block_on(async {
         let connection = connect(&cluster.place()).await?;
         let mut rights = Vec::new();

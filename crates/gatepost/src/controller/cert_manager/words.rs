@@ -22,7 +22,7 @@ pub(super) fn unseen(sight: &MirrorVisibility) -> Option<(Reason, String)> {
     }
 }
 
-const ROLES: &str = "`gatepost rbac --issuer cert-manager` prints the roles it takes";
+const ROLES: &str = "`gatepost rbac --issuer cert-manager --certificate-namespace NAMESPACE` prints the roles it takes";
 
 pub(super) fn soon() -> (Reason, String) {
     (reason::CERTIFICATE_PENDING, "cert-manager has not looked at it yet".to_owned())
