@@ -48,6 +48,52 @@ fn the_embedded_server_answers_for_what_comes_through_the_protocol() {
     assert_eq!(server.stop(), Some(0));
 }
 
+/// The status line of an answer.
+fn status(address: std::net::SocketAddr, request: &str, headers: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    write!(stream, "{request} HTTP/1.1\r\n{headers}Content-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    answer.lines().next().unwrap_or_default().replace("HTTP/1.1 ", "")
+}
+
+/// A page of `evil.example` whose name leads to 127.0.0.1 may read and write nothing.
+#[test]
+fn a_browser_that_was_led_here_is_refused() {
+    let server = embedded();
+    let address = server.address("webhook");
+    for host in ["evil.example", "evil.example:8888", "127.0.0.1.evil.example"] {
+        for request in ["GET /records", "GET /", "POST /records", "POST /adjustendpoints"] {
+            assert_eq!(status(address, request, &format!("Host: {host}\r\n")), "403 Forbidden", "{request} {host}");
+        }
+    }
+    for host in ["127.0.0.1:8888", "localhost", "[::1]:8888"] {
+        assert_eq!(status(address, "GET /records", &format!("Host: {host}\r\n")), "200 OK", "{host}");
+    }
+    assert_eq!(status(address, "GET /healthz", "Host: pod.example\r\n"), "200 OK");
+}
+
+#[test]
+fn who_can_be_reached_by_others_asks_for_a_token() {
+    let line = "webhook-server --provider embedded --dns-addr 127.0.0.1:0 --zone example.org";
+    let program = gatepost_testkit::program::Program::at(env!("CARGO_BIN_EXE_gatepost"));
+    let open = gatepost_testkit::program::words(&format!("{line} --webhook-addr 0.0.0.0:0"));
+    let refused = program.run(&open, "").unwrap();
+    assert_eq!(refused.exit, 2);
+    assert!(refused.errors.contains("--webhook-token-file"), "{}", refused.errors);
+    let folder = gatepost_testkit::scratch::Scratch::new().unwrap();
+    let token = folder.file("token", "0123456789abcdef\n").unwrap();
+    let server = Running::start(&format!("{line} --webhook-addr 0.0.0.0:0 --webhook-token-file {token}"));
+    let address = (std::net::Ipv4Addr::LOCALHOST, server.address("webhook").port()).into();
+    for headers in ["Host: localhost\r\n", "Host: x\r\nAuthorization: Bearer 0123456789abcdeF\r\n"] {
+        assert_eq!(status(address, "GET /records", headers), "401 Unauthorized", "{headers}");
+    }
+    let known = "Host: dns.example\r\nAuthorization: Bearer 0123456789abcdef\r\n";
+    assert_eq!(status(address, "GET /records", known), "200 OK");
+    assert_eq!(status(address, "GET /healthz", "Host: x\r\n"), "200 OK");
+}
+
 /// The server is there, and something between us and it misbehaves.
 #[test]
 fn a_webhook_that_is_busy_is_waited_for() {

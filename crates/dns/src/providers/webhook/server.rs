@@ -5,16 +5,19 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use gatepost_core::names;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE};
+use hyper::header::{ALLOW, AUTHORIZATION, CONTENT_TYPE, HOST};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use ring::digest;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
@@ -37,6 +40,8 @@ pub struct WebhookService {
     provider: Shared,
     limits: RequestLimits,
     log: Log,
+    /// The hash of the token that requests must bear.
+    token: Option<digest::Digest>,
 }
 
 /// How much is taken from a client.
@@ -64,7 +69,7 @@ impl Default for RequestLimits {
 impl WebhookService {
     /// A server for this provider with the usual limits, which tells nobody what it does.
     pub fn new(provider: Shared) -> WebhookService {
-        WebhookService { provider, limits: RequestLimits::default(), log: Arc::new(|_| ()) }
+        WebhookService { provider, limits: RequestLimits::default(), log: Arc::new(|_| ()), token: None }
     }
 
     /// The same with other limits.
@@ -75,6 +80,12 @@ impl WebhookService {
     /// The same, telling this function what goes wrong.
     pub fn with_log(self, log: Log) -> WebhookService {
         WebhookService { log, ..self }
+    }
+
+    /// The same for those only who bear this token. Without one, only who asks by an address or `localhost` is answered: a
+    /// page in a browser reaches this address under a name of its own.
+    pub fn with_token(self, token: &str) -> WebhookService {
+        WebhookService { token: Some(hash(token)), ..self }
     }
 
     /// Answers on a socket until it is dropped.
@@ -142,6 +153,9 @@ impl WebhookService {
 
     async fn respond(&self, request: Request<Incoming>) -> Reply {
         let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+        if let Some(refusal) = self.refusal(&request).filter(|_| path != "/healthz") {
+            return refusal;
+        }
         let reply = match (&method, path.as_str()) {
             (&Method::GET, "/") => self.negotiate().await,
             (&Method::GET, "/healthz") => Ok(text(StatusCode::OK, "ok\n")),
@@ -157,6 +171,20 @@ impl WebhookService {
             (self.log)(&format!("{method} {path}: {}", failure.message));
             text(failure.status, &format!("{}\n", failure.message))
         })
+    }
+
+    /// The answer to who may not ask.
+    fn refusal(&self, request: &Request<Incoming>) -> Option<Reply> {
+        let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+        let Some(token) = &self.token else {
+            let is_local = header(HOST).is_none_or(is_local);
+            let message = "without --webhook-token-file only an address or `localhost` is served as Host\n";
+            return (!is_local).then(|| text(StatusCode::FORBIDDEN, message));
+        };
+        let given = header(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        // Hashes are compared, so that the time of a comparison tells nothing about the token.
+        let is_known = given.is_some_and(|given| hash(given).as_ref() == token.as_ref());
+        (!is_known).then(|| text(StatusCode::UNAUTHORIZED, "the bearer token of --webhook-token-file is required\n"))
     }
 
     async fn body(&self, request: Request<Incoming>) -> Result<Bytes, RequestFailure> {
@@ -210,6 +238,16 @@ impl fmt::Debug for WebhookService {
             .field("limits", &self.limits)
             .finish_non_exhaustive()
     }
+}
+
+fn hash(token: &str) -> digest::Digest {
+    digest::digest(&digest::SHA256, token.as_bytes())
+}
+
+/// Whether a Host header names an address or this machine.
+fn is_local(host: &str) -> bool {
+    let name = host.parse::<SocketAddr>().map_or_else(|_| names::host_of(host), |address| address.ip().to_string());
+    name == "localhost" || names::is_ip(&name)
 }
 
 /// Ends when it is time to stop.
