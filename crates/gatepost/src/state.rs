@@ -38,7 +38,7 @@ impl State {
     pub fn open(directory: Option<&Path>, writes: bool) -> Result<State, RunError> {
         let Some(directory) = directory else { return Ok(State::default()) };
         let failed = |error: io::Error| RunError::usage(format!("--state-dir {}: {error}", directory.display()));
-        fs::create_dir_all(directory).map_err(failed)?;
+        private_directory(directory).map_err(failed)?;
         let lock = if writes { Some(lock(directory)?) } else { None };
         let instance = Instance::new(secret(&directory.join(INSTANCE)).map_err(failed)?.trim());
         let memory = Memory::load(directory)?;
@@ -75,7 +75,8 @@ impl State {
 fn lock(directory: &Path) -> Result<File, RunError> {
     let failed =
         |error: &dyn std::fmt::Display| RunError::usage(format!("--state-dir {}: {error}", directory.display()));
-    let file = File::options().create(true).truncate(false).write(true).open(directory.join(LOCK));
+    let mut options = private_options();
+    let file = options.create(true).truncate(false).write(true).open(directory.join(LOCK));
     let file = file.map_err(|error| failed(&error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -108,11 +109,24 @@ fn secret(path: &Path) -> io::Result<String> {
 
 /// Creates a file that only its owner can read.
 fn private(path: &Path) -> io::Result<File> {
+    private_options().write(true).create_new(true).open(path)
+}
+
+/// Options that create files which only their owner can read.
+fn private_options() -> fs::OpenOptions {
     let mut options = File::options();
-    options.write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path)
+    options
+}
+
+/// Creates a directory that only its owner can open; one that exists keeps its rights.
+fn private_directory(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
 }
 
 #[cfg(test)]
@@ -135,6 +149,21 @@ mod tests {
         let other = State::open(Some(&folder.path().join("other")), true).unwrap();
         assert_ne!(first.instance(), other.instance());
         assert_ne!(first.instance(), State::default().instance());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_the_owner_can_read_what_is_kept() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = Scratch::new().unwrap();
+        let path = folder.path().join("state");
+        let mut state = State::open(Some(&path), true).unwrap();
+        state.learn(&deletion("a.example.com"), &written()).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o700);
+        let files: Vec<_> = fs::read_dir(&path).unwrap().map(|file| file.unwrap().path()).collect();
+        assert_eq!(files.len(), 3, "instance, lock and memory: {files:?}");
+        files.iter().for_each(|file| assert_eq!(mode(file), 0o600, "{}", file.display()));
     }
 
     #[test]

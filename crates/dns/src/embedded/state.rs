@@ -3,8 +3,9 @@
 //! One file, replaced whole: a reader sees the old one or the new one, never half of one. Formats carry a number; every
 //! number has a module of its own that is never changed once released.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::error::ServerError;
@@ -54,9 +55,9 @@ fn version(bytes: &[u8]) -> Result<u64, String> {
 
 /// Writes beside the file, makes sure that it is on disk, then puts it in its place.
 fn replace(directory: &Path, path: &Path, bytes: &[u8]) -> io::Result<()> {
-    fs::create_dir_all(directory)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
     let fresh: PathBuf = path.with_extension("json.new");
-    let mut file = File::create(&fresh)?;
+    let mut file = File::options().create(true).truncate(true).write(true).mode(0o600).open(&fresh)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&fresh, path)?;

@@ -209,7 +209,7 @@ impl Memory {
         let kept = Kept { format: FORMAT.to_owned(), version: 1, ours, deleted, rewrites };
         let bytes = serde_json::to_vec(&kept).map_err(io::Error::other)?;
         let (path, fresh) = (directory.join(MEMORY), directory.join(format!("{MEMORY}.new")));
-        let mut file = File::create(&fresh)?;
+        let mut file = super::private_options().create(true).truncate(true).write(true).open(&fresh)?;
         file.write_all(&bytes)?;
         file.sync_all()?;
         fs::rename(&fresh, &path)?;

@@ -81,8 +81,10 @@ fn names(routes: &[TestRoute]) -> Vec<String> {
     routes.iter().flat_map(|route| route.hostnames.clone()).filter(|name| !name.contains('*')).collect()
 }
 
+type RouteChange = fn(&mut TestRoute);
+
 /// What may happen to a route while its implementation sleeps.
-const CHANGES: [(&str, fn(&mut TestRoute)); 4] = [
+const CHANGES: [(&str, RouteChange); 4] = [
     ("its hostname changes, and its status is of before", |route| {
         (route.hostnames, route.generation) = (vec!["new.blog.example.org".to_owned()], 2);
     }),
@@ -100,7 +102,7 @@ const CHANGES: [(&str, fn(&mut TestRoute)); 4] = [
 ];
 
 /// The same world after a change of `blog/r3`, a route of `shop` deleted, and the hostname of one of `team` changed.
-fn changed(change: fn(&mut TestRoute)) -> Vec<TestRoute> {
+fn changed(change: RouteChange) -> Vec<TestRoute> {
     let mut after = routes();
     change(&mut after[3]);
     after[20].hostnames = vec!["moved.team.example.org".to_owned()];
