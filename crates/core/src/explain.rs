@@ -1,7 +1,7 @@
-//! The chain of objects from class to route for one hostname, and its first broken link.
+//! What becomes of one hostname: who asks for it, what is published, and what a client meets at each listener.
 //!
-//! Reads what [`crate::attachment`] has decided, with the messages of [`crate::lint`]: class → Gateway → ListenerSet → listener →
-//! route → hostname. Nothing is computed a second time, so that explanation and decision cannot differ.
+//! Reads what [`crate::attachment`] and [`crate::publication`] have decided, with the messages of [`crate::lint`], and sends
+//! sample requests through [`crate::routing`]. Nothing is decided here, so that explanation and decision cannot differ.
 
 use std::collections::BTreeSet;
 
@@ -10,12 +10,23 @@ use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::{LintContext, closest};
 use crate::model::*;
 use crate::names::Hostname;
+use crate::publication::{Desired, Withheld};
 use crate::reason;
+use crate::snapshot::Snapshot;
 
+mod certificates;
 mod publication;
+mod redirects;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod verdict;
 mod walk;
 
-pub use publication::{CertificateWalk, Publication, SecretContent};
+pub use certificates::{CertificateWalk, SecretContent};
+pub use publication::{AnnotatedName, Publication};
+pub use requests::ListenerOutcome;
+pub use verdict::Verdict;
 
 /// The explanation of one hostname.
 #[derive(Clone, Debug)]
@@ -37,8 +48,16 @@ pub struct Chain {
     pub links: Vec<Link>,
     /// The intersected hostname that covers the name; unset where it did not come that far.
     pub intersected: Option<Hostname>,
+    /// The route.
+    pub route: ObjectRef,
+    /// Whether the route writes the name, or a wildcard around it, and does not take whatever the listener has.
+    pub is_by_name: bool,
+    /// The listener, where it came that far.
+    pub listener: Option<ListenerId>,
     /// Why it is broken, if it is.
     pub broken: Option<Diagnostic>,
+    /// Why the route gets nothing for the name at this listener although it is attached.
+    pub withheld: Option<Withheld>,
     /// What is odd though it works.
     pub notes: Vec<Diagnostic>,
 }
@@ -73,9 +92,14 @@ impl Chain {
         self.broken.is_none()
     }
 
-    fn rank(&self) -> (bool, usize) {
+    /// Whether the route is attached under the name, though perhaps no request gets there.
+    pub fn is_attached(&self) -> bool {
+        self.intersected.is_some() && self.broken.as_ref().is_none_or(|d| d.reason == reason::HOSTNAME_UNREACHABLE)
+    }
+
+    fn rank(&self) -> (bool, bool, usize) {
         let reached = self.links.iter().filter(|link| link.holds).count();
-        (!self.works(), usize::MAX - reached)
+        (!self.works(), self.withheld.is_some(), usize::MAX - reached)
     }
 }
 
@@ -95,7 +119,7 @@ impl Explanation {
         }
     }
 
-    /// Whether the name works at all.
+    /// Whether a route is attached under the name and reached by requests.
     pub fn works(&self) -> bool {
         self.chains.iter().any(Chain::works)
     }
@@ -123,6 +147,19 @@ fn similar(context: LintContext<'_>, hostname: &Hostname) -> Vec<String> {
         }
     }
     found
+}
+
+/// The names that an object asks for, or that are published or withheld at its listeners.
+pub fn asked_names(snapshot: &Snapshot, desired: &Desired, object: &ObjectRef) -> BTreeSet<Hostname> {
+    let written = snapshot.routes.get(object).into_iter().flat_map(|route| &route.hostnames);
+    let mut names: BTreeSet<Hostname> = written.filter_map(|written| written.name().ok().cloned()).collect();
+    let is_at = |key: &ListenerKey| key.owner == *object;
+    let records = desired.records.iter().chain(&desired.covered);
+    let records = records.filter(|record| record.routes.contains(object) || record.listeners.iter().any(is_at));
+    let withheld = desired.withheld.iter().filter(|w| w.route == *object || w.listener.as_ref().is_some_and(is_at));
+    let texts = records.map(|record| &record.name).chain(withheld.map(|withheld| &withheld.hostname));
+    names.extend(texts.filter_map(|text| Hostname::parse(text).ok()));
+    names
 }
 
 /// The reason an unreadable hostname gets nothing.

@@ -8,9 +8,9 @@
 use std::sync::Arc;
 
 use crate::model::{Route, RouteKind};
-use crate::publication::annotations::{Annotations, RouteAnnotations};
+use crate::publication::annotations::{Annotations, RouteAnnotations, annotation_field};
 use crate::publication::settings::PublicationSettings;
-use crate::publication::{Desired, PassedOver, Withheld, filters, hostnames};
+use crate::publication::{Desired, PassedOver, Withheld, excluded, filters, hostnames, left_out};
 use crate::reason;
 use crate::snapshot::Snapshot;
 
@@ -71,6 +71,10 @@ fn is_selected(route: &Route, settings: &PublicationSettings, desired: &mut Desi
     let annotations = Annotations::of(&route.meta, &settings.annotation_prefixes);
     let refusal = filters::route(route, &annotations, settings);
     let is_selected = refusal.is_none();
+    let own = filters::controller(&annotations).filter(|own| refusal.as_ref() == Some(own));
+    if let Some((because, entry)) = own.zip(annotations.entry("controller")) {
+        desired.withheld.extend(excluded(route, &because, &annotation_field(entry.key)));
+    }
     desired.passed_over.extend(refusal.map(|because| PassedOver { object: route.object(), because }));
     is_selected
 }
@@ -80,6 +84,9 @@ fn publish_route(route: &Route, resolver: &Resolver, source: &mut Merger, desire
     let annotations = Annotations::of(&route.meta, &resolver.settings.annotation_prefixes);
     let asked = RouteAnnotations::read(&annotations, &object, &mut desired.diagnostics);
     let wanted = hostnames::of_route(route, &asked, resolver.settings, &mut desired.diagnostics);
+    if !wanted.is_empty() {
+        desired.withheld.extend(left_out(route, &asked));
+    }
     let resolution = resolver.resolve(route, &asked, &wanted);
     desired.withheld.extend(refusals::withheld(resolver, route, &wanted, &resolution));
     for host in resolution.hosts {

@@ -46,6 +46,7 @@ pub(crate) use certificates::{CertificateNameRequest, CertificateState, SecretDe
 pub(crate) use desired_builder::DesiredBuilder;
 pub(crate) use input::{ListenerInput, PublicationInput};
 pub(crate) use listener_context::{GatewayContexts, ListenerContexts};
+pub(crate) use obstacles::{excluded, left_out};
 pub(crate) use policy_status::{PolicyStatusEntries, PolicyStatusEntry};
 pub(crate) use records::{NameDecision, NameExtras, RouteNameClaim, decide as decide_name};
 pub(crate) use route_claims::{RouteClaims, of_route};

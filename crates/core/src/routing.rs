@@ -24,6 +24,7 @@ mod host_index;
 mod matching;
 mod request;
 mod rules;
+mod sample;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ mod tests;
 pub use answer::{ResponseChange, Rewritten, RoutingAnswer, RoutingOutcome, Share, Unavailable};
 pub use host_index::HostIndex;
 pub use request::{GatewayRequest, Scheme};
+pub use sample::SampleSite;
 
 /// The feature of a GatewayClass that ranks routes by their hostnames as written (D18).
 pub const WRITTEN_PRECEDENCE: &str = "GatewayRouteHostnameIntersectionPrecedence";
@@ -63,8 +65,11 @@ struct ServingListener {
     port: u16,
     scheme: Scheme,
     has_filters: bool,
+    is_terminating: bool,
     /// What is wrong with its certificate.
     certificate: Option<Reason>,
+    /// The names of its certificates, where all of them are known.
+    certified: Option<Vec<Hostname>>,
     /// Rules by hostname as the route wrote it.
     named: HostIndex<compile::HostnameRules>,
     /// Rules of routes without hostnames of their own: TCP and UDP.

@@ -64,6 +64,43 @@ pub fn inert_line(text: &str) -> String {
     inert(text).replace('\n', "\\n").replace('\t', "\\t")
 }
 
+/// The width of a terminal that text is made for.
+const WIDTH: usize = 80;
+
+/// A line in pieces that fit a terminal; further ones are indented by four more. Words are never cut.
+pub fn folded(line: &str) -> Vec<String> {
+    let indent = line.len() - line.trim_start_matches(' ').len();
+    let further = " ".repeat(indent + 4);
+    let mut lines = vec![line[..indent].to_owned()];
+    let mut is_first = true;
+    for word in line[indent..].split(' ') {
+        let Some(last) = lines.last_mut() else { continue };
+        let fits = is_first || width(last) + 1 + width(word) <= WIDTH;
+        match (fits, is_first) {
+            (true, true) => last.push_str(word),
+            (true, false) => last.extend([" ", word]),
+            (false, _) => lines.push(format!("{further}{word}")),
+        }
+        is_first = false;
+    }
+    lines
+}
+
+/// The columns of a text, without the escapes of its colours.
+fn width(text: &str) -> usize {
+    let mut columns = 0;
+    let mut is_escape = false;
+    for c in text.chars() {
+        match (is_escape, c) {
+            (true, 'm') => is_escape = false,
+            (true, _) => {}
+            (false, '\u{1b}') => is_escape = true,
+            (false, _) => columns += 1,
+        }
+    }
+    columns
+}
+
 /// Marks that reverse the direction of text and so can disguise it.
 fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
@@ -80,6 +117,18 @@ mod tests {
             assert_eq!(Colour::choose(no_color.map(OsStr::new), is_terminal), expected);
             assert_eq!(Colour::choose(no_color.map(OsStr::new), false), Colour::Off);
         }
+    }
+
+    #[test]
+    fn long_lines_are_folded_between_words() {
+        let words = ["word"; 20].join(" ");
+        let lines = folded(&format!("  {words}"));
+        assert_eq!(lines.len(), 2);
+        assert!(lines.iter().all(|line| line.len() <= 80) && lines[1].starts_with("      word"), "{lines:?}");
+        assert_eq!(folded("DNS          a b"), ["DNS          a b"]);
+        let coloured = Colour::On.paint("31", &"x".repeat(76));
+        assert_eq!(folded(&format!("{coloured} yyy")).len(), 1);
+        assert_eq!(folded(&"x".repeat(100)).len(), 1);
     }
 
     #[test]

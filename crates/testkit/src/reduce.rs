@@ -186,7 +186,11 @@ fn diagnostic(value: &Value, messages: bool) -> CompactNode {
 /// One entry per chain: its links in one line, where it ends, or what breaks it.
 fn explain(value: &Value, messages: bool) -> Entries {
     let mut entries: Entries =
-        ["attached", "published"].map(|key| (key.to_owned(), CompactNode::of(&value[key]))).into();
+        ["verdict", "attached", "published"].map(|key| (key.to_owned(), CompactNode::of(&value[key]))).into();
+    let causes = list(&value["causes"]).iter().map(|one| diagnostic(one, messages)).collect();
+    entries.push(("causes".into(), CompactNode::List(causes)));
+    let requests = list(&value["requests"]).iter().map(|one| CompactNode::text(request(one))).collect();
+    entries.push(("requests".into(), CompactNode::List(requests)));
     let chains = list(&value["chains"]).iter().map(|one| chain(one, messages)).collect();
     entries.push(("chains".into(), CompactNode::List(chains)));
     entries.push(("records".into(), plan::records(value)));
@@ -194,9 +198,21 @@ fn explain(value: &Value, messages: bool) -> Entries {
     entries.push(("certificates".into(), CompactNode::List(certificates)));
     let withheld = list(&value["withheld"]).iter().map(|one| plan::withheld(one, messages)).collect();
     entries.push(("withheld".into(), CompactNode::List(withheld)));
+    for (key, name) in [("passedOver", "because"), ("annotated", "source")] {
+        let objects = list(&value[key]).iter().map(|one| format!("{}: {}", text(&one["object"]), text(&one[name])));
+        entries.push((key.to_owned(), CompactNode::List(objects.map(CompactNode::text).collect())));
+    }
     entries.extend(["openListeners", "similar"].map(|key| (key.to_owned(), CompactNode::of(&value[key]))));
     entries.retain(|entry| !entry.1.is_empty());
     entries
+}
+
+/// `https://www.example.org/ at Gateway/infra/edge/https: forward to shop/web, fails`.
+fn request(value: &Value) -> String {
+    let to = [&value["backend"], &value["location"]].map(text).join("");
+    let to = if to.is_empty() { to } else { format!(" to {to}") };
+    let fails = if value["fails"].as_bool() == Some(true) { ", fails" } else { "" };
+    format!("{} at {}: {}{to}{fails}", text(&value["url"]), text(&value["listener"]), text(&value["outcome"]))
 }
 
 /// `infra/edge-tls of Gateway/infra/edge/https: wanted, missing`.
@@ -218,6 +234,9 @@ fn chain(value: &Value, messages: bool) -> CompactNode {
     if !value["broken"].is_null() {
         entries.push(("broken".into(), diagnostic(&value["broken"], messages)));
         entries.push(("fix".into(), CompactNode::of(&value["broken"]["fix"])));
+    }
+    if !value["withheld"].is_null() {
+        entries.push(("withheld".into(), CompactNode::text(text(&value["withheld"]["reason"]))));
     }
     entries.push((
         "notes".into(),

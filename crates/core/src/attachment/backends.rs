@@ -4,7 +4,7 @@ use crate::model::*;
 use crate::reason::{self, Reason};
 use crate::snapshot::Snapshot;
 
-use super::{Grants, Referrer};
+use super::{Grants, Referrer, RouteState};
 
 /// A backend that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +51,23 @@ pub(super) fn problems(snapshot: &Snapshot, grants: &Grants, route: &Route) -> V
         Some(BackendProblem { rule, place, reason })
     });
     problems.collect()
+}
+
+/// Backends whose Service exists and lacks the port. Requests to them fail; the status of the route does not say so.
+pub fn missing_ports(snapshot: &Snapshot, route: &RouteState) -> Vec<BackendProblem> {
+    let own = &route.route.meta.key.namespace;
+    let lacks_port = |backend: &BackendRef| {
+        let key = Key::new(backend.target.namespace_or(own).clone(), backend.target.name.clone());
+        let ports = snapshot.services.get(&key).map(|service| &service.ports).filter(|ports| !ports.is_empty());
+        matches!((ports, backend.port), (Some(ports), Some(port)) if ports.iter().all(|known| known.port != port))
+    };
+    let rules = route.route.rules.iter().enumerate();
+    let all = rules.flat_map(|(rule, spec)| {
+        spec.backends.iter().enumerate().map(move |(i, backend)| (rule, BackendUse::Backend(i), backend))
+    });
+    let is_usable = |rule, place| !route.backends.iter().any(|problem| (problem.rule, problem.place) == (rule, place));
+    let missing = all.filter(|(rule, place, backend)| is_usable(*rule, *place) && lacks_port(backend));
+    missing.map(|(rule, place, _)| BackendProblem { rule, place, reason: reason::BACKEND_PORT_MISSING }).collect()
 }
 
 /// Every backend that a rule refers to.

@@ -1,59 +1,64 @@
-//! The records and certificates of one hostname, and what is withheld from it.
-
-use std::collections::BTreeSet;
+//! The records and certificates of one hostname, what is withheld from it, and what a client meets.
 
 use super::*;
-use crate::publication::{Desired, Record, Withheld};
+use crate::publication::{Desired, NameSource, PassedOver, Record, Withheld};
 
 /// What one hostname gets.
 #[derive(Clone, Debug, Default)]
 pub struct Publication {
     /// Records that answer a query for it, by the rules of RFC 4592.
     pub records: Vec<Record>,
+    /// Annotations and templates that ask for it.
+    pub annotated: Vec<AnnotatedName>,
     /// What it does not get, and why.
     pub withheld: Vec<Withheld>,
+    /// Objects of its chains that settings or annotations leave out.
+    pub passed_over: Vec<PassedOver>,
     /// The certificate of every terminating listener that serves it.
     pub certificates: Vec<CertificateWalk>,
+    /// Terminating listeners that serve it and name no certificate.
+    pub unsecured: Vec<(ListenerKey, Diagnostic)>,
+    /// What a client meets at each listener that serves it.
+    pub requests: Vec<ListenerOutcome>,
+    /// Routes that ask for exactly this name and get none of its requests.
+    pub losing: Vec<Diagnostic>,
 }
 
-/// A terminating listener that serves the name, and what it can show for it.
-#[derive(Clone, Debug)]
-pub struct CertificateWalk {
-    /// Which listener.
-    pub listener: ListenerKey,
-    /// The Secret it names.
-    pub secret: Key,
-    /// Whether the certificate that is wanted there covers the name.
-    pub wanted: bool,
-    /// What the Secret holds now.
-    pub held: SecretContent,
-}
-
-/// What a Secret holds.
+/// An object whose annotation, or whose name by a template, publishes the hostname.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SecretContent {
-    /// It is not there.
-    Missing,
-    /// It cannot be used, and why.
-    Unusable(Str),
-    /// A certificate: whether it covers the name, and when it ends.
-    Certificate {
-        /// Whether it covers the name.
-        covers: bool,
-        /// When it ends, in seconds since 1970.
-        not_after: i64,
-    },
+pub struct AnnotatedName {
+    /// The route.
+    pub object: ObjectRef,
+    /// Annotation or template.
+    pub source: NameSource,
 }
 
 impl Publication {
-    /// What a hostname gets in a desired state.
-    pub fn of(context: LintContext<'_>, desired: &Desired, explanation: &Explanation) -> Publication {
-        let hostname = &explanation.hostname;
-        let asks = |w: &&Withheld| Hostname::parse(&w.hostname).is_ok_and(|name| name.contains(hostname));
+    /// What a hostname gets in a desired state. Marks the chains of the explanation that get nothing.
+    pub fn of(context: LintContext<'_>, desired: &Desired, explanation: &mut Explanation) -> Publication {
+        let hostname = explanation.hostname.clone();
+        let records: Vec<Record> = desired.answer(hostname.as_str()).into_iter().cloned().collect();
+        let withheld: Vec<Withheld> = desired.withheld.iter().filter(|w| asks(w, &hostname)).cloned().collect();
+        mark(context, explanation, &withheld);
+        let routes = closest_routes(explanation);
+        let withheld: Vec<Withheld> =
+            withheld.into_iter().filter(|w| &*w.hostname != "*" || routes.contains(&w.route)).collect();
+        let annotated = annotated(&records, &hostname);
+        let sites = requests::sites(context, explanation, &records, &annotated);
+        let listeners: Vec<ListenerId> = sites.iter().map(|site| site.listener).collect();
+        let attached = explanation.chains.iter().filter(|chain| chain.works()).filter_map(|chain| chain.listener);
+        let listeners: BTreeSet<ListenerId> = attached.chain(listeners).collect();
+        let listeners = in_order(context, listeners);
+        let (requests, losing) = requests::outcomes(context, &sites, &hostname);
         Publication {
-            records: desired.answer(hostname.as_str()).into_iter().cloned().collect(),
-            withheld: desired.withheld.iter().filter(asks).cloned().collect(),
-            certificates: certificates(context, desired, explanation),
+            passed_over: passed_over(desired, explanation),
+            certificates: certificates::walks(context, desired, &listeners, &hostname),
+            unsecured: certificates::unsecured(context, &listeners),
+            requests,
+            losing,
+            records,
+            annotated,
+            withheld,
         }
     }
 
@@ -61,54 +66,70 @@ impl Publication {
     pub fn is_published(&self) -> bool {
         !self.records.is_empty()
     }
-}
 
-fn certificates(context: LintContext<'_>, desired: &Desired, explanation: &Explanation) -> Vec<CertificateWalk> {
-    let serving: BTreeSet<&str> = explanation
-        .chains
-        .iter()
-        .filter(|chain| chain.works())
-        .flat_map(|chain| &chain.links)
-        .filter(|link| link.role == Role::Listener)
-        .map(|link| &*link.name)
-        .collect();
-    let listeners = context.topology.listener_ids().map(|(_, listener)| listener).filter(|l| l.spec().terminates_tls());
-    let listeners = listeners.filter(|l| serving.contains(&*l.key().to_string()));
-    listeners.flat_map(|listener| walks(context, desired, listener, &explanation.hostname)).collect()
-}
-
-fn walks(
-    context: LintContext<'_>,
-    desired: &Desired,
-    listener: &ListenerState,
-    hostname: &Hostname,
-) -> Vec<CertificateWalk> {
-    let own = listener.owner.object();
-    let references = listener.spec().tls.iter().flat_map(|tls| &tls.certificates);
-    let secrets = references.map(|r| Key::new(r.namespace_or(own.namespace()).clone(), r.name.clone()));
-    let walk = |secret: Key| {
-        let certificate = desired.certificates.iter().find(|c| c.secret == secret);
-        let wanted = certificate.is_some_and(|c| covers(&c.dns_names, hostname));
-        let held = held(context, &secret, hostname);
-        CertificateWalk { listener: listener.key(), secret, wanted, held }
-    };
-    secrets.map(walk).collect()
-}
-
-fn held(context: LintContext<'_>, secret: &Key, hostname: &Hostname) -> SecretContent {
-    match context.snapshot.secrets.get(secret).map(|secret| &secret.certificate) {
-        None => SecretContent::Missing,
-        Some(Material::Missing) => SecretContent::Unusable("it has no `tls.crt`".into()),
-        Some(Material::Malformed(why)) => SecretContent::Unusable(why.clone()),
-        Some(Material::Present(certificate)) => SecretContent::Certificate {
-            covers: covers(&certificate.dns_names, hostname),
-            not_after: certificate.not_after,
-        },
+    /// Whether something withheld is about the name itself, not about all names of a listener.
+    pub(super) fn is_about(&self, withheld: &Withheld) -> bool {
+        &*withheld.hostname != "*"
     }
 }
 
-/// Whether one of a certificate's names is good for a hostname; a wildcard is covered by itself only.
-fn covers(names: &[Str], hostname: &Hostname) -> bool {
-    let good = |name: &Hostname| name == hostname || name.covers_in_certificate(hostname.as_str());
-    names.iter().filter_map(|name| Hostname::parse(name).ok()).any(|name| good(&name))
+/// The routes of the chains that write the name; where none does, those that take whatever the listener has.
+fn closest_routes(explanation: &Explanation) -> BTreeSet<ObjectRef> {
+    let is_by_name = explanation.chains.iter().any(|chain| chain.is_by_name);
+    let chains = explanation.chains.iter().filter(|chain| chain.is_by_name == is_by_name);
+    chains.map(|chain| chain.route.clone()).collect()
+}
+
+fn in_order(context: LintContext<'_>, listeners: BTreeSet<ListenerId>) -> Vec<ListenerId> {
+    let mut listeners: Vec<ListenerId> = listeners.into_iter().collect();
+    listeners.sort_by_cached_key(|id| context.topology.listener(*id).precedence());
+    listeners
+}
+
+/// Whether a withheld hostname is, or covers, the name.
+fn asks(withheld: &Withheld, hostname: &Hostname) -> bool {
+    &*withheld.hostname == "*" || Hostname::parse(&withheld.hostname).is_ok_and(|name| name.contains(hostname))
+}
+
+/// Gives each attached chain that gets nothing its reason, and takes the mark from the link that the reason is about.
+fn mark(context: LintContext<'_>, explanation: &mut Explanation, withheld: &[Withheld]) {
+    for chain in explanation.chains.iter_mut().filter(|chain| chain.is_attached()) {
+        let Some(id) = chain.listener else { continue };
+        let key = context.topology.listener(id).key();
+        let is_here = |w: &&Withheld| w.route == chain.route && w.listener.as_ref().is_none_or(|l| *l == key);
+        chain.withheld = withheld.iter().find(is_here).cloned();
+        let Some(withheld) = &chain.withheld else { continue };
+        let object = withheld.object.to_string();
+        let at_listener = withheld.listener.as_ref().filter(|_| withheld.field.to_string().contains(".listeners["));
+        let named = at_listener.map_or(object.clone(), ToString::to_string);
+        let is_meant = |link: &&mut Link| link.name == named || link.name == object;
+        if let Some(link) = chain.links.iter_mut().rev().find(is_meant) {
+            link.holds = false;
+        }
+    }
+    explanation.chains.sort_by_key(Chain::rank);
+}
+
+/// The objects whose annotation or template publishes exactly this name.
+fn annotated(records: &[Record], hostname: &Hostname) -> Vec<AnnotatedName> {
+    let is_added = |record: &&Record| {
+        matches!(record.source, NameSource::Annotation | NameSource::Template) && *record.name == *hostname.as_str()
+    };
+    let mut all: Vec<AnnotatedName> = Vec::new();
+    for record in records.iter().filter(is_added) {
+        for object in &record.routes {
+            if !all.iter().any(|known| known.object == *object) {
+                all.push(AnnotatedName { object: object.clone(), source: record.source });
+            }
+        }
+    }
+    all
+}
+
+/// The objects of attached chains that are left out on purpose.
+fn passed_over(desired: &Desired, explanation: &Explanation) -> Vec<PassedOver> {
+    let routes = closest_routes(explanation);
+    let attached = || explanation.chains.iter().filter(|chain| chain.is_attached() && routes.contains(&chain.route));
+    let names: BTreeSet<&str> = attached().flat_map(|chain| &chain.links).map(|link| &*link.name).collect();
+    desired.passed_over.iter().filter(|passed| names.contains(&*passed.object.to_string())).cloned().collect()
 }

@@ -6,14 +6,27 @@ use super::*;
 pub(super) fn chains(context: LintContext<'_>, route: &RouteState, hostname: &Hostname) -> Vec<Chain> {
     let Some(asks) = asks(&route.route, hostname) else { return Vec::new() };
     if let Asks::Unreadable(index) = asks {
-        let broken = unreadable(&route.route, index);
-        return vec![Chain { links: vec![route_link(route, false)], intersected: None, broken, notes: Vec::new() }];
+        return vec![broken_chain(route, vec![route_link(route, false)], unreadable(&route.route, index))];
     }
     if route.parents.is_empty() {
         let broken = context.route(route).into_iter().next();
-        return vec![Chain { links: vec![route_link(route, false)], intersected: None, broken, notes: Vec::new() }];
+        return vec![broken_chain(route, vec![route_link(route, false)], broken)];
     }
     (0..route.parents.len()).flat_map(|index| parent_chains(context, route, index, hostname, asks)).collect()
+}
+
+/// A chain that ends before a listener.
+fn broken_chain(route: &RouteState, links: Vec<Link>, broken: Option<Diagnostic>) -> Chain {
+    Chain {
+        links,
+        intersected: None,
+        route: route.route.object(),
+        is_by_name: route.route.kind.has_hostnames() && !route.route.hostnames.is_empty(),
+        listener: None,
+        broken,
+        withheld: None,
+        notes: Vec::new(),
+    }
 }
 
 /// How a route asks for a name.
@@ -61,11 +74,31 @@ fn parent_chains(
         let refused = asks == Asks::ByName;
         let mut links = gateway_links(context, parent.gateway());
         links.push(route_link(route, false));
-        return if refused { vec![Chain { links, intersected: None, broken, notes: Vec::new() }] } else { Vec::new() };
+        return if refused { vec![broken_chain(route, links, broken)] } else { Vec::new() };
     }
     let relevant =
         |c: &&Candidate| asks == Asks::ByName || context.topology.listener(c.listener).hostname.contains(hostname);
-    candidates.iter().filter(relevant).map(|c| candidate_chain(context, route, index, c, hostname)).collect()
+    // A parentRef without sectionName means whichever listeners fit: where one serves the name, others need not.
+    let is_served = candidates.iter().any(|c| covering_names(c, hostname).is_some());
+    let says = |c: &&Candidate| !is_served || !is_beside(c, hostname);
+    candidates
+        .iter()
+        .filter(relevant)
+        .filter(says)
+        .map(|c| candidate_chain(context, route, index, c, hostname))
+        .collect()
+}
+
+/// Whether a listener has nothing against the route, and only serves other names.
+fn is_beside(candidate: &Candidate, hostname: &Hostname) -> bool {
+    match &candidate.verdict {
+        Ok(_) => covering_names(candidate, hostname).is_none(),
+        Err(reason) => *reason == reason::NO_COMMON_HOSTNAME,
+    }
+}
+
+fn covering_names(candidate: &Candidate, hostname: &Hostname) -> Option<Hostname> {
+    candidate.verdict.as_ref().ok().and_then(|names| covering(names, hostname))
 }
 
 fn out_of_scope(context: LintContext<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
@@ -97,19 +130,29 @@ fn candidate_chain(
         detail: Some(listener.hostname.to_string()),
         holds: above.is_none(),
     });
-    let intersected = candidate.verdict.as_ref().ok().and_then(|names| covering(names, hostname));
+    let intersected = covering_names(candidate, hostname);
     let refused = match (&candidate.verdict, &intersected) {
         (Err(_), _) => context.candidate(route, index, candidate),
-        (Ok(_), None) => {
-            let without = Candidate { listener: candidate.listener, verdict: Err(reason::NO_COMMON_HOSTNAME) };
-            context.candidate(route, index, &without)
-        }
+        (Ok(_), None) => Some(attached_under_others(listener, route, hostname)),
         (Ok(_), Some(_)) => None,
     };
     links.push(route_link(route, refused.is_none()));
     let broken = above.or(refused).or_else(|| shadowed(context, route, candidate.listener, hostname));
     let notes = if broken.is_none() { context.backends(route) } else { Vec::new() };
-    Chain { links, intersected, broken, notes }
+    let listener = Some(candidate.listener);
+    Chain { intersected, listener, notes, ..broken_chain(route, links, broken) }
+}
+
+/// A listener to which a route is attached under other names only.
+fn attached_under_others(listener: &ListenerState, route: &RouteState, hostname: &Hostname) -> Diagnostic {
+    let (object, field) = (route.route.object(), FieldPath::of("spec.hostnames"));
+    let name = crate::lint::listener_name(listener);
+    let message = format!("{name} serves `{}`, which does not cover `{hostname}`", listener.hostname);
+    Diagnostic::new(reason::NO_COMMON_HOSTNAME, &object, field, message).related(
+        &listener.owner.object(),
+        crate::lint::listener_field(listener, "hostname"),
+        "the listener's hostname",
+    )
 }
 
 /// The intersected hostname that covers the name, the most specific one.
@@ -134,16 +177,21 @@ fn above(context: LintContext<'_>, id: ListenerId) -> Option<Diagnostic> {
 }
 
 /// Whether a more specific listener takes all requests for the name away from this route.
-fn shadowed(context: LintContext<'_>, route: &RouteState, id: ListenerId, hostname: &Hostname) -> Option<Diagnostic> {
+pub(super) fn shadowed(
+    context: LintContext<'_>,
+    route: &RouteState,
+    id: ListenerId,
+    hostname: &Hostname,
+) -> Option<Diagnostic> {
     let listener = context.topology.listener(id);
-    let same_door = |l: &ListenerState| {
+    let shares_port = |l: &ListenerState| {
         l.is_serving()
             && l.gateway == listener.gateway
             && l.spec().port == listener.spec().port
             && l.spec().protocol == listener.spec().protocol
             && l.spec().protocol.has_hostname()
     };
-    let covering = context.topology.listener_ids().filter(|(_, l)| same_door(l) && l.hostname.contains(hostname));
+    let covering = context.topology.listener_ids().filter(|(_, l)| shares_port(l) && l.hostname.contains(hostname));
     let (owner, state) = covering.max_by_key(|(_, l)| l.hostname.specificity())?;
     if owner == id || route.is_attached_to(owner) {
         return None;

@@ -4,7 +4,8 @@ use super::*;
 
 pub(super) fn backends(context: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
     let mut all: Vec<_> = route.backends.iter().filter_map(|problem| unusable(context, route, problem)).collect();
-    all.extend(missing_ports(context, route));
+    let missing = crate::attachment::backends::missing_ports(context.snapshot, route);
+    all.extend(missing.iter().filter_map(|problem| missing_port(context, route, problem)));
     all
 }
 
@@ -65,25 +66,13 @@ fn unusable(context: LintContext<'_>, route: &RouteState, problem: &BackendProbl
     })
 }
 
-fn missing_ports(context: LintContext<'_>, route: &RouteState) -> Vec<Diagnostic> {
+fn missing_port(context: LintContext<'_>, route: &RouteState, problem: &BackendProblem) -> Option<Diagnostic> {
     let object = route.route.object();
-    let mut all = Vec::new();
-    for (r, rule) in route.route.rules.iter().enumerate() {
-        for (b, backend) in rule.backends.iter().enumerate() {
-            let place = BackendUse::Backend(b);
-            let usable = !route.backends.iter().any(|p| (p.rule, p.place) == (r, place));
-            let key = Key::new(backend.target.namespace_or(object.namespace()).clone(), backend.target.name.clone());
-            let service = context.snapshot.services.get(&key).filter(|_| usable);
-            if let (Some(service), Some(port)) = (service, backend.port)
-                && !service.ports.is_empty()
-                && service.ports.iter().all(|p| p.port != port)
-            {
-                let ports: Vec<_> = service.ports.iter().map(|p| p.port.to_string()).collect();
-                let message =
-                    format!("Service {key} has no port {port}; it has {}", listed(ports.iter().map(|p| &**p)));
-                all.push(Diagnostic::new(reason::BACKEND_PORT_MISSING, &object, field(r, place).key("port"), message));
-            }
-        }
-    }
-    all
+    let backend = backend(route.route.rules.get(problem.rule)?, problem.place)?;
+    let key = Key::new(backend.target.namespace_or(object.namespace()).clone(), backend.target.name.clone());
+    let ports = context.snapshot.services.get(&key)?.ports.iter().map(|known| known.port.to_string());
+    let (ports, port) = (ports.collect::<Vec<_>>(), backend.port?);
+    let message = format!("Service {key} has no port {port}; it has {}", listed(ports.iter().map(|p| &**p)));
+    let field = field(problem.rule, problem.place).key("port");
+    Some(Diagnostic::new(problem.reason, &object, field, message))
 }

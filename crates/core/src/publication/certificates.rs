@@ -14,14 +14,14 @@ use super::route_claims::RouteExtras;
 use super::verdicts::PairVerdict;
 use crate::attachment::{CertificateUse, Intersection, ListenerKey, ListenerState};
 use crate::diagnostic::{Diagnostic, FieldPath};
-use crate::lint::{listed, listed_of, listener_name};
+use crate::lint::{LintContext, listed, listed_of, listener_name};
 use crate::model::{Key, Kind, ObjectRef, Reference, Route, ShortVec, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
 use crate::publication::settings::Publish;
 use crate::publication::wildcards::above;
 use crate::publication::{Certificate, KeptName};
-use crate::reason::{self, Reason};
+use crate::reason::{self, Reason, Severity};
 use crate::snapshot::Visibility;
 
 mod state;
@@ -174,7 +174,7 @@ pub(super) fn tls(input: ListenerInput<'_>, listener: &ListenerState) -> Option<
     }
     let policy = input.policies.tls.governing(listener.id);
     let mut diagnostics = Vec::new();
-    let secrets = secrets(listener, &mut diagnostics);
+    let secrets = secrets(input, listener, &mut diagnostics);
     let is_allowed = policy.is_some_and(|policy| policy.allows_wildcards());
     let wildcard = Some(&listener.hostname).filter(|name| name.is_wildcard() && is_allowed);
     Some(ListenerTls {
@@ -200,6 +200,7 @@ fn obstacle(input: ListenerInput<'_>, listener: &ListenerState, is_governed: boo
 
 /// The Secrets that a listener refers to and that may be filled, with their index; or why there are none.
 fn secrets(
+    input: ListenerInput<'_>,
     listener: &ListenerState,
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Result<ShortVec<(Key, usize)>, Option<Reason>> {
@@ -213,6 +214,9 @@ fn secrets(
         let key = Key::new(reference.namespace_or(namespace).clone(), reference.name.clone());
         if problem.is_some_and(|problem| problem.reason == reason::REFERENCE_NOT_PERMITTED) {
             refused = Some(reason::REFERENCE_NOT_PERMITTED);
+            let context = LintContext { snapshot: input.base.snapshot, topology: input.base.topology };
+            let field = reference_field(listener.index, i);
+            diagnostics.extend(context.listener(listener.id).into_iter().find(|found| found.field == field));
         } else if key.namespace != *namespace {
             refused = Some(reason::CERTIFICATE_SECRET_ELSEWHERE);
             diagnostics.push(elsewhere(listener, &key, reference_field(listener.index, i)));
@@ -287,7 +291,12 @@ impl<'a> RouteAtListener<'a> {
         let mut names = ShortVec::new();
         for hostname in self.common.iter().map(|common| &common.hostname) {
             match self.objection(hostname) {
-                None => names.push(hostname),
+                None => {
+                    if hostname.is_wildcard() {
+                        extras.get_or_insert_default().diagnostics.push(one_label(self, hostname));
+                    }
+                    names.push(hostname);
+                }
                 Some((reason, message)) => {
                     let extras = extras.get_or_insert_default();
                     if reason == reason::WILDCARD_NOT_ALLOWED {
@@ -434,6 +443,24 @@ fn elsewhere(listener: &ListenerState, secret: &Key, field: FieldPath) -> Diagno
     let message = format!("Secret {secret} is in another namespace than {}; it is not filled", listener_name(listener));
     let object = listener.owner.object();
     Diagnostic::new(reason::CERTIFICATE_SECRET_ELSEWHERE, &object, field.key("namespace"), message)
+}
+
+/// The note about a wildcard that is routed at any depth and certified one label deep.
+fn one_label(pair: &RouteAtListener<'_>, hostname: &Hostname) -> Diagnostic {
+    let base = hostname.wildcard_base().unwrap_or_default();
+    let message = format!(
+        "{} serves names at any depth below `{base}`; the certificate for `{hostname}` covers one label, not `a.b.{base}`",
+        listener_name(pair.listener)
+    );
+    let written = pair.common.iter().find(|common| common.hostname == *hostname);
+    let field = FieldPath::of("spec.hostnames");
+    let field = match written.and_then(|common| common.written) {
+        Some(index) => field.index(index as usize),
+        None => field,
+    };
+    let mut note = Diagnostic::new(reason::CERTIFICATE_CANNOT_COVER, &pair.route.object(), field, message);
+    note.severity = Severity::Info;
+    note.help("list deeper names by themselves in the hostnames of a route")
 }
 
 fn cannot_cover(pair: &RouteAtListener<'_>, hostname: &Hostname, because: &str) -> Diagnostic {

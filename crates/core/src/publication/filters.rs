@@ -53,7 +53,8 @@ fn annotation_filter(meta: &Meta, settings: &PublicationSettings) -> Option<Stri
     (!matches).then(|| format!("its annotations do not match `--annotation-filter {selector}`"))
 }
 
-fn controller(annotations: &Annotations) -> Option<String> {
+/// The `controller` annotation that leaves an object to another controller, if any.
+pub fn controller(annotations: &Annotations) -> Option<String> {
     let entry = annotations.entry("controller").filter(|_| annotations.is_for_others())?;
     Some(format!("`{}: {}` leaves it to another controller than `{OWN_CONTROLLER}`", entry.key, entry.value))
 }

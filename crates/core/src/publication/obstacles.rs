@@ -13,6 +13,8 @@ use crate::lint::LintContext;
 use crate::model::*;
 use crate::names::Hostname;
 use crate::publication::Withheld;
+use crate::publication::annotations::{HostnameSource, RouteAnnotations};
+use crate::publication::hostnames::{WantedHostname, annotation_names, spec_names};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
 
@@ -56,6 +58,36 @@ pub(super) fn nothing_asked(route: &RouteState) -> Withheld {
     let message = "`gateway-hostname-source` keeps out every hostname that the route has".to_owned();
     let field = FieldPath::of("metadata.annotations");
     Obstacle { reason: reason::NO_NAME, message, object: object.clone(), field }.withhold(&object, "*", None)
+}
+
+/// The hostnames of a route that excludes itself by a label or annotation.
+pub(crate) fn excluded(route: &Route, because: &str, field: &FieldPath) -> Vec<Withheld> {
+    let object = route.object();
+    let names = route.hostnames.iter().map(|written| written.text().clone());
+    let any = route.hostnames.is_empty().then(|| Str::from("*"));
+    let withhold = |hostname: Str| {
+        let (message, object, field) = (because.to_owned(), object.clone(), field.clone());
+        Obstacle { reason: reason::NOT_SELECTED, message, object: object.clone(), field }
+            .withhold(&object, &hostname, None)
+    };
+    names.chain(any).map(withhold).collect()
+}
+
+/// The hostnames of a route that its `gateway-hostname-source` leaves out, while others are taken.
+pub(crate) fn left_out(route: &Route, annotations: &RouteAnnotations) -> Vec<Withheld> {
+    let names = match annotations.hostname_source {
+        HostnameSource::All => return Vec::new(),
+        HostnameSource::AnnotationOnly => spec_names(route),
+        HostnameSource::DefinedHostsOnly => annotation_names(annotations),
+    };
+    let object = route.object();
+    let withhold = |name: WantedHostname| {
+        let message = format!("`gateway-hostname-source` leaves `{}` out", name.text);
+        let (object, field) = (object.clone(), name.field());
+        Obstacle { reason: reason::NOT_SELECTED, message, object: object.clone(), field }
+            .withhold(&object, &name.text, None)
+    };
+    names.into_iter().filter(|name| !name.text.is_empty()).map(withhold).collect()
 }
 
 /// Why a hostname that matches no listener gets nothing.

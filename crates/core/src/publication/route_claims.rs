@@ -23,7 +23,7 @@ use crate::lint::{listener_field, listener_name};
 use crate::model::*;
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState, Policy};
-use crate::publication::annotations::{Annotations, RouteAnnotations};
+use crate::publication::annotations::{Annotations, HostnameSource, RouteAnnotations};
 use crate::publication::targets::Strategy;
 use crate::publication::{KeptName, NameSource, PassedOver, Withheld};
 use crate::reason;
@@ -159,6 +159,9 @@ pub(crate) fn of_route(base: PublicationInput<'_>, contexts: &ListenerContexts, 
     let raw = Annotations::of(&route.meta, &base.settings.annotation_prefixes);
     let mut builder = ClaimBuilder { base, contexts, state, names: ShortVec::new(), extras: None };
     if let Some(because) = selection::route_refusal(base.settings, route, &raw) {
+        if let Some((own, field)) = selection::own_refusal(route, &raw).filter(|(own, _)| *own == because) {
+            builder.extras().withheld.extend(obstacles::excluded(route, &own, &field));
+        }
         builder.extras().passed_over = Some(PassedOver { object: route.object(), because });
         return builder.finish(None);
     }
@@ -173,6 +176,8 @@ pub(crate) fn of_route(base: PublicationInput<'_>, contexts: &ListenerContexts, 
     }
     if asked.is_empty() {
         builder.extras().withheld.push(obstacles::nothing_asked(state));
+    } else if annotations.hostname_source != HostnameSource::All {
+        builder.extras().withheld.extend(obstacles::left_out(route, &annotations));
     }
     builder.claim_names(&annotations, &asked);
     builder.finish(AnnotatedValues::of(&annotations))

@@ -1,8 +1,8 @@
 //! Which Gateways, ListenerSets and routes the settings select. The consequences are not decided here.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::{Gateway, Key, Kind, ListenerSet, ObjectRef, Route, Str};
-use crate::publication::annotations::Annotations;
+use crate::publication::annotations::{Annotations, annotation_field};
 use crate::publication::settings::PublicationSettings;
 use crate::publication::{PassedOver, filters};
 
@@ -64,8 +64,21 @@ pub(super) fn route_refusal(
     route: &Route,
     annotations: &Annotations<'_>,
 ) -> Option<String> {
-    let solver = is_solver(route).then(|| "it is a challenge of cert-manager and will be gone soon".to_owned());
-    solver.or_else(|| filters::route(route, annotations, settings))
+    solver(route).or_else(|| filters::route(route, annotations, settings))
+}
+
+fn solver(route: &Route) -> Option<String> {
+    is_solver(route).then(|| format!("the label `{SOLVER_LABEL}` marks it as a temporary route of cert-manager"))
+}
+
+/// What a route itself says that excludes it: the solver's label or the `controller` annotation, with the field.
+pub(crate) fn own_refusal(route: &Route, annotations: &Annotations<'_>) -> Option<(String, FieldPath)> {
+    let labels = FieldPath::of("metadata.labels").key(SOLVER_LABEL);
+    let controller = || {
+        let entry = annotations.entry("controller")?;
+        Some((filters::controller(annotations)?, annotation_field(entry.key)))
+    };
+    solver(route).map(|because| (because, labels)).or_else(controller)
 }
 
 /// Whether cert-manager created the route for an HTTP-01 challenge.

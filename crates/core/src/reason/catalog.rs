@@ -146,6 +146,12 @@ catalog! {
     FILTER_UNSUPPORTED = "filter-unsupported" "GP0226" Warning ("", "")
         "A route or backend has a filter that Gatepost cannot carry out; a filter is never skipped, so its requests are answered 500."
         "Nothing to do if the Gateway implementation knows the filter; otherwise remove it or correct its type.";
+    BACKEND_WEIGHTS_ZERO = "backend-weights-zero" "GP0227" Warning ("", "")
+        "Every backend of a rule has weight 0, so its requests are answered 500."
+        "Give at least one backendRef of the rule a weight above 0.";
+    REDIRECT_UNSERVED = "redirect-unserved" "GP0228" Warning ("", "")
+        "A redirect points to a scheme, port or path at which no listener or route answers."
+        "Correct `requestRedirect`, or attach a route to a listener that serves the target.";
     STATUS_MISSING = "status-missing" "GP0230" Warning unknown ("", "")
         "The Gateway implementation has not said anything about an attachment yet."
         "Wait, or find out whether the implementation runs; nothing is published or deleted until it speaks.";
@@ -171,8 +177,8 @@ catalog! {
         "Two TLS listeners of one port overlap, so that a browser may reuse a connection for the wrong one."
         "Give overlapping listeners certificates that do not overlap, or answer 421 for misdirected requests.";
     ROUTE_LOSES_ALL = "route-loses-all" "GP0307" Warning ("", "")
-        "An older TCPRoute or UDPRoute takes all traffic of the listener, so this one gets none."
-        "Attach to another listener, or remove the older route.";
+        "Other routes take all requests or connections that a route asks for, so it gets none."
+        "Attach to another listener, change hostnames or matches, or remove the other route.";
     POLICY_CONFLICTED = "policy-conflicted" "GP0310" Error ("Accepted", "Conflicted")
         "Two policies of one kind have the same target; the older one governs."
         "Remove one of them, or give it a section of its own.";

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::attachment::{
-    BackendProblem, ClassState, GatewayState, ListenerId, ListenerState, RouteState, Topology,
+    BackendProblem, ClassState, GatewayState, ListenerId, ListenerState, RouteState, Topology, backends,
     routes as route_attachment,
 };
 use crate::model::*;
@@ -85,10 +85,10 @@ pub(super) fn router(snapshot: &Snapshot, topology: &Topology, gateway: &Key) ->
     let mut idle: BTreeMap<u16, Vec<IdleListener>> = BTreeMap::new();
     for id in &state.listeners {
         let listener = topology.listener(*id);
-        match (idleness(topology, state, listener), scheme(&listener.spec().protocol)) {
+        match (idleness(topology, state, listener), Scheme::of(&listener.spec().protocol)) {
             (None, Some(scheme)) => {
                 tables.files.insert(*id, ListenerRules::default());
-                listeners.push(served(*id, listener, scheme));
+                listeners.push(served(snapshot, *id, listener, scheme));
             }
             (reason, _) => idle.entry(listener.spec().port).or_default().push(idle_listener(listener, reason)),
         }
@@ -133,7 +133,7 @@ impl Tables<'_> {
         let attached: BTreeSet<ListenerId> = attachments.map(|attachment| attachment.listener).collect();
         let serving: Vec<_> = attached.iter().filter(|id| self.files.contains_key(id)).copied().collect();
         if !serving.is_empty() {
-            self.routes.push(Attached::new(state));
+            self.routes.push(Attached::new(self.snapshot, state));
             serving.into_iter().for_each(|id| self.file(id, &state.route));
         }
         let refusals = parents().flat_map(|parent| refusals(self.snapshot, self.topology, state, parent));
@@ -186,9 +186,10 @@ impl Tables<'_> {
 }
 
 impl Attached {
-    fn new(state: &RouteState) -> Self {
+    fn new(snapshot: &Snapshot, state: &RouteState) -> Self {
         let tests = state.route.rules.iter().map(|rule| Test::of(state.route.kind, &rule.matches)).collect();
-        Attached { route: state.route.clone(), tests, problems: state.backends.to_vec() }
+        let problems = state.backends.iter().cloned().chain(backends::missing_ports(snapshot, state)).collect();
+        Attached { route: state.route.clone(), tests, problems }
     }
 }
 
@@ -253,7 +254,7 @@ fn written_hostname(listener: &ListenerState) -> Hostname {
     written.unwrap_or_else(Hostname::any)
 }
 
-fn served(id: ListenerId, listener: &ListenerState, scheme: Scheme) -> ServingListener {
+fn served(snapshot: &Snapshot, id: ListenerId, listener: &ListenerState, scheme: Scheme) -> ServingListener {
     let spec = listener.spec();
     ServingListener {
         id,
@@ -262,21 +263,29 @@ fn served(id: ListenerId, listener: &ListenerState, scheme: Scheme) -> ServingLi
         port: spec.port,
         scheme,
         has_filters: spec.has_filters,
+        is_terminating: spec.terminates_tls(),
         certificate: listener.certificates.first().map(|problem| problem.reason),
+        certified: certified(snapshot, listener),
         named: HostIndex::new(),
         raw: Vec::new(),
     }
 }
 
-fn scheme(protocol: &Protocol) -> Option<Scheme> {
-    match protocol {
-        Protocol::Http => Some(Scheme::Http),
-        Protocol::Https => Some(Scheme::Https),
-        Protocol::Tls => Some(Scheme::Tls),
-        Protocol::Tcp => Some(Scheme::Tcp),
-        Protocol::Udp => Some(Scheme::Udp),
-        Protocol::Other(_) => None,
+/// The names of a listener's certificates, if it ends TLS and all of them can be read.
+fn certified(snapshot: &Snapshot, listener: &ListenerState) -> Option<Vec<Hostname>> {
+    let spec = listener.spec();
+    let references = spec.tls.as_ref().map(|tls| &tls.certificates).filter(|all| !all.is_empty())?;
+    if !spec.terminates_tls() || !listener.certificates.is_empty() {
+        return None;
     }
+    let own = &listener.owner.meta().key.namespace;
+    let mut names = Vec::new();
+    for reference in references {
+        let key = Key::new(reference.namespace_or(own).clone(), reference.name.clone());
+        let Material::Present(certificate) = &snapshot.secrets.get(&key)?.certificate else { return None };
+        names.extend(certificate.dns_names.iter().filter_map(|name| Hostname::parse(name).ok()));
+    }
+    Some(names)
 }
 
 fn listeners_by_hostname(listeners: &[ServingListener]) -> BTreeMap<(u16, Scheme), HostIndex<usize>> {

@@ -156,8 +156,30 @@ impl<'a> RoutingDecision<'a> {
         if let Some(reason) = listener.certificate {
             self.say(format!("its certificate cannot be used ({reason}), so that a handshake fails until it can"));
         }
+        if listener.scheme != Scheme::Http {
+            self.say_uncovered(listener, name);
+        }
         if listener.has_filters {
             self.say("its own filters run before a rule is chosen and may change this answer");
+        }
+    }
+
+    /// Mentions that a certificate does not cover the name: what routes at any depth is certified one label deep.
+    fn say_uncovered(&mut self, listener: &ServingListener, name: &str) {
+        let is_covered = |known: &Hostname| known.as_str() == name || known.covers_in_certificate(name);
+        let is_wide = |known: &Hostname| known.is_wildcard() && known.matches(name);
+        let depth = "a wildcard in a certificate covers one label only";
+        match &listener.certified {
+            Some(names) if names.iter().any(is_covered) || name.is_empty() => {}
+            Some(names) if names.iter().any(is_wide) => {
+                self.say(format!("its certificate does not cover {}: {depth}, so the handshake fails", named(name)));
+            }
+            Some(_) => self.say(format!("its certificate does not cover {}, so the handshake fails", named(name))),
+            None if listener.is_terminating && is_wide(&listener.hostname) && !is_covered(&listener.hostname) => {
+                let hostname = &listener.hostname;
+                self.say(format!("a certificate for `{hostname}` does not cover {}: {depth}", named(name)));
+            }
+            None => {}
         }
     }
 

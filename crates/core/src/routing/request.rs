@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::model::Protocol;
 use crate::names::{host_of, is_ip};
 
 /// The protocol of a client.
@@ -29,6 +30,18 @@ impl Scheme {
             "grpc" => Some(Scheme::Http),
             "grpcs" => Some(Scheme::Https),
             text => Scheme::ALL.into_iter().find(|scheme| scheme.as_str() == text),
+        }
+    }
+
+    /// What the clients of a listener speak; nothing for protocols of somebody else.
+    pub fn of(protocol: &Protocol) -> Option<Scheme> {
+        match protocol {
+            Protocol::Http => Some(Scheme::Http),
+            Protocol::Https => Some(Scheme::Https),
+            Protocol::Tls => Some(Scheme::Tls),
+            Protocol::Tcp => Some(Scheme::Tcp),
+            Protocol::Udp => Some(Scheme::Udp),
+            Protocol::Other(_) => None,
         }
     }
 

@@ -1,33 +1,36 @@
-//! `gatepost explain HOSTNAME`: the whole chain and its first broken link; `explain REASON`: the page of a reason.
+//! `gatepost explain HOSTNAME`: what becomes of a name; `explain KIND/NAMESPACE/NAME`: of every name that an object asks
+//! for; `explain REASON`: the page of a reason.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use gatepost_core::explain::{Explanation, Publication};
-use gatepost_core::lint::LintContext;
-use gatepost_core::model::Key;
-use gatepost_core::names::Hostname;
-use gatepost_core::publication;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::explain::{Explanation, Publication, Verdict, asked_names};
+use gatepost_core::lint::{LintContext, closest};
+use gatepost_core::model::{Key, Kind, ObjectRef, RouteKind};
+use gatepost_core::names::{Hostname, host_of};
+use gatepost_core::publication::{self, Desired};
 use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::IssuanceState;
 
 use super::flags::Publishing;
 use super::{Ending, Failure, Format, Input};
 use crate::certificates::{cert_manager, now};
-use crate::render::{Colour, certificates, explanation, inert};
+use crate::render::{Colour, certificates, explanation, inert, inert_line};
 use crate::source::{self, Objects};
-use crate::view::explain::ExplainView;
+use crate::view::explain::{ExplainView, ObjectNamesView};
 use crate::view::write_json;
 
-/// Explain a hostname: the whole chain and its first broken link; or a reason, by name or number
+/// Say what becomes of a hostname and why, of all names of an object, or what a reason means
 ///
-/// `gatepost explain shop.example.com -f manifests/` walks from the GatewayClass to the hostname and names the field to edit.
+/// `gatepost explain shop.example.com -f manifests/` says whether the name is attached, published and served, and which field to
+/// edit if it is not. `gatepost explain HTTPRoute/web/storefront` does so for every name that the object asks for.
 /// `gatepost explain GP0204` and `gatepost explain namespace-not-allowed` print what a reason means.
-/// Exit status 1 if the name does not work.
+/// Exit status 1 if a name does not work.
 #[derive(Args, Debug)]
 pub(super) struct Explain {
-    /// A hostname, or a reason such as GP0204 or namespace-not-allowed
+    /// A hostname or URL, an object as KIND/NAMESPACE/NAME, or a reason such as GP0204
     subject: String,
     #[command(flatten)]
     input: Input,
@@ -41,41 +44,103 @@ pub(super) struct Explain {
     output: Format,
 }
 
+/// What is asked about.
+enum Subject {
+    Reason(Reason),
+    Name(Hostname),
+    Object(ObjectRef),
+}
+
+/// Everything that explanations are made from.
+struct World<'a> {
+    objects: &'a Objects,
+    context: LintContext<'a>,
+    desired: &'a Desired,
+}
+
+/// The explanation of one name.
+struct Explained {
+    explanation: Explanation,
+    published: Publication,
+    states: Vec<IssuanceState>,
+}
+
 impl Explain {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
-        if let Some(reason) = Reason::find(&self.subject) {
+        let subject = Subject::parse(&self.subject)?;
+        if let Subject::Reason(reason) = subject {
             return self.reason(out, reason);
         }
-        let hostname = Hostname::parse(&self.subject).map_err(|error| {
-            Failure::usage(format!("`{}` {error}; nor is it a reason, as in `gatepost explain GP0204`", self.subject))
-        })?;
         let settings = self.publishing.settings()?;
         let objects = Objects::read_for(&self.input, self.publishing.namespace())?;
         super::warn_unreadable(&objects);
         let topology = objects.topology(&self.publishing.scope());
-        let world = LintContext { snapshot: objects.snapshot(), topology: &topology };
-        let mut explained = Explanation::of(world, &hostname);
+        let context = LintContext { snapshot: objects.snapshot(), topology: &topology };
         let desired = publication::build(objects.snapshot(), &topology, &settings);
-        let mut published = Publication::of(world, &desired, &explained);
-        let states = self.states(&desired, &objects, &mut published)?;
-        place(&objects, &mut explained);
+        let world = World { objects: &objects, context, desired: &desired };
+        match subject {
+            Subject::Object(object) => self.object(out, &world, &object),
+            Subject::Name(hostname) => self.name(out, &world, &hostname),
+            Subject::Reason(reason) => self.reason(out, reason),
+        }
+    }
+
+    fn name(&self, out: &mut dyn Write, world: &World<'_>, hostname: &Hostname) -> Result<Ending, Failure> {
+        let found = self.explained(world, hostname)?;
         match self.output {
-            Format::Json => write_json(out, &ExplainView::of(&explained, &published).with_issuing(&states))?,
+            Format::Json => write_json(out, &found.view())?,
             Format::Text => {
-                write!(out, "{}", explanation::render(&explained, &published, Colour::detect()))?;
-                for line in states.iter().flat_map(|state| certificates::walk(state, hostname.as_str())) {
+                write!(out, "{}", explanation::render(&found.explanation, &found.published, Colour::detect()))?;
+                for line in found.states.iter().flat_map(|state| certificates::walk(state, hostname.as_str())) {
                     writeln!(out, "{line}")?;
                 }
             }
         }
-        let right = explained.works() && published.is_published();
-        Ok(if right { Ending::Done } else { Ending::No })
+        Ok(found.ending())
+    }
+
+    /// Every name that an object asks for, with its verdict and first cause.
+    fn object(&self, out: &mut dyn Write, world: &World<'_>, object: &ObjectRef) -> Result<Ending, Failure> {
+        if !world.has(object) {
+            return Err(world.no_such_object(object));
+        }
+        let names = asked_names(world.context.snapshot, world.desired, object);
+        let found: Result<Vec<Explained>, Failure> = names.iter().map(|name| self.explained(world, name)).collect();
+        let found = found?;
+        let unreadable = world.unreadable(object);
+        match self.output {
+            Format::Json => {
+                let names = found.iter().map(Explained::view).collect();
+                write_json(out, &ObjectNamesView { object: object.to_string(), names })?;
+            }
+            Format::Text => {
+                let counted = if found.len() == 1 { "1 name".to_owned() } else { format!("{} names", found.len()) };
+                writeln!(out, "{}", inert_line(&format!("{object} asks for {counted}")))?;
+                for one in &found {
+                    write!(out, "{}", explanation::summary(&one.explanation, &one.published, Colour::detect()))?;
+                }
+                for problem in &unreadable {
+                    writeln!(out, "✗ {}", inert_line(&crate::render::snippet::headline(problem)))?;
+                }
+            }
+        }
+        let all_work = !found.is_empty() && found.iter().all(|one| one.ending() == Ending::Done);
+        Ok(if all_work && unreadable.is_empty() { Ending::Done } else { Ending::No })
+    }
+
+    fn explained(&self, world: &World<'_>, hostname: &Hostname) -> Result<Explained, Failure> {
+        let mut explanation = Explanation::of(world.context, hostname);
+        let mut published = Publication::of(world.context, world.desired, &mut explanation);
+        let states = self.states(hostname, world.desired, world.objects, &mut published)?;
+        place(world.objects, &mut explanation, &mut published);
+        Ok(Explained { explanation, published, states })
     }
 
     /// What is known of the certificates that the hostname's listeners use, where a directory of certificates is named.
     fn states(
         &self,
-        desired: &publication::Desired,
+        hostname: &Hostname,
+        desired: &Desired,
         objects: &Objects,
         published: &mut Publication,
     ) -> Result<Vec<IssuanceState>, Failure> {
@@ -87,17 +152,12 @@ impl Explain {
         })?;
         let is_used = |state: &IssuanceState| published.certificates.iter().any(|walk| walk.secret == state.secret);
         let states: Vec<IssuanceState> = states.into_iter().filter(is_used).collect();
-        crate::certificates::overlay(published, &states, &self.subject.to_ascii_lowercase());
+        crate::certificates::overlay(published, &states, hostname.as_str());
         Ok(states)
     }
 
     /// The same of certificates that are asked of cert-manager, where the objects come from a cluster.
-    fn asked_elsewhere(
-        &self,
-        desired: &publication::Desired,
-        objects: &Objects,
-        published: &Publication,
-    ) -> Vec<IssuanceState> {
+    fn asked_elsewhere(&self, desired: &Desired, objects: &Objects, published: &Publication) -> Vec<IssuanceState> {
         let secrets: Vec<Key> = published.certificates.iter().map(|walk| walk.secret.clone()).collect();
         if !self.input.files.is_empty() || secrets.is_empty() {
             return Vec::new();
@@ -122,9 +182,106 @@ impl Explain {
     }
 }
 
-pub(super) fn place(objects: &Objects, explained: &mut Explanation) {
-    for chain in &mut explained.chains {
-        chain.broken = chain.broken.take().and_then(|d| objects.placed(vec![d]).pop());
-        chain.notes = objects.placed(std::mem::take(&mut chain.notes));
+impl Explained {
+    fn view(&self) -> ExplainView {
+        ExplainView::of(&self.explanation, &self.published).with_issuing(&self.states)
     }
+
+    fn ending(&self) -> Ending {
+        let works = self.published.verdict(&self.explanation) == Verdict::Works;
+        if works { Ending::Done } else { Ending::No }
+    }
+}
+
+impl Subject {
+    fn parse(text: &str) -> Result<Subject, Failure> {
+        if let Some(reason) = Reason::find(text) {
+            return Ok(Subject::Reason(reason));
+        }
+        if let Some(object) = object(text) {
+            return Ok(Subject::Object(object));
+        }
+        let host = match text.split_once("://") {
+            Some((_, rest)) => host_of(rest.split(['/', '?', '#']).next().unwrap_or_default()),
+            None => text.to_ascii_lowercase(),
+        };
+        let host = host.strip_suffix('.').unwrap_or(&host);
+        let looks_like_reason = !host.contains('.') && (host.contains('-') || host.starts_with("gp"));
+        if looks_like_reason {
+            return Err(no_such_reason(text));
+        }
+        let name = Hostname::parse(host).map_err(|error| {
+            let kinds = "a hostname, a URL, an object such as HTTPRoute/web/storefront, or a reason such as GP0204";
+            Failure::usage(format!("`{text}` {error}; `explain` takes {kinds}"))
+        })?;
+        Ok(Subject::Name(name))
+    }
+}
+
+/// The reason that was probably meant.
+fn no_such_reason(text: &str) -> Failure {
+    let names = || Reason::all().map(Reason::name);
+    let codes = || Reason::all().map(|reason| reason.row().code);
+    let is_code = text.to_ascii_lowercase().starts_with("gp") && !text.contains('-');
+    let near = if is_code { closest(&text.to_ascii_uppercase(), codes()) } else { closest(text, names()) };
+    match near {
+        Some(near) => Failure::usage(format!("there is no reason `{text}`: did you mean `{near}`?")),
+        None => Failure::usage(format!("there is no reason `{text}`; docs/diagnostics lists all of them")),
+    }
+}
+
+/// `KIND/NAMESPACE/NAME`, the kind in any case.
+fn object(text: &str) -> Option<ObjectRef> {
+    let mut parts = text.split('/');
+    let (kind, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
+    let owners = [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet];
+    let mut kinds = owners.into_iter().chain(RouteKind::ALL.map(Kind::Route));
+    let kind = kinds.find(|known| known.as_str().eq_ignore_ascii_case(kind))?;
+    (parts.next().is_none() && !name.is_empty()).then(|| ObjectRef::new(kind, namespace, name))
+}
+
+impl World<'_> {
+    fn has(&self, object: &ObjectRef) -> bool {
+        self.known(object.kind).contains(object)
+    }
+
+    /// The objects of a kind.
+    fn known(&self, kind: Kind) -> Vec<ObjectRef> {
+        let snapshot = self.context.snapshot;
+        match kind {
+            Kind::Gateway => snapshot.gateways.keys().map(|key| ObjectRef { kind, key: key.clone() }).collect(),
+            Kind::Route(_) => snapshot.routes.keys().filter(|object| object.kind == kind).cloned().collect(),
+            _ => snapshot.listener_sets.keys().filter(|object| object.kind == kind).cloned().collect(),
+        }
+    }
+
+    fn no_such_object(&self, object: &ObjectRef) -> Failure {
+        let known: Vec<String> = self.known(object.kind).iter().map(ToString::to_string).collect();
+        match closest(&object.to_string(), known.iter().map(|name| &**name)) {
+            Some(near) => Failure::usage(format!("there is no {object} in the input: did you mean {near}?")),
+            None => Failure::usage(format!("there is no {object} in the input")),
+        }
+    }
+
+    /// Hostnames of a route that are none.
+    fn unreadable(&self, object: &ObjectRef) -> Vec<Diagnostic> {
+        let problems = self.objects.problems().iter();
+        let is_its = |d: &&Diagnostic| d.object.as_ref() == Some(object) && d.field.to_string().contains("hostname");
+        problems.filter(is_its).cloned().collect()
+    }
+}
+
+/// Adds the positions in the files to everything that is said about objects.
+pub(super) fn place(objects: &Objects, explained: &mut Explanation, published: &mut Publication) {
+    let placed = |diagnostic: &mut Diagnostic| {
+        if let Some(found) = objects.placed(vec![diagnostic.clone()]).pop() {
+            *diagnostic = found;
+        }
+    };
+    for chain in &mut explained.chains {
+        chain.broken.iter_mut().chain(&mut chain.notes).for_each(placed);
+    }
+    published.requests.iter_mut().flat_map(|outcome| &mut outcome.cause).for_each(placed);
+    published.certificates.iter_mut().flat_map(|walk| &mut walk.finding).for_each(placed);
+    published.losing.iter_mut().chain(published.unsecured.iter_mut().map(|(_, problem)| problem)).for_each(placed);
 }

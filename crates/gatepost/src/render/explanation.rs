@@ -1,66 +1,235 @@
-//! `explain` as text: one screen, the first broken link first.
+//! `explain` as text: the verdict, its cause on the second line, then what a client meets and how the name is reached.
 
+use gatepost_core::attachment::ListenerKey;
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Link, Publication, SecretContent};
+use gatepost_core::explain::{
+    CertificateWalk, Chain, Explanation, Link, ListenerOutcome, Publication, SecretContent, Verdict,
+};
+use gatepost_core::publication::{NameSource, Withheld};
+use gatepost_core::routing::RoutingOutcome;
 
-use super::{Colour, inert_line};
+use super::{Colour, folded, inert_line};
 
 /// How many chains are shown in full.
 const SHOWN: usize = 5;
 
-/// The explanation of a hostname, from the class to its record and certificate.
+/// The explanation of a hostname.
 pub fn render(explanation: &Explanation, published: &Publication, colour: Colour) -> String {
-    let mut lines = Vec::new();
-    if explanation.works() {
-        lines.extend(working(explanation, published, colour));
-    } else if explanation.chains.is_empty() {
-        lines.extend(nobody(explanation, colour));
-    } else {
-        lines.push(colour.paint("31", &format!("✗ {} does not work", explanation.hostname)));
+    let page = Page { explanation, published, colour };
+    let mut lines = vec![page.headline()];
+    lines.extend(page.causes());
+    if published.verdict(explanation) <= Verdict::NotPublished {
+        lines.extend(page.requests());
+        lines.extend(page.ways());
+        lines.extend(page.published());
     }
-    lines.extend(broken(explanation, colour));
-    lines.push(String::new());
-    lines.join("\n")
+    lines.extend(page.broken());
+    let mut text: String = lines.iter().flat_map(|line| folded(line)).map(|line| line + "\n").collect();
+    text.truncate(text.trim_end().len());
+    text + "\n"
 }
 
-fn working(explanation: &Explanation, published: &Publication, colour: Colour) -> Vec<String> {
-    let name = &explanation.hostname;
-    let headline = match published.is_published() {
-        true => colour.paint("32", &format!("✓ {name} is attached and published")),
-        false => colour.paint("31", &format!("✗ {name} is attached, but not published")),
+/// The verdict on a hostname in one line, and the first cause where it is bad.
+pub fn summary(explanation: &Explanation, published: &Publication, colour: Colour) -> String {
+    let page = Page { explanation, published, colour };
+    let cause = page.causes().into_iter().chain(page.broken()).next();
+    let is_bad = published.verdict(explanation) != Verdict::Works;
+    let lines = std::iter::once(page.headline()).chain(cause.filter(|_| is_bad));
+    lines.flat_map(|line| folded(&line)).map(|line| line + "\n").collect()
+}
+
+struct Page<'a> {
+    explanation: &'a Explanation,
+    published: &'a Publication,
+    colour: Colour,
+}
+
+impl Page<'_> {
+    fn headline(&self) -> String {
+        let name = &self.explanation.hostname;
+        let is_attached = self.explanation.chains.iter().any(Chain::is_attached);
+        let (is_good, says) = match self.published.verdict(self.explanation) {
+            Verdict::Works if is_attached => (true, "is attached and published"),
+            Verdict::Works => (true, "is published"),
+            Verdict::RequestsFail => (false, "is published, but requests fail"),
+            Verdict::NotPublished if is_attached => (false, "is attached, but not published"),
+            Verdict::NotPublished => (false, "is not published"),
+            Verdict::NotAttached => (false, "does not work"),
+            Verdict::NotAsked => (false, "does not work: no route asks for it"),
+        };
+        match is_good {
+            true => self.colour.paint("32", &format!("✓ {name} {says}")),
+            false => self.colour.paint("31", &format!("✗ {name} {says}")),
+        }
+    }
+
+    /// Why the verdict is bad, the first cause first.
+    fn causes(&self) -> Vec<String> {
+        match self.published.verdict(self.explanation) {
+            Verdict::Works | Verdict::NotAttached => Vec::new(),
+            Verdict::RequestsFail => self.published.failures().take(1).flat_map(|d| said(&d, self.colour)).collect(),
+            Verdict::NotPublished => self.withheld(),
+            Verdict::NotAsked => self.nobody(),
+        }
+    }
+
+    fn withheld(&self) -> Vec<String> {
+        let left_out = self.published.passed_over.iter().map(|passed| {
+            let row = gatepost_core::reason::NOT_SELECTED.row();
+            format!("{} is left out: {} [{} {}]", passed.object, passed.because, row.code, row.name)
+        });
+        let withheld = self.published.withheld.iter().map(withheld);
+        let all: Vec<String> = withheld.chain(left_out).collect();
+        let more = all.len().saturating_sub(SHOWN);
+        let mut lines: Vec<String> = all.iter().take(SHOWN).map(|line| format!("  {}", inert_line(line))).collect();
+        lines.dedup();
+        lines.extend((more > 0).then(|| format!("  … and {more} more; -o json shows all")));
+        lines
+    }
+
+    fn nobody(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        match self.explanation.open_listeners.first() {
+            Some(listener) => lines.push(format!("  {listener} would serve it: attach a route with this hostname")),
+            None => lines.push("  no listener would serve it either: it needs a listener and a route".to_owned()),
+        }
+        if !self.explanation.similar.is_empty() {
+            lines.push(inert_line(&format!("  similar names in use: {}", self.explanation.similar.join(", "))));
+        }
+        lines
+    }
+
+    /// What a client meets at each listener; causes that stand further up are not repeated.
+    fn requests(&self) -> Vec<String> {
+        let first = self.published.failures().next();
+        let mut lines = Vec::new();
+        for outcome in &self.published.requests {
+            let certificate = self.published.certificate_problem(&outcome.listener);
+            let is_bad = outcome.fails || certificate.is_some();
+            let mark = if is_bad { self.colour.paint("31", "✗") } else { self.colour.paint("32", "✓") };
+            let met = if certificate.is_some() { "no certificate".to_owned() } else { met(outcome) };
+            lines.push(format!("  {mark} {}", inert_line(&format!("{} {met}", outcome.url))));
+            let causes = certificate.into_iter().chain(outcome.cause.clone());
+            for cause in causes.filter(|cause| Some(cause) != first.as_ref()) {
+                lines.extend(said(&cause, self.colour).into_iter().map(|line| format!("  {line}")));
+            }
+        }
+        let losing = self.published.losing.iter().filter(|cause| Some(*cause) != first.as_ref());
+        lines.extend(losing.flat_map(|cause| said(cause, self.colour)));
+        lines
+    }
+
+    /// The attached chains, those that publish first.
+    fn ways(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut told: Vec<&Diagnostic> = self.published.requests.iter().filter_map(|o| o.cause.as_ref()).collect();
+        for name in &self.published.annotated {
+            let by = if name.source == NameSource::Template { "--fqdn-template for" } else { "the annotation of" };
+            lines.push(inert_line(&format!("  published by {by} {}", name.object)));
+        }
+        let attached: Vec<&Chain> = self.explanation.chains.iter().filter(|chain| chain.works()).collect();
+        for chain in attached.iter().take(SHOWN) {
+            lines.push(format!("  {}", path(chain, self.colour)));
+            if self.published.is_published() {
+                lines.extend(
+                    chain.withheld.iter().map(|w| inert_line(&format!("    not published here: {}", withheld(w)))),
+                );
+            }
+            for note in &chain.notes {
+                if !told.contains(&note) {
+                    told.push(note);
+                    lines.extend(said(note, self.colour).into_iter().map(|line| format!("  {line}")));
+                }
+            }
+        }
+        let more = attached.len().saturating_sub(SHOWN);
+        lines.extend((more > 0).then(|| format!("  … and {more} more ways; -o json shows all")));
+        lines
+    }
+
+    fn published(&self) -> Vec<String> {
+        let records = self.published.records.iter();
+        let mut lines: Vec<String> =
+            records.map(|record| inert_line(&format!("  DNS          {}", super::plan::record_line(record)))).collect();
+        let walks = self.published.certificates.iter();
+        lines.extend(walks.map(|walk| inert_line(&format!("  certificate  {}", certificate(walk)))));
+        lines
+    }
+
+    fn broken(&self) -> Vec<String> {
+        let broken: Vec<&Chain> = self.explanation.chains.iter().filter(|chain| !chain.works()).collect();
+        let mut lines = Vec::new();
+        if self.explanation.works() && !broken.is_empty() {
+            let ways = if broken.len() == 1 { "way does" } else { "ways do" };
+            lines.push(format!("  {} further {ways} not work:", broken.len()));
+        }
+        let first = self.published.failures().next();
+        for chain in broken.iter().take(SHOWN) {
+            let cause = chain.broken.iter().filter(|cause| Some(*cause) != first.as_ref());
+            lines.extend(cause.flat_map(|cause| said(cause, self.colour)));
+            lines.push(format!("    {}", path(chain, self.colour)));
+        }
+        if broken.len() > SHOWN {
+            lines.push(format!("  … and {} more; -o json shows all", broken.len() - SHOWN));
+        }
+        lines
+    }
+}
+
+/// What a client meets, in words.
+fn met(outcome: &ListenerOutcome) -> String {
+    let answer = &outcome.answer;
+    let by = match (&answer.route, answer.rule) {
+        (Some(route), Some(rule)) => format!(" (rule {rule} of {route}{})", at_listener(&outcome.listener)),
+        _ => at_listener(&outcome.listener).trim_start_matches(" at ").to_owned(),
     };
-    let mut lines = vec![headline];
-    if !published.is_published() {
-        lines.extend(published.withheld.first().map(|w| format!("  {}", inert_line(&withheld(w)))));
+    let status = answer.status.map(|status| status.to_string()).unwrap_or_default();
+    match answer.outcome {
+        RoutingOutcome::Forward => {
+            let first = answer.backends.first();
+            let port = first.and_then(|share| share.port).map(|port| format!(":{port}")).unwrap_or_default();
+            let to = first.map(|share| format!("{}{port}", share.backend)).unwrap_or_default();
+            let failing: u64 = answer.unavailable.iter().map(|share| u64::from(share.weight)).sum();
+            let total: u64 = failing + answer.backends.iter().map(|share| u64::from(share.weight)).sum::<u64>();
+            let part = if failing > 0 { format!(", and 500 for {failing} of {total}") } else { String::new() };
+            format!("is served by {to}{part}{by}")
+        }
+        RoutingOutcome::Redirect => {
+            format!("redirects to {} with {status}{by}", answer.location.as_deref().unwrap_or_default())
+        }
+        RoutingOutcome::Rejected => format!("is refused{}", spaced(&by)),
+        _ => format!("is answered {status}{}", spaced(&by)),
     }
-    for chain in explanation.chains.iter().filter(|c| c.works()).take(SHOWN) {
-        lines.push(format!("  {}", path(chain, colour)));
-        lines.extend(chain.notes.iter().flat_map(|note| said(note, colour)));
-    }
-    for record in &published.records {
-        let by = if *record.name == *name.as_str() { String::new() } else { format!(" (answered by {})", record.name) };
-        lines.push(inert_line(&format!("  DNS          {}{by}", super::plan::record_line(record))));
-    }
-    lines
-        .extend(published.certificates.iter().map(|walk| inert_line(&format!("  certificate  {}", certificate(walk)))));
-    lines
 }
 
-fn withheld(withheld: &gatepost_core::publication::Withheld) -> String {
+fn at_listener(listener: &ListenerKey) -> String {
+    format!(" at {listener}")
+}
+
+/// A listener alone, in brackets.
+fn spaced(by: &str) -> String {
+    if by.starts_with(" (") { by.to_owned() } else { format!(" ({by})") }
+}
+
+fn withheld(withheld: &Withheld) -> String {
     let row = withheld.reason.row();
-    format!("{} {}: {} [{} {}]", withheld.object, withheld.field, withheld.message, row.code, row.name)
+    let field = Some(withheld.field.to_string()).filter(|field| !field.is_empty());
+    let subject: Vec<String> = std::iter::once(withheld.object.to_string()).chain(field).collect();
+    format!("{}: {} [{} {}]", subject.join(" "), withheld.message, row.code, row.name)
 }
 
 fn certificate(walk: &CertificateWalk) -> String {
     let held = match &walk.held {
+        SecretContent::NotPermitted => "it is in another namespace, and no ReferenceGrant permits its use".to_owned(),
         SecretContent::Missing => "the Secret is not there yet".to_owned(),
+        SecretContent::Provided => "another controller makes the Secret".to_owned(),
         SecretContent::Unusable(why) => format!("the Secret cannot be used: {why}"),
         SecretContent::Certificate { covers: true, not_after } => {
             format!("the Secret covers it until {}", date(*not_after))
         }
         SecretContent::Certificate { covers: false, .. } => "the Secret does not cover it".to_owned(),
     };
-    let wanted = if walk.wanted { "wanted" } else { "not wanted by any policy" };
+    let wanted = walk.unwanted.as_deref().unwrap_or("wanted");
     format!("{} for {}: {wanted}; {held}", walk.secret, walk.listener)
 }
 
@@ -76,36 +245,6 @@ pub(super) fn date(seconds: i64) -> String {
     let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     format!("{year:04}-{month:02}-{day:02}")
-}
-
-fn broken(explanation: &Explanation, colour: Colour) -> Vec<String> {
-    let broken: Vec<_> = explanation.chains.iter().filter(|c| !c.works()).collect();
-    let mut lines = Vec::new();
-    if explanation.works() && !broken.is_empty() {
-        let ways = if broken.len() == 1 { "way does" } else { "ways do" };
-        lines.push(format!("  {} further {ways} not attach:", broken.len()));
-    }
-    for chain in broken.iter().take(SHOWN) {
-        lines.extend(chain.broken.iter().flat_map(|d| said(d, colour)));
-        lines.push(format!("    {}", path(chain, colour)));
-    }
-    if broken.len() > SHOWN {
-        lines.push(format!("  … and {} more; -o json shows all", broken.len() - SHOWN));
-    }
-    lines
-}
-
-fn nobody(explanation: &Explanation, colour: Colour) -> Vec<String> {
-    let name = &explanation.hostname;
-    let mut lines = vec![colour.paint("31", &format!("✗ {name} does not work: no route asks for it"))];
-    match explanation.open_listeners.first() {
-        Some(listener) => lines.push(format!("  {listener} would serve it: attach a route with this hostname")),
-        None => lines.push("  no listener would serve it either: it needs a listener and a route".to_owned()),
-    }
-    if !explanation.similar.is_empty() {
-        lines.push(inert_line(&format!("  similar names in use: {}", explanation.similar.join(", "))));
-    }
-    lines
 }
 
 /// Object, field and message of a diagnostic, with what to do.

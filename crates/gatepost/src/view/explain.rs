@@ -1,6 +1,9 @@
 //! `explain -o json`: chains and reasons.
 
-use gatepost_core::explain::{CertificateWalk, Chain, Explanation, Link, Publication, Role, SecretContent};
+use gatepost_core::explain::{
+    CertificateWalk, Chain, Explanation, Link, ListenerOutcome, Publication, Role, SecretContent,
+};
+use gatepost_core::publication::{NameSource, PassedOver};
 use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::IssuanceState;
 use serde::Serialize;
@@ -13,8 +16,13 @@ use super::diagnostic::DiagnosticView;
 #[serde(rename_all = "camelCase")]
 pub struct ExplainView {
     hostname: String,
+    verdict: &'static str,
     attached: bool,
     published: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<DiagnosticView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    requests: Vec<RequestView>,
     records: Vec<super::plan::RecordView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     certificates: Vec<CertificateView>,
@@ -22,11 +30,56 @@ pub struct ExplainView {
     issuing: Vec<IssuingView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     withheld: Vec<super::plan::WithheldView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    passed_over: Vec<PassedOverView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    annotated: Vec<AnnotatedView>,
     chains: Vec<ChainView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     open_listeners: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     similar: Vec<String>,
+}
+
+/// What becomes of every name that an object asks for.
+#[derive(Serialize, Debug)]
+pub struct ObjectNamesView {
+    /// The object.
+    pub object: String,
+    /// Its names.
+    pub names: Vec<ExplainView>,
+}
+
+#[derive(Serialize, Debug)]
+struct RequestView {
+    listener: String,
+    url: String,
+    outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    route: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rule: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backend: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    location: Option<String>,
+    fails: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cause: Option<DiagnosticView>,
+}
+
+#[derive(Serialize, Debug)]
+struct PassedOverView {
+    object: String,
+    because: String,
+}
+
+#[derive(Serialize, Debug)]
+struct AnnotatedView {
+    object: String,
+    source: &'static str,
 }
 
 #[derive(Serialize, Debug)]
@@ -35,6 +88,8 @@ struct CertificateView {
     listener: String,
     secret: String,
     wanted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unwanted: Option<String>,
     held: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     covers: Option<bool>,
@@ -50,6 +105,8 @@ struct ChainView {
     intersected: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     broken: Option<DiagnosticView>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    withheld: Option<super::plan::WithheldView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     notes: Vec<DiagnosticView>,
 }
@@ -81,6 +138,11 @@ impl ExplainView {
     pub fn of(explanation: &Explanation, published: &Publication) -> Self {
         ExplainView {
             hostname: explanation.hostname.to_string(),
+            verdict: published.verdict(explanation).as_str(),
+            causes: published.failures().map(|cause| DiagnosticView::of(&cause)).collect(),
+            requests: published.requests.iter().map(|outcome| request(outcome, published)).collect(),
+            passed_over: published.passed_over.iter().map(passed_over).collect(),
+            annotated: annotated(published),
             attached: explanation.works(),
             published: published.is_published(),
             records: published.records.iter().map(super::plan::record).collect(),
@@ -118,9 +180,38 @@ impl ReasonView {
     }
 }
 
+fn request(outcome: &ListenerOutcome, published: &Publication) -> RequestView {
+    let answer = &outcome.answer;
+    let certificate = published.certificate_problem(&outcome.listener);
+    RequestView {
+        listener: outcome.listener.to_string(),
+        url: outcome.url.clone(),
+        outcome: if certificate.is_some() { "no-certificate" } else { answer.outcome.as_str() },
+        status: answer.status,
+        route: answer.route.as_ref().map(ToString::to_string),
+        rule: answer.rule,
+        backend: answer.backends.first().map(|share| share.backend.to_string()),
+        location: answer.location.clone(),
+        fails: outcome.fails || certificate.is_some(),
+        cause: certificate.or_else(|| outcome.cause.clone()).map(|cause| DiagnosticView::of(&cause)),
+    }
+}
+
+fn passed_over(passed: &PassedOver) -> PassedOverView {
+    PassedOverView { object: passed.object.to_string(), because: passed.because.clone() }
+}
+
+fn annotated(published: &Publication) -> Vec<AnnotatedView> {
+    let source = |source| if source == NameSource::Template { "template" } else { "annotation" };
+    let names = published.annotated.iter();
+    names.map(|name| AnnotatedView { object: name.object.to_string(), source: source(name.source) }).collect()
+}
+
 fn certificate(walk: &CertificateWalk) -> CertificateView {
     let (held, covers, not_after) = match &walk.held {
+        SecretContent::NotPermitted => ("not-permitted", None, None),
         SecretContent::Missing => ("missing", None, None),
+        SecretContent::Provided => ("provided-elsewhere", None, None),
         SecretContent::Unusable(_) => ("unusable", None, None),
         SecretContent::Certificate { covers, not_after } => ("certificate", Some(*covers), Some(*not_after)),
     };
@@ -128,6 +219,7 @@ fn certificate(walk: &CertificateWalk) -> CertificateView {
         listener: walk.listener.to_string(),
         secret: walk.secret.to_string(),
         wanted: walk.wanted,
+        unwanted: walk.unwanted.clone(),
         held,
         covers,
         not_after,
@@ -140,6 +232,7 @@ fn chain(chain: &Chain) -> ChainView {
         links: chain.links.iter().map(link).collect(),
         intersected: chain.intersected.as_ref().map(ToString::to_string),
         broken: chain.broken.as_ref().map(DiagnosticView::of),
+        withheld: chain.withheld.as_ref().map(super::plan::withheld),
         notes: chain.notes.iter().map(DiagnosticView::of).collect(),
     }
 }

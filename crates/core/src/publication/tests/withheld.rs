@@ -5,6 +5,7 @@ use crate::model::*;
 use crate::objects;
 use crate::publication::domains::DomainFilter;
 use crate::publication::settings::PublicationSettings;
+use crate::reason;
 use crate::selector::Selector;
 use crate::snapshot::{Origin, Snapshot, Visibility};
 
@@ -114,7 +115,10 @@ fn challenges_of_cert_manager_are_passed_over() {
     let mut solver = web();
     solver.meta.labels.insert("acme.cert-manager.io/http01-solver".into(), "true".into());
     let found = plain(objects![edge(), solver]);
-    assert_eq!((found.records.len(), found.withheld.len(), found.passed_over.len()), (0, 0, 1));
+    assert_eq!((found.records.len(), found.passed_over.len()), (0, 1));
+    let told = found.withheld.iter().map(|w| (w.reason, w.field.to_string()));
+    let label = "metadata.labels[\"acme.cert-manager.io/http01-solver\"]".to_owned();
+    assert_eq!(told.collect::<Vec<_>>(), [(reason::NOT_SELECTED, label)]);
 }
 
 #[test]

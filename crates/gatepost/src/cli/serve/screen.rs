@@ -51,8 +51,8 @@ impl Screen {
             let Ok(name) = Hostname::parse(&withheld.hostname) else { continue };
             if shown.len() < EXPLAINED && shown.insert(name.clone()) {
                 let mut explained = Explanation::of(world, &name);
-                explain::place(objects, &mut explained);
-                let published = Publication::of(world, &desired, &explained);
+                let mut published = Publication::of(world, &desired, &mut explained);
+                explain::place(objects, &mut explained, &mut published);
                 write!(out, "\n{}", explanation::render(&explained, &published, Colour::detect()))?;
             }
         }

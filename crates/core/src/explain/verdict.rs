@@ -1,0 +1,69 @@
+//! The verdict on a name, and the first cause where it is bad.
+
+use super::*;
+use crate::reason::Severity;
+
+/// What is to be said of a name as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// It is published, and requests are answered as the routes say.
+    Works,
+    /// It is published, but requests for it fail.
+    RequestsFail,
+    /// A route has it, and no record is published.
+    NotPublished,
+    /// Routes ask for it, and none is attached under it.
+    NotAttached,
+    /// Nothing asks for it.
+    NotAsked,
+}
+
+impl Verdict {
+    /// The text form in output.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verdict::Works => "works",
+            Verdict::RequestsFail => "requests-fail",
+            Verdict::NotPublished => "not-published",
+            Verdict::NotAttached => "not-attached",
+            Verdict::NotAsked => "not-asked",
+        }
+    }
+}
+
+impl Publication {
+    /// The verdict on the name.
+    pub fn verdict(&self, explanation: &Explanation) -> Verdict {
+        let is_attached = explanation.chains.iter().any(Chain::is_attached);
+        let is_annotated = !self.annotated.is_empty();
+        match self.is_published() {
+            true if is_attached || is_annotated => match self.failures().next() {
+                Some(_) => Verdict::RequestsFail,
+                None => Verdict::Works,
+            },
+            false if is_attached => Verdict::NotPublished,
+            _ if !explanation.chains.is_empty() => Verdict::NotAttached,
+            _ if self.withheld.iter().any(|w| self.is_about(w)) => Verdict::NotPublished,
+            _ => Verdict::NotAsked,
+        }
+    }
+
+    /// Everything that makes requests for the name fail, the first cause first.
+    pub fn failures(&self) -> impl Iterator<Item = Diagnostic> {
+        let at_listeners = self.requests.iter().flat_map(|outcome| {
+            let certificate = self.certificate_problem(&outcome.listener);
+            certificate.into_iter().chain(outcome.cause.iter().filter(|_| outcome.fails).cloned())
+        });
+        at_listeners.chain(self.losing.iter().cloned())
+    }
+
+    /// Why no handshake for the name succeeds at a listener; nothing where one of its certificates is good or not known.
+    pub fn certificate_problem(&self, listener: &ListenerKey) -> Option<Diagnostic> {
+        let mut walks = self.certificates.iter().filter(|walk| walk.listener == *listener).peekable();
+        if walks.peek().is_none() {
+            return self.unsecured.iter().find(|(key, _)| key == listener).map(|(_, problem)| problem.clone());
+        }
+        let problems: Option<Vec<Diagnostic>> = walks.map(CertificateWalk::problem).collect();
+        problems?.into_iter().min_by_key(|problem| problem.severity).filter(|d| d.severity < Severity::Info)
+    }
+}
