@@ -26,7 +26,7 @@ mod walk;
 pub use certificates::{CertificateWalk, SecretContent};
 pub use publication::{AnnotatedName, Publication};
 pub use requests::ListenerOutcome;
-pub use verdict::Verdict;
+pub use verdict::NameVerdict;
 
 /// The explanation of one hostname.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! Seeded faults: `tests/cases/faults/<name>/`, manifests with one planted mistake and `expect.yaml`, which says what the
-//! program must name. A person who reads three lines must know what to open and what to change there.
+//! program must name. A person who reads three lines must know what to open and what to change there. A line that is folded to
+//! fit a terminal counts once.
 
 use std::path::{Path, PathBuf};
 
@@ -51,12 +52,25 @@ pub fn judge(program: &Program, folder: &Path) -> Result<(), String> {
         return Err("expect.yaml: begins with no comment that says what is planted".into());
     }
     let answer = program.run_in(folder, &command(&expected, folder), "")?;
-    let first: Vec<_> = answer.output.lines().take(LINES).collect();
+    let first: Vec<_> = unfolded(&answer.output).into_iter().take(LINES).collect();
     let names = |what: &str| first.iter().any(|line| line.contains(what));
     if answer.exit == expected.exit && names(&expected.object) && names(&expected.field) {
         return Ok(());
     }
     Err(format!("{expected:?}, but it ended with {} and said\n{}{}", answer.exit, answer.output, answer.errors))
+}
+
+/// Lines without the folds, each of which is indented by four more than its line.
+fn unfolded(text: &str) -> Vec<String> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        match lines.last_mut() {
+            Some(last) if indent(line) == indent(last) + 4 => last.extend([" ", line.trim_start()]),
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines
 }
 
 fn command(expected: &Expectation, folder: &Path) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::requests::{Client, url};
+use super::requests::{RequestProbe, url};
 use super::*;
 use crate::names::host_of;
 use crate::routing::{GatewayRequest, RoutingAnswer, RoutingOutcome, Scheme};
@@ -36,7 +36,7 @@ impl<'a> Target<'a> {
     }
 }
 
-impl Client<'_> {
+impl RequestProbe<'_> {
     /// Follows a redirect to its end. What is not known here counts as served.
     pub(super) fn follow(&mut self, target: Target<'_>) -> Option<(Diagnostic, bool)> {
         let mut seen = BTreeSet::from([url(target.from)]);

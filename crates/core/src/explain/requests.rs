@@ -93,7 +93,7 @@ pub(super) fn outcomes(
     sites: &[Site],
     hostname: &Hostname,
 ) -> (Vec<ListenerOutcome>, Vec<Diagnostic>) {
-    let mut client = Client { context, routers: BTreeMap::new(), contests: BTreeMap::new() };
+    let mut client = RequestProbe { context, routers: BTreeMap::new(), contests: BTreeMap::new() };
     let outcomes = sites.iter().filter_map(|site| client.visit(site)).collect();
     let losing = client.contests.iter().filter_map(|(route, contest)| losing(context, route, contest, hostname));
     (outcomes, losing.collect())
@@ -107,13 +107,13 @@ struct Contest {
 }
 
 /// Sends requests through routers, which are compiled when first needed.
-pub(super) struct Client<'a> {
+pub(super) struct RequestProbe<'a> {
     pub(super) context: LintContext<'a>,
     routers: BTreeMap<Key, Option<Router>>,
     contests: BTreeMap<ObjectRef, Contest>,
 }
 
-impl Client<'_> {
+impl RequestProbe<'_> {
     /// The answer of a Gateway; nothing if there is no such Gateway.
     pub(super) fn ask(&mut self, gateway: &Key, request: &GatewayRequest) -> Option<RoutingAnswer> {
         let LintContext { snapshot, topology } = self.context;
@@ -230,7 +230,7 @@ impl Client<'_> {
     }
 }
 
-impl Client<'_> {
+impl RequestProbe<'_> {
     /// A name that an annotation or a template publishes and that no route lists.
     fn unlisted(&self, site: &Site, hostname: &Hostname, answer: &RoutingAnswer) -> Option<Diagnostic> {
         let states = site.routes.iter().filter_map(|route| self.context.topology.routes.get(route));

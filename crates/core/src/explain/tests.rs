@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
 
 use crate::attachment::{ListenerState, Scope, Topology};
-use crate::explain::{Explanation, Publication, Verdict};
+use crate::explain::{Explanation, NameVerdict, Publication};
 use crate::lint::LintContext;
 use crate::model::*;
 use crate::names::Hostname;
@@ -166,7 +166,7 @@ fn routes() -> impl Strategy<Value = Vec<Object>> {
 }
 
 /// Services, a grant and Secrets, which are the same in every world.
-fn surroundings() -> Vec<Object> {
+fn fixed_objects() -> Vec<Object> {
     let service = |namespace: &str| {
         let ports = vec![ServicePort { port: 80, protocol: "TCP".into() }];
         Object::Service(Service { meta: Meta::named(namespace, "web"), ports })
@@ -196,7 +196,7 @@ fn surroundings() -> Vec<Object> {
 
 fn worlds() -> impl Strategy<Value = World> {
     (gateways(), routes()).prop_map(|(gateways, routes)| World {
-        objects: gateways.into_iter().chain(routes).chain(surroundings()).collect(),
+        objects: gateways.into_iter().chain(routes).chain(fixed_objects()).collect(),
     })
 }
 
@@ -215,12 +215,13 @@ impl Judge {
         Judge { snapshot, topology, desired }
     }
 
-    fn explained(&self, name: &Hostname) -> (Verdict, bool) {
+    fn explained(&self, name: &Hostname) -> (NameVerdict, bool) {
         let context = LintContext { snapshot: &self.snapshot, topology: &self.topology };
         let mut explanation = Explanation::of(context, name);
         let published = Publication::of(context, &self.desired, &mut explanation);
         let verdict = published.verdict(&explanation);
-        let is_lost_only = verdict == Verdict::RequestsFail && published.requests.iter().all(|outcome| !outcome.fails);
+        let is_lost_only =
+            verdict == NameVerdict::RequestsFail && published.requests.iter().all(|outcome| !outcome.fails);
         (verdict, is_lost_only && !published.losing.is_empty())
     }
 
@@ -366,7 +367,7 @@ proptest! {
         for name in NAMES {
             let name = Hostname::parse(name).unwrap();
             let (verdict, _) = judge.explained(&name);
-            prop_assert_eq!(verdict == Verdict::Works, judge.is_right(&name), "{}: {:?}", name, verdict);
+            prop_assert_eq!(verdict == NameVerdict::Works, judge.is_right(&name), "{}: {:?}", name, verdict);
         }
     }
 }
@@ -387,6 +388,6 @@ fn the_random_worlds_have_every_verdict() {
         }
     }
     assert!(losing > 0, "no route loses all its requests in a world where the others work");
-    let wanted = [Verdict::Works, Verdict::RequestsFail, Verdict::NotPublished, Verdict::NotAsked];
+    let wanted = [NameVerdict::Works, NameVerdict::RequestsFail, NameVerdict::NotPublished, NameVerdict::NotAsked];
     assert!(wanted.iter().all(|verdict| seen.contains(verdict)), "{seen:?}");
 }

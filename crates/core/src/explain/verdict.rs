@@ -5,7 +5,7 @@ use crate::reason::Severity;
 
 /// What is to be said of a name as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum NameVerdict {
     /// It is published, and requests are answered as the routes say.
     Works,
     /// It is published, but requests for it fail.
@@ -18,33 +18,33 @@ pub enum Verdict {
     NotAsked,
 }
 
-impl Verdict {
+impl NameVerdict {
     /// The text form in output.
     pub fn as_str(self) -> &'static str {
         match self {
-            Verdict::Works => "works",
-            Verdict::RequestsFail => "requests-fail",
-            Verdict::NotPublished => "not-published",
-            Verdict::NotAttached => "not-attached",
-            Verdict::NotAsked => "not-asked",
+            NameVerdict::Works => "works",
+            NameVerdict::RequestsFail => "requests-fail",
+            NameVerdict::NotPublished => "not-published",
+            NameVerdict::NotAttached => "not-attached",
+            NameVerdict::NotAsked => "not-asked",
         }
     }
 }
 
 impl Publication {
     /// The verdict on the name.
-    pub fn verdict(&self, explanation: &Explanation) -> Verdict {
+    pub fn verdict(&self, explanation: &Explanation) -> NameVerdict {
         let is_attached = explanation.chains.iter().any(Chain::is_attached);
         let is_annotated = !self.annotated.is_empty();
         match self.is_published() {
             true if is_attached || is_annotated => match self.failures().next() {
-                Some(_) => Verdict::RequestsFail,
-                None => Verdict::Works,
+                Some(_) => NameVerdict::RequestsFail,
+                None => NameVerdict::Works,
             },
-            false if is_attached => Verdict::NotPublished,
-            _ if !explanation.chains.is_empty() => Verdict::NotAttached,
-            _ if self.withheld.iter().any(|w| self.is_about(w)) => Verdict::NotPublished,
-            _ => Verdict::NotAsked,
+            false if is_attached => NameVerdict::NotPublished,
+            _ if !explanation.chains.is_empty() => NameVerdict::NotAttached,
+            _ if self.withheld.iter().any(|w| self.is_about(w)) => NameVerdict::NotPublished,
+            _ => NameVerdict::NotAsked,
         }
     }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::explain::{Explanation, Publication, Verdict, asked_names};
+use gatepost_core::explain::{Explanation, NameVerdict, Publication, asked_names};
 use gatepost_core::lint::{LintContext, closest};
 use gatepost_core::model::{Key, Kind, ObjectRef, RouteKind};
 use gatepost_core::names::{Hostname, host_of};
@@ -188,7 +188,7 @@ impl Explained {
     }
 
     fn ending(&self) -> Ending {
-        let works = self.published.verdict(&self.explanation) == Verdict::Works;
+        let works = self.published.verdict(&self.explanation) == NameVerdict::Works;
         if works { Ending::Done } else { Ending::No }
     }
 }

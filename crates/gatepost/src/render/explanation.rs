@@ -3,7 +3,7 @@
 use gatepost_core::attachment::ListenerKey;
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::explain::{
-    CertificateWalk, Chain, Explanation, Link, ListenerOutcome, Publication, SecretContent, Verdict,
+    CertificateWalk, Chain, Explanation, Link, ListenerOutcome, NameVerdict, Publication, SecretContent,
 };
 use gatepost_core::publication::{NameSource, Withheld};
 use gatepost_core::routing::RoutingOutcome;
@@ -18,7 +18,7 @@ pub fn render(explanation: &Explanation, published: &Publication, colour: Colour
     let page = Page { explanation, published, colour };
     let mut lines = vec![page.headline()];
     lines.extend(page.causes());
-    if published.verdict(explanation) <= Verdict::NotPublished {
+    if published.verdict(explanation) <= NameVerdict::NotPublished {
         lines.extend(page.requests());
         lines.extend(page.ways());
         lines.extend(page.published());
@@ -33,7 +33,7 @@ pub fn render(explanation: &Explanation, published: &Publication, colour: Colour
 pub fn summary(explanation: &Explanation, published: &Publication, colour: Colour) -> String {
     let page = Page { explanation, published, colour };
     let cause = page.causes().into_iter().chain(page.broken()).next();
-    let is_bad = published.verdict(explanation) != Verdict::Works;
+    let is_bad = published.verdict(explanation) != NameVerdict::Works;
     let lines = std::iter::once(page.headline()).chain(cause.filter(|_| is_bad));
     lines.flat_map(|line| folded(&line)).map(|line| line + "\n").collect()
 }
@@ -49,13 +49,13 @@ impl Page<'_> {
         let name = &self.explanation.hostname;
         let is_attached = self.explanation.chains.iter().any(Chain::is_attached);
         let (is_good, says) = match self.published.verdict(self.explanation) {
-            Verdict::Works if is_attached => (true, "is attached and published"),
-            Verdict::Works => (true, "is published"),
-            Verdict::RequestsFail => (false, "is published, but requests fail"),
-            Verdict::NotPublished if is_attached => (false, "is attached, but not published"),
-            Verdict::NotPublished => (false, "is not published"),
-            Verdict::NotAttached => (false, "does not work"),
-            Verdict::NotAsked => (false, "does not work: no route asks for it"),
+            NameVerdict::Works if is_attached => (true, "is attached and published"),
+            NameVerdict::Works => (true, "is published"),
+            NameVerdict::RequestsFail => (false, "is published, but requests fail"),
+            NameVerdict::NotPublished if is_attached => (false, "is attached, but not published"),
+            NameVerdict::NotPublished => (false, "is not published"),
+            NameVerdict::NotAttached => (false, "does not work"),
+            NameVerdict::NotAsked => (false, "does not work: no route asks for it"),
         };
         match is_good {
             true => self.colour.paint("32", &format!("✓ {name} {says}")),
@@ -66,10 +66,12 @@ impl Page<'_> {
     /// Why the verdict is bad, the first cause first.
     fn causes(&self) -> Vec<String> {
         match self.published.verdict(self.explanation) {
-            Verdict::Works | Verdict::NotAttached => Vec::new(),
-            Verdict::RequestsFail => self.published.failures().take(1).flat_map(|d| said(&d, self.colour)).collect(),
-            Verdict::NotPublished => self.withheld(),
-            Verdict::NotAsked => self.nobody(),
+            NameVerdict::Works | NameVerdict::NotAttached => Vec::new(),
+            NameVerdict::RequestsFail => {
+                self.published.failures().take(1).flat_map(|d| said(&d, self.colour)).collect()
+            }
+            NameVerdict::NotPublished => self.withheld(),
+            NameVerdict::NotAsked => self.nobody(),
         }
     }
 
