@@ -23,12 +23,12 @@ const NAMES: [&str; 5] = ["a.x.test", "b.x.test", "c.b.x.test", "d.x.test", "*.x
 const PATHS: [&str; 4] = ["/", "/a", "/a/b", "/c"];
 
 #[derive(Clone)]
-struct World {
+struct RequestWorld {
     objects: Vec<Object>,
 }
 
 /// Listeners and rules in a few lines, so that a counterexample can be read.
-impl std::fmt::Debug for World {
+impl std::fmt::Debug for RequestWorld {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for object in &self.objects {
             match object {
@@ -194,8 +194,8 @@ fn fixed_objects() -> Vec<Object> {
     all
 }
 
-fn worlds() -> impl Strategy<Value = World> {
-    (gateways(), routes()).prop_map(|(gateways, routes)| World {
+fn worlds() -> impl Strategy<Value = RequestWorld> {
+    (gateways(), routes()).prop_map(|(gateways, routes)| RequestWorld {
         objects: gateways.into_iter().chain(routes).chain(fixed_objects()).collect(),
     })
 }
@@ -208,7 +208,7 @@ struct Judge {
 }
 
 impl Judge {
-    fn of(world: &World) -> Self {
+    fn of(world: &RequestWorld) -> Self {
         let snapshot = Snapshot::of(world.objects.clone());
         let topology = Topology::build(&snapshot, &Scope::default());
         let desired = publication::build(&snapshot, &topology, &PublicationSettings::default());

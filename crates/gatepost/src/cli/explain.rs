@@ -52,7 +52,7 @@ enum Subject {
 }
 
 /// Everything that explanations are made from.
-struct World<'a> {
+struct ExplainInput<'a> {
     objects: &'a Objects,
     context: LintContext<'a>,
     desired: &'a Desired,
@@ -77,7 +77,7 @@ impl Explain {
         let topology = objects.topology(&self.publishing.scope());
         let context = LintContext { snapshot: objects.snapshot(), topology: &topology };
         let desired = publication::build(objects.snapshot(), &topology, &settings);
-        let world = World { objects: &objects, context, desired: &desired };
+        let world = ExplainInput { objects: &objects, context, desired: &desired };
         match subject {
             Subject::Object(object) => self.object(out, &world, &object),
             Subject::Name(hostname) => self.name(out, &world, &hostname),
@@ -85,7 +85,7 @@ impl Explain {
         }
     }
 
-    fn name(&self, out: &mut dyn Write, world: &World<'_>, hostname: &Hostname) -> Result<Ending, Failure> {
+    fn name(&self, out: &mut dyn Write, world: &ExplainInput<'_>, hostname: &Hostname) -> Result<Ending, Failure> {
         let found = self.explained(world, hostname)?;
         match self.output {
             Format::Json => write_json(out, &found.view())?,
@@ -100,7 +100,7 @@ impl Explain {
     }
 
     /// Every name that an object asks for, with its verdict and first cause.
-    fn object(&self, out: &mut dyn Write, world: &World<'_>, object: &ObjectRef) -> Result<Ending, Failure> {
+    fn object(&self, out: &mut dyn Write, world: &ExplainInput<'_>, object: &ObjectRef) -> Result<Ending, Failure> {
         if !world.has(object) {
             return Err(world.no_such_object(object));
         }
@@ -128,7 +128,7 @@ impl Explain {
         Ok(if all_work && unreadable.is_empty() { Ending::Done } else { Ending::No })
     }
 
-    fn explained(&self, world: &World<'_>, hostname: &Hostname) -> Result<Explained, Failure> {
+    fn explained(&self, world: &ExplainInput<'_>, hostname: &Hostname) -> Result<Explained, Failure> {
         let mut explanation = Explanation::of(world.context, hostname);
         let mut published = Publication::of(world.context, world.desired, &mut explanation);
         let states = self.states(hostname, world.desired, world.objects, &mut published)?;
@@ -240,7 +240,7 @@ fn object(text: &str) -> Option<ObjectRef> {
     (parts.next().is_none() && !name.is_empty()).then(|| ObjectRef::new(kind, namespace, name))
 }
 
-impl World<'_> {
+impl ExplainInput<'_> {
     fn has(&self, object: &ObjectRef) -> bool {
         self.known(object.kind).contains(object)
     }
