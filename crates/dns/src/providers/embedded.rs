@@ -119,30 +119,29 @@ impl Embedded {
 
     fn read_now(&self, zone: &str) -> Result<ZoneContent> {
         let (_, serial, sets) = self.content(zone)?;
-        let sets =
-            sets.into_iter().map(|((name, kind), (ttl, values))| RecordSet::new(&name, &kind, Some(ttl), values));
-        Ok(ZoneContent::new(serial.to_string(), sets))
+        Ok(ZoneContent::new(serial.to_string(), sets.iter().map(|(key, set)| record_set(key, set))))
     }
 
     fn write_now(&self, zone: &str, steps: &[PlanStep]) -> Result<Vec<Result<()>>> {
         let _one_at_a_time = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (name, serial, before) = self.content(zone)?;
-        let (sets, results) = carried_out(before.clone(), steps, |_| Ok(()));
-        let (changed, sets, results) = match self.built(&name, serial, &sets) {
-            Ok(zone) => (zone, sets, results),
+        let (name, serial, mut sets) = self.content(zone)?;
+        let mut carried = carry_out(&mut sets, steps, |_| Ok(()));
+        let changed = match self.built(&name, serial, &sets) {
+            Ok(zone) => zone,
             // One of them does not go with the others: each is tried by itself.
             Err(_) => {
-                let (sets, results) =
-                    carried_out(before.clone(), steps, |sets| self.built(&name, serial, sets).map(drop));
-                (self.built(&name, serial, &sets)?, sets, results)
+                carried.replaced.into_iter().for_each(|(key, old)| restore(&mut sets, key, old));
+                carried = carry_out(&mut sets, steps, |sets| self.built(&name, serial, sets).map(drop));
+                self.built(&name, serial, &sets)?
             }
         };
         let others = self.server.zones();
         let others = others.zones().iter().filter(|zone| *zone.name() != name).map(|zone| (**zone).clone());
         self.swap(others.chain([changed]).collect())?;
         let after = self.server.zones().zone(&name).map_or(serial, |zone| zone.soa().serial);
-        self.keep_write(zone, difference((serial, &before), (after, &sets)));
-        Ok(results)
+        let (gone, come) = carried.changes(&sets);
+        self.keep_write(zone, ZoneChange { from: serial.to_string().into(), to: after.to_string().into(), gone, come });
+        Ok(carried.results)
     }
 
     fn keep_write(&self, zone: &str, change: ZoneChange) {
@@ -223,20 +222,6 @@ impl Provider for Embedded {
     }
 }
 
-/// What differs between two states of a zone, each with its serial.
-fn difference((from, before): (u32, &Sets), (to, after): (u32, &Sets)) -> ZoneChange {
-    let missing = |sets: &Sets, other: &Sets| -> Vec<RecordSet> {
-        let differ = sets.iter().filter(|(key, set)| other.get(*key) != Some(*set));
-        differ.map(|((name, kind), (ttl, values))| RecordSet::new(name, kind, Some(*ttl), values.clone())).collect()
-    };
-    ZoneChange {
-        from: from.to_string().into(),
-        to: to.to_string().into(),
-        gone: missing(before, after),
-        come: missing(after, before),
-    }
-}
-
 fn parsed(zone: &str) -> Result<Name> {
     Name::parse(zone).map_err(|error| ProviderError::settings(error.to_string()))
 }
@@ -255,17 +240,43 @@ fn shown(data: &Data) -> Option<(String, String)> {
     Some((rtype.to_string(), data::to_text(rtype, &data.to_wire())?))
 }
 
-/// Carries out what still stands, unit by unit; a unit that `check` does not like is undone.
-fn carried_out(mut sets: Sets, steps: &[PlanStep], check: impl Fn(&Sets) -> Result<()>) -> (Sets, Vec<Result<()>>) {
-    let mut results = Vec::new();
-    for unit in units(steps) {
-        let result = unit.steps.iter().try_for_each(|step| stands(&sets, step)).and_then(|()| {
-            let undo: Vec<_> = unit.changes().map(|change| replace(&mut sets, change)).collect();
-            check(&sets).inspect_err(|_| undo.into_iter().rev().for_each(|(key, old)| restore(&mut sets, key, old)))
-        });
-        results.extend(unit.steps.iter().map(|_| result.clone()));
+/// What became of steps, and what they replaced.
+struct CarriedOut {
+    results: Vec<Result<()>>,
+    /// What was there before, for each record set that a step wrote.
+    replaced: BTreeMap<Key, Option<Set>>,
+}
+
+impl CarriedOut {
+    /// The record sets that are gone and those that came, where a step wrote something else than was there.
+    fn changes(&self, sets: &Sets) -> (Vec<RecordSet>, Vec<RecordSet>) {
+        let differ = || self.replaced.iter().filter(|(key, old)| sets.get(*key) != old.as_ref());
+        let gone = differ().filter_map(|(key, old)| Some(record_set(key, old.as_ref()?)));
+        let come = differ().filter_map(|(key, _)| Some(record_set(key, sets.get(key)?)));
+        (gone.collect(), come.collect())
     }
-    (sets, results)
+}
+
+/// Carries out what still stands, unit by unit; a unit that `check` does not like is undone.
+fn carry_out(sets: &mut Sets, steps: &[PlanStep], check: impl Fn(&Sets) -> Result<()>) -> CarriedOut {
+    let mut carried = CarriedOut { results: Vec::new(), replaced: BTreeMap::new() };
+    for unit in units(steps) {
+        let result = unit.steps.iter().try_for_each(|step| stands(sets, step)).and_then(|()| {
+            let replaced: Vec<_> = unit.changes().map(|change| replace(sets, change)).collect();
+            if let Err(error) = check(sets) {
+                replaced.into_iter().rev().for_each(|(key, old)| restore(sets, key, old));
+                return Err(error);
+            }
+            replaced.into_iter().for_each(|(key, old)| _ = carried.replaced.entry(key).or_insert(old));
+            Ok(())
+        });
+        carried.results.extend(unit.steps.iter().map(|_| result.clone()));
+    }
+    carried
+}
+
+fn record_set((name, kind): &Key, (ttl, values): &Set) -> RecordSet {
+    RecordSet::new(name, kind, Some(*ttl), values.clone())
 }
 
 /// Whether everything a step relies on is still so.
@@ -322,4 +333,131 @@ fn records(((name, kind_text), (ttl, values)): (&Key, &Set)) -> Result<Vec<Recor
         Ok(Record { name: owner.clone(), ttl: *ttl, data })
     };
     values.iter().map(record).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::embedded::ServerConfig;
+    use gatepost_core::plan::{Content, Verb};
+
+    const ZONE: &str = "example.org";
+
+    fn provider() -> Embedded {
+        let server = DnsServer::start(ServerConfig::new("127.0.0.1:0".parse().unwrap())).unwrap();
+        let name = |text| Name::parse(text).unwrap();
+        let authority =
+            Authority { server: name("ns.example.org"), mailbox: name("root.example.org"), negative_ttl: 60 };
+        let provider = Embedded::new(Arc::new(server), authority);
+        provider.serve(&[ZONE.into()]).unwrap();
+        provider
+    }
+
+    /// The step that changes the address of a name, where a number stands for an address.
+    fn step(name: &str, old: Option<u8>, new: Option<u8>) -> PlanStep {
+        let content = |last: u8| Content {
+            ttl: Some(60),
+            values: vec![format!("192.0.2.{last}").into()],
+            properties: Vec::new(),
+        };
+        let (old, new) = (old.map(content), new.map(content));
+        let name = Str::from(name);
+        let change = SetChange { name: name.clone(), kind: RecordType::A, set_identifier: None, old, new };
+        PlanStep {
+            zone: ZONE.into(),
+            name,
+            verb: Verb::Update,
+            changes: vec![change],
+            markers: Vec::new(),
+            guards: Vec::new(),
+            because: String::new(),
+            routes: Vec::new(),
+            group: 0,
+            after: Vec::new(),
+        }
+    }
+
+    /// Writes steps, each by itself; whether each was carried out.
+    fn write<const N: usize>(provider: &Embedded, mut steps: [PlanStep; N]) -> [bool; N] {
+        steps.iter_mut().enumerate().for_each(|(group, step)| step.group = group);
+        let results = provider.write_now(ZONE, &steps).unwrap();
+        std::array::from_fn(|i| results[i].is_ok())
+    }
+
+    fn epoch(provider: &Embedded) -> String {
+        provider.read_now(ZONE).unwrap().epoch.to_string()
+    }
+
+    fn since(provider: &Embedded, from: &str) -> Option<Vec<ZoneChange>> {
+        provider.writes_between(ZONE, from, &epoch(provider))
+    }
+
+    fn shown(sets: &[RecordSet]) -> Vec<String> {
+        sets.iter().map(|set| format!("{} {}", set.name, set.values.join(" "))).collect()
+    }
+
+    #[test]
+    fn a_write_tells_what_its_steps_changed_and_nothing_else() {
+        let provider = provider();
+        provider
+            .write_now(ZONE, &[step("a.example.org", None, Some(1)), step("b.example.org", None, Some(2))])
+            .unwrap();
+        let from = epoch(&provider);
+        let steps = [
+            step("a.example.org", Some(1), Some(3)),
+            step("b.example.org", Some(9), None),
+            step("c.example.org", None, Some(4)),
+        ];
+        assert_eq!(write(&provider, steps), [true, false, true], "b is not as expected");
+        let writes = since(&provider, &from).unwrap();
+        assert_eq!(writes.len(), 1);
+        assert_eq!(shown(&writes[0].gone), ["a.example.org 192.0.2.1"]);
+        assert_eq!(shown(&writes[0].come), ["a.example.org 192.0.2.3", "c.example.org 192.0.2.4"]);
+    }
+
+    /// The value of one step does not fit its type: the others are carried out one by one, and only they are told.
+    #[test]
+    fn a_step_that_was_undone_is_not_told() {
+        let provider = provider();
+        let from = epoch(&provider);
+        let mut bad = step("b.example.org", None, Some(2));
+        bad.changes[0].new.as_mut().unwrap().values = vec!["no address".into()];
+        assert_eq!(write(&provider, [step("a.example.org", None, Some(1)), bad]), [true, false]);
+        let writes = since(&provider, &from).unwrap();
+        assert_eq!(
+            (shown(&writes[0].gone), shown(&writes[0].come)),
+            (vec![], vec!["a.example.org 192.0.2.1".to_owned()])
+        );
+    }
+
+    #[test]
+    fn only_so_many_writes_are_kept() {
+        let provider = provider();
+        let mut epochs = vec![epoch(&provider)];
+        for i in 0..=KEPT_WRITES {
+            write(&provider, [step(&format!("n{i}.example.org"), None, Some(1))]);
+            epochs.push(epoch(&provider));
+        }
+        assert_eq!(provider.writes.lock().unwrap()[ZONE].len(), KEPT_WRITES);
+        assert_eq!(since(&provider, &epochs[0]), None, "the first write is forgotten");
+        assert_eq!(since(&provider, &epochs[1]).unwrap().len(), KEPT_WRITES);
+        assert_eq!(since(&provider, &epochs[KEPT_WRITES]).unwrap().len(), 1);
+    }
+
+    /// Somebody else put another zone into service in between: what was written before and after does not tell all.
+    #[test]
+    fn writes_with_a_gap_between_them_tell_nothing() {
+        let provider = provider();
+        let from = epoch(&provider);
+        write(&provider, [step("a.example.org", None, Some(1))]);
+        let content = provider.read_now(ZONE).unwrap();
+        let serial: u32 = content.epoch.parse().unwrap();
+        let other = provider.built(&Name::parse(ZONE).unwrap(), serial + 5, &Sets::new()).unwrap();
+        provider.swap(vec![other]).unwrap();
+        assert_eq!(since(&provider, &from), None, "the last state is not that of a write");
+        let gap = epoch(&provider);
+        write(&provider, [step("b.example.org", None, Some(2))]);
+        assert_eq!(since(&provider, &from), None, "a state in between is not that of a write");
+        assert_eq!(since(&provider, &gap).unwrap().len(), 1);
+    }
 }
