@@ -373,11 +373,6 @@ impl ParentState {
     pub fn is_judged(&self) -> bool {
         matches!(self.target, ParentTarget::Gateway(_) | ParentTarget::Set(..))
     }
-
-    /// Whether the route is accepted here.
-    pub fn is_accepted(&self) -> bool {
-        self.is_judged() && self.refused.is_none()
-    }
 }
 
 impl fmt::Display for ListenerKey {

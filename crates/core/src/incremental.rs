@@ -9,6 +9,7 @@
 //! results as dirty; a result equal to its previous value marks nothing further. No rule is written here; tests compare
 //! every result with a full build.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::attachment::{Grants, Scope};
@@ -96,8 +97,9 @@ impl Engine {
     fn update_external(&mut self, dirty: &mut Dirty) {
         let Some(after) = self.world.externally().filter(|_| dirty.is_anything_changed) else { return };
         let before = self.world.external.replace(after.clone()).unwrap_or_default();
-        let differ = crate::publication::change::Change::between(&before, &after);
-        let records = differ.records.iter().filter_map(|differs| differs.new.as_ref().or(differs.old.as_ref()));
-        dirty.changed_names.extend(records.map(|record| record.name.clone()));
+        let (old, new) = (before.records_by_name(), after.records_by_name());
+        let names: BTreeSet<&Str> = old.keys().chain(new.keys()).copied().collect();
+        let differs = |name: &&Str| old.get(*name) != new.get(*name);
+        dirty.changed_names.extend(names.into_iter().filter(differs).cloned());
     }
 }

@@ -7,6 +7,7 @@
 //! knows providers, zones or existing records, and nothing here deletes: a hostname that gets nothing is a value in
 //! [`Desired::withheld`].
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::attachment::{ListenerKey, Topology};
@@ -242,6 +243,11 @@ impl Desired {
         let tree = wildcards::DnsTree::of(self.records.iter().map(|record| &*record.name));
         let owner = tree.owner(name);
         self.records.iter().filter(|record| owner == Some(&*record.name)).collect()
+    }
+
+    /// The records of each name.
+    pub(crate) fn records_by_name(&self) -> BTreeMap<&Str, &[Record]> {
+        self.records.chunk_by(|a, b| a.name == b.name).map(|same| (&same[0].name, same)).collect()
     }
 
     /// Sorts every list except the records, which are added in order.

@@ -67,7 +67,7 @@ fn the_rules_judge_as_the_status_tells() {
         let snapshot = values::snapshot(&world(size.clone()));
         let topology = Topology::build(&snapshot, &Scope::default());
         compare_routes(&topology);
-        let refused = topology.routes.values().filter(|route| !route.parents[0].is_accepted()).count();
+        let refused = topology.routes.values().filter(|route| route.parents[0].attached.is_empty()).count();
         assert_eq!(refused > 0, size.refused > 0.0, "{size:?}");
         let refused_sets = topology.sets.values().filter(|set| set.refused.is_some()).count();
         assert_eq!(refused_sets > 0, size.refused > 0.0 && size.sets_per_gateway() > 0, "{size:?}");
@@ -80,7 +80,7 @@ fn compare_routes(topology: &Topology) {
             let told = route.route.status.iter().find(|status| status.parent == route.route.parents[at]);
             let accepted =
                 told.and_then(|status| condition(&status.conditions, "Accepted")).is_some_and(|c| c.is_true());
-            assert_eq!(parent.is_accepted(), accepted, "{object} {:?} {:?}", parent.refused, parent.target);
+            assert_eq!(!parent.attached.is_empty(), accepted, "{object} {:?} {:?}", parent.refused, parent.target);
         }
         let resolved = route
             .route
@@ -127,7 +127,7 @@ fn shares_are_kept() {
     let wildcards = snapshot.routes.values().filter(|route| route.hostnames[0].text().starts_with("*.")).count();
     assert!((700..900).contains(&wildcards), "{wildcards}");
     let topology = Topology::build(&snapshot, &Scope::default());
-    let wrong = topology.routes.values().filter(|r| !r.parents[0].is_accepted() || !r.backends.is_empty()).count();
+    let wrong = topology.routes.values().filter(|r| r.parents[0].attached.is_empty() || !r.backends.is_empty()).count();
     assert!((320..480).contains(&wrong), "{wrong}");
 }
 

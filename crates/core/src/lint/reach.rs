@@ -103,11 +103,12 @@ fn losers(context: LintContext<'_>) -> Vec<Diagnostic> {
         }
     }
     let mut all = Vec::new();
-    for (id, mut routes) in by_listener {
+    for (id, listener) in context.topology.listener_ids() {
+        let mut routes = by_listener.remove(&id).unwrap_or_default();
         routes.sort_by(|a, b| a.route.meta.seniority().cmp(&b.route.meta.seniority()));
         routes.dedup_by(|a, b| a.route.object() == b.route.object());
         for loser in routes.iter().skip(1) {
-            let name = listener_name(context.topology.listener(id));
+            let name = listener_name(listener);
             let message = format!("{name} gives all connections to an older route");
             let field = FieldPath::of("spec.parentRefs");
             let winner = routes[0].route.object();

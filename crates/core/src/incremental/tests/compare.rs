@@ -7,7 +7,7 @@ use crate::attachment::*;
 use crate::diagnostic::Diagnostic;
 use crate::lint;
 use crate::model::*;
-use crate::publication::{self, Desired, PublicationSettings, Record};
+use crate::publication::{self, Desired, PublicationSettings};
 use crate::routing::{GatewayRequest, Router};
 use crate::snapshot::Snapshot;
 
@@ -157,14 +157,7 @@ pub(super) fn check_routing(world: &World, scope: &Scope, requests: &[GatewayReq
 
 /// Fails if a delta misses a change, or lists something that did not change.
 pub(super) fn check_delta(before: &Desired, after: &Desired, deltas: &[&Delta]) {
-    let by_name = |desired: &Desired| {
-        let mut names: BTreeMap<Str, Vec<Record>> = BTreeMap::new();
-        for record in &desired.records {
-            names.entry(record.name.clone()).or_default().push(record.clone());
-        }
-        names
-    };
-    let (old, new) = (by_name(before), by_name(after));
+    let (old, new) = (before.records_by_name(), after.records_by_name());
     for name in old.keys().chain(new.keys()) {
         let differs = old.get(name) != new.get(name);
         assert!(!differs || deltas.iter().any(|delta| delta.names.contains(name)), "{name} is not told");

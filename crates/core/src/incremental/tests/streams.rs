@@ -110,6 +110,51 @@ fn close_up(seed: u64, world: Vec<Object>, mut changes: impl FnMut(&mut Chance) 
     before.desired
 }
 
+/// The routes of a name are part of its records, also in the profile that compares everything after each change. That
+/// profile knows no scope, and so publishes what the strict one does not.
+#[test]
+fn a_name_that_gets_another_route_is_told() {
+    use crate::publication::settings::StatusMode;
+    use crate::publication::tests::world::{gateway, http, route};
+    let elsewhere = crate::attachment::Scope { classes: vec!["elsewhere".into()] };
+    for (profile, scope) in [(Profile::Strict, Default::default()), (Profile::ExternalDns, elsewhere)] {
+        let status = StatusMode::Compute;
+        let settings = crate::publication::PublicationSettings { profile, status, ..Default::default() };
+        let mut engine = Engine::new(settings, scope, Default::default());
+        let own = route("a/r1", "a/edge", &["a.x.test", "b.x.test"]);
+        let objects = [Object::Gateway(gateway("a/edge", vec![http("web", "*")])), Object::Route(own)];
+        engine.apply(objects.map(Change::Upsert));
+        let also = Object::Route(route("a/r2", "a/edge", &["b.x.test", "c.x.test"]));
+        assert_eq!(engine.apply([Change::Upsert(also)]).names, ["b.x.test".into(), "c.x.test".into()], "{profile:?}");
+    }
+}
+
+/// Routes that lose all connections are listed by Gateway, in whichever order the Gateways came.
+#[test]
+fn diagnostics_of_one_route_do_not_depend_on_the_order_of_gateways() {
+    use crate::model::{Protocol, RouteKind, push};
+    use crate::publication::tests::world::{gateway, http, parent, route};
+    let edge = |name: &str| {
+        let mut listener = http("raw", "*");
+        listener.protocol = Protocol::Tcp;
+        Change::Upsert(Object::Gateway(gateway(name, vec![listener])))
+    };
+    let tcp = |name: &str| {
+        let mut route = Route { kind: RouteKind::Tcp, ..route(name, "a/one", &[]) };
+        push(&mut route.parents, parent("Gateway", "a/two"));
+        Change::Upsert(Object::Route(route))
+    };
+    let told = |changes: [Change; 4]| {
+        let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
+        changes.into_iter().for_each(|change| _ = engine.apply([change]));
+        engine.world().lint().diagnostics()
+    };
+    let (one, two) = ("a/one", "a/two");
+    let expected = told([edge(one), edge(two), tcp("a/r1"), tcp("a/r2")]);
+    assert_eq!(expected.iter().filter(|d| d.reason == crate::reason::ROUTE_LOSES_ALL).count(), 2);
+    assert_eq!(told([edge(two), edge(one), tcp("a/r1"), tcp("a/r2")]), expected);
+}
+
 #[test]
 fn wildcards_that_stand_for_names() {
     for seed in 3_000_000..3_000_080 {
