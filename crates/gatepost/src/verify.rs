@@ -1,4 +1,4 @@
-//! Whether names are as they ought to be: intent, what the provider has, and what every server says, kept apart.
+//! Whether names are as they ought to be: what is wanted, what the provider has stored, and what every server answers.
 //!
 //! What is compared is decided before anything is asked, and what it comes to is decided from the answers alone. Nothing here
 //! writes, and nothing here prints.
@@ -109,7 +109,7 @@ impl Check {
 impl TypeCheck {
     /// Whether every server says what it ought to.
     pub fn is_right(&self) -> bool {
-        self.answered.iter().all(|wire| wire.verdict == Verdict::Right)
+        self.answered.iter().all(|answer| answer.verdict == Verdict::Right)
     }
 
     /// What an answer comes to.
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn answers_come_to_verdicts() {
-        let check = |kind, intent: &[&str]| type_check(kind, &[record("a", kind, intent)]);
+        let check = |kind, wanted: &[&str]| type_check(kind, &[record("a", kind, wanted)]);
         let four = check(RecordType::A, &["192.0.2.1"]);
         let none = type_check(RecordType::Aaaa, &[]);
         let alias = check(RecordType::Cname, &["LB.example.net."]);

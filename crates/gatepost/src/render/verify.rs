@@ -1,5 +1,5 @@
-//! `verify` as text: one line for a name that is right, and for any other what is wanted, what the provider has and what each
-//! server says.
+//! `verify` as text: one line for a name that is right, and for any other what is wanted, what is stored and what each
+//! server answers.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -24,8 +24,8 @@ pub fn write(out: &mut dyn Write, checks: &[Check], decided: Option<&Plan>, colo
 /// The counts in one line.
 pub fn summary(checks: &[Check]) -> String {
     let right = checks.iter().filter(|check| check.is_right()).count();
-    let wires = || checks.iter().flat_map(|check| &check.types).flat_map(|check| &check.answered);
-    let servers: BTreeSet<&str> = wires().map(|wire| wire.server.as_str()).collect();
+    let answers = checks.iter().flat_map(|check| &check.types).flat_map(|check| &check.answered);
+    let servers: BTreeSet<&str> = answers.map(|answer| answer.server.as_str()).collect();
     let names = if checks.len() == 1 { "name is" } else { "names are" };
     let on = if servers.len() == 1 { "server" } else { "servers" };
     format!("{right} of {} {names} right on {} {on}", checks.len(), servers.len())
@@ -44,7 +44,7 @@ fn write_wrong(out: &mut dyn Write, check: &Check, decided: Option<&Plan>, colou
     let mut row =
         |head: &str, text: &str| writeln!(out, "    {} {}", colour.paint("1", &format!("{head:<9}")), inert_line(text));
     if wanted(check).next().is_none() {
-        row("intent", "nothing is to be published for it")?;
+        row("wanted", "nothing is to be published for it")?;
     }
     for withheld in &check.withheld {
         row("withheld", &plan::withheld_line(withheld))?;
@@ -54,20 +54,20 @@ fn write_wrong(out: &mut dyn Write, check: &Check, decided: Option<&Plan>, colou
             continue;
         }
         if !one.wanted.is_empty() {
-            row("intent", &format!("{} {}  because {}", one.kind, one.wanted.join(" "), because(check)))?;
+            row("wanted", &format!("{} {}  because {}", one.kind, one.wanted.join(" "), because(check)))?;
         }
         if let Some(values) = &one.stored {
-            row("provider", &format!("{} {}", one.kind, some(values)))?;
+            row("stored", &format!("{} {}", one.kind, some(values)))?;
         }
-        for wire in &one.answered {
-            row("wire", &format!("{} {}", one.kind, wire_line(wire, one)))?;
+        for answer in &one.answered {
+            row("answered", &format!("{} {}", one.kind, answer_line(answer, one)))?;
         }
     }
     for handshake in &check.tls {
         row("tls", &tls_line(handshake))?;
     }
     if let Some(why) = &check.unasked {
-        row("wire", &format!("no server was asked: {why}"))?;
+        row("answered", &format!("no server was asked: {why}"))?;
     }
     let held = decided.iter().flat_map(|plan| &plan.held).filter(|held| held.name == check.name);
     let held: BTreeSet<(&str, Reason)> = held.map(|held| (held.message.as_str(), held.reason)).collect();
@@ -103,13 +103,13 @@ fn some<T: AsRef<str>>(values: &[T]) -> String {
     if values.is_empty() { "nothing".to_owned() } else { values.join(" ") }
 }
 
-fn wire_line(wire: &CheckedAnswer, check: &TypeCheck) -> String {
-    let server = &wire.server;
-    let answer = match &wire.answer {
+fn answer_line(checked: &CheckedAnswer, check: &TypeCheck) -> String {
+    let server = &checked.server;
+    let answer = match &checked.answer {
         Ok(answer) => answer,
         Err(why) => return format!("{server} did not answer: {why}"),
     };
-    match (wire.verdict, &answer.alias) {
+    match (checked.verdict, &answer.alias) {
         (Verdict::Unanswered, _) if !answer.is_authoritative && answer.code == "NOERROR" => {
             format!("{server} does not speak for the zone: the delegation is lame, or it is a resolver")
         }
@@ -140,7 +140,7 @@ fn advice(check: &Check, decided: Option<&Plan>) -> Vec<String> {
     let is_published = |one: &TypeCheck| one.stored.as_ref().is_some_and(|found| *found == one.wanted);
     let is_bad = |one: &TypeCheck| !one.wanted.is_empty() && !one.is_right();
     let bad: Vec<&TypeCheck> = check.types.iter().filter(|one| is_bad(one)).collect();
-    let silent = check.types.iter().flat_map(|one| &one.answered).all(|wire| wire.verdict == Verdict::Unanswered);
+    let silent = check.types.iter().flat_map(|one| &one.answered).all(|answer| answer.verdict == Verdict::Unanswered);
     let mut told = Vec::new();
     if wanted(check).next().is_none() && check.withheld.is_empty() {
         told.push(format!("`gatepost explain {}` says what is missing", check.name));

@@ -1,4 +1,4 @@
-//! `verify -o json`: intent, provider and wire, apart.
+//! `verify -o json`: what is wanted, stored and answered, apart. `intent`, `provider` and `wire` are their older names.
 
 use gatepost_dns::authority::ServerAnswer;
 use serde::Serialize;
@@ -54,14 +54,17 @@ struct TypeView {
     #[serde(rename = "type")]
     kind: &'static str,
     right: bool,
+    wanted: Vec<String>,
+    stored: Option<Vec<String>>,
+    answered: Vec<AnsweredView>,
     intent: Vec<String>,
     provider: Option<Vec<String>>,
-    wire: Vec<WireView>,
+    wire: Vec<AnsweredView>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, Clone, Debug)]
 #[serde(rename_all = "camelCase")]
-struct WireView {
+struct AnsweredView {
     server: String,
     state: &'static str,
     values: Vec<String>,
@@ -109,25 +112,30 @@ fn handshake(handshake: &Handshake) -> HandshakeView {
 }
 
 fn one(check: &TypeCheck) -> TypeView {
+    let (wanted, stored) = (texts(&check.wanted), check.stored.as_deref().map(texts));
+    let answered: Vec<AnsweredView> = check.answered.iter().map(answered).collect();
     TypeView {
         kind: check.kind.as_str(),
         right: check.is_right(),
-        intent: texts(&check.wanted),
-        provider: check.stored.as_deref().map(texts),
-        wire: check.answered.iter().map(wire).collect(),
+        intent: wanted.clone(),
+        provider: stored.clone(),
+        wire: answered.clone(),
+        wanted,
+        stored,
+        answered,
     }
 }
 
-fn wire(wire: &CheckedAnswer) -> WireView {
-    let answer: Option<&ServerAnswer> = wire.answer.as_ref().ok();
-    WireView {
-        server: wire.server.clone(),
-        state: wire.verdict.as_str(),
+fn answered(checked: &CheckedAnswer) -> AnsweredView {
+    let answer: Option<&ServerAnswer> = checked.answer.as_ref().ok();
+    AnsweredView {
+        server: checked.server.clone(),
+        state: checked.verdict.as_str(),
         values: answer.map(|answer| texts(&answer.values)).unwrap_or_default(),
         code: answer.map(|answer| answer.code.clone()),
         authoritative: answer.map(|answer| answer.is_authoritative),
         alias: answer.and_then(|answer| answer.alias.as_ref()).map(ToString::to_string),
-        error: wire.answer.as_ref().err().cloned(),
+        error: checked.answer.as_ref().err().cloned(),
     }
 }
 

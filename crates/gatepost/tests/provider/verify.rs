@@ -1,4 +1,4 @@
-//! `verify`: intent, provider and wire apart, on every server.
+//! `verify`: what is wanted, stored and answered, on every server.
 
 use gatepost_testkit::servers::{Kind, Primary};
 
@@ -24,8 +24,8 @@ fn a_name_that_is_not_right_shows_all_three_and_what_to_do() {
     assert_eq!(answer.exit, 1, "{}", answer.errors);
     for part in [
         "✗ www.example.org\n",
-        "    intent    A 192.0.2.10  because HTTPRoute/infra/route-0\n",
-        "    provider  A nothing\n",
+        "    wanted    A 192.0.2.10  because HTTPRoute/infra/route-0\n",
+        "    stored    A nothing\n",
         "says that there is no such name (NXDOMAIN)\n",
         "`gatepost apply` with the same flags writes it\n",
         "✗ hand.example.org\n",
@@ -38,7 +38,7 @@ fn a_name_that_is_not_right_shows_all_three_and_what_to_do() {
 }
 
 #[test]
-fn json_keeps_intent_provider_and_wire_apart() {
+fn json_keeps_wanted_stored_and_answered_apart() {
     let Some(bed) = Bed::new() else { return };
     let world = world("192.0.2.10", &["www.example.org"]);
     assert_eq!(bed.run("apply", &world).exit, 0);
@@ -49,15 +49,18 @@ fn json_keeps_intent_provider_and_wire_apart() {
     assert_eq!((exit, &found["right"]), (1, &false.into()));
     let one = &found["names"][0]["types"][0];
     assert_eq!(
-        (&one["type"], &one["intent"][0], &one["provider"][0]),
+        (&one["type"], &one["wanted"][0], &one["stored"][0]),
         (&"A".into(), &"192.0.2.10".into(), &"192.0.2.99".into())
     );
-    let wire = &one["wire"][0];
+    let answer = &one["answered"][0];
     assert_eq!(
-        (&wire["state"], &wire["values"][0], &wire["code"]),
+        (&answer["state"], &answer["values"][0], &answer["code"]),
         (&"differs".into(), &"192.0.2.99".into(), &"NOERROR".into())
     );
-    assert_eq!(wire["server"], bed.server.address.to_string());
+    assert_eq!(answer["server"], bed.server.address.to_string());
+    for (name, older) in [("wanted", "intent"), ("stored", "provider"), ("answered", "wire")] {
+        assert_eq!(one[name], one[older]);
+    }
 }
 
 #[test]
@@ -102,15 +105,15 @@ fn every_server_is_asked() {
 }
 
 #[test]
-fn without_a_provider_the_wire_is_compared_with_intent() {
+fn without_a_provider_answers_are_compared_with_what_is_wanted() {
     let Some(bed) = Bed::new() else { return };
     let world = world("192.0.2.10", &["www.example.org"]);
-    let wire = format!("verify --server {}", bed.server.address);
-    assert_eq!(run(&wire, &world).exit, 1);
+    let verify = format!("verify --server {}", bed.server.address);
+    assert_eq!(run(&verify, &world).exit, 1);
     assert_eq!(bed.run("apply", &world).exit, 0);
-    let answer = run(&wire, &world);
+    let answer = run(&verify, &world);
     assert_eq!(answer.exit, 0, "{}{}", answer.output, answer.errors);
-    let other = run(&format!("{wire} nobody.example.org"), &world);
+    let other = run(&format!("{verify} nobody.example.org"), &world);
     assert_eq!(other.exit, 1);
     assert!(other.output.contains("gatepost explain nobody.example.org"), "{}", other.output);
 }
