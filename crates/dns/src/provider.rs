@@ -15,10 +15,13 @@ use gatepost_core::plan::{self, PlanStep, ZoneChange, ZoneContent};
 
 pub mod data;
 mod error;
+pub(crate) mod http;
 pub(crate) mod isolate;
 pub mod kind;
+pub(crate) mod look;
 pub mod settings;
 mod units;
+pub(crate) mod zone;
 
 pub use error::{ProviderError, ProviderProblem, Result};
 pub(crate) use units::{Unit, units};

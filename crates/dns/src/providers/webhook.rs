@@ -11,11 +11,11 @@ use std::time::Duration;
 use gatepost_core::model::Str;
 use gatepost_core::plan::{self, PlanStep, RecordSet, ZoneContent};
 use gatepost_core::publication::{Record, RecordType};
-use ring::digest;
 use tokio::sync::OnceCell;
 
 use crate::provider::kind::{ProviderAccess, ProviderKind};
 use crate::provider::settings::{ProviderSettings, Setting};
+use crate::provider::zone::{fingerprint, zone_name, zone_of};
 use crate::provider::{Call, Capabilities, Provider, ProviderError, ProviderProblem, Result};
 
 mod adjust;
@@ -196,45 +196,5 @@ impl fmt::Debug for Webhook {
             .field("url", &self.client.to_string())
             .field("zones", &self.zones)
             .finish_non_exhaustive()
-    }
-}
-
-/// A domain as a zone: lower case, no dots around it.
-fn zone_name(domain: &str) -> Str {
-    domain.trim().trim_matches('.').to_ascii_lowercase().into()
-}
-
-/// The longest zone at or above a name.
-fn zone_of<'z>(zones: &'z [Str], name: &str) -> Option<&'z Str> {
-    let above = |zone: &&Str| name.strip_suffix(&***zone).is_some_and(|front| front.is_empty() || front.ends_with('.'));
-    zones.iter().filter(above).max_by_key(|zone| zone.len())
-}
-
-/// What tells this state of a zone from others.
-fn fingerprint(content: &ZoneContent) -> Str {
-    let mut context = digest::Context::new(&digest::SHA256);
-    for set in content.sets() {
-        context.update(format!("{set:?}\n").as_bytes());
-    }
-    let hex: String = context.finish().as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    hex.into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_belongs_to_the_longest_zone() {
-        let zones: Vec<Str> = ["example.com", "sub.example.com"].map(zone_name).into();
-        let rows = [
-            ("example.com", Some("example.com")),
-            ("www.example.com", Some("example.com")),
-            ("a.sub.example.com", Some("sub.example.com")),
-            ("badexample.com", None),
-        ];
-        for (name, zone) in rows {
-            assert_eq!(zone_of(&zones, name).map(|zone| &**zone), zone, "{name}");
-        }
     }
 }

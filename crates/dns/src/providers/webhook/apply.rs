@@ -3,20 +3,32 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gatepost_core::plan::{PlanStep, Precondition, SetChange, Verb};
+use gatepost_core::plan::{PlanStep, SetChange, Verb};
 
 use super::Webhook;
 use super::client::Body;
 use super::endpoint::{Changes, Endpoint, Key};
 use super::filter::WebhookDomains;
 use crate::provider::isolate::{self, Courier, Results, WriteOutcome};
-use crate::provider::{ProviderError, ProviderProblem, Result, Unit, data, units};
+use crate::provider::look::{self, Reading};
+use crate::provider::{ProviderError, ProviderProblem, Result, Unit, units};
 
 /// Units in one question.
 const BATCH: usize = 1000;
 
 /// What the webhook has, by key.
 type Present = BTreeMap<Key, Endpoint>;
+
+impl Reading for Present {
+    fn values(&self, name: &str, kind: &str, set_identifier: Option<&str>) -> Option<Vec<&str>> {
+        let found = self.get(&key_of(name, kind, set_identifier))?;
+        Some(found.targets.iter().map(String::as_str).collect())
+    }
+
+    fn is_used(&self, name: &str) -> bool {
+        self.keys().any(|(other, ..)| other == name)
+    }
+}
 
 /// Carries changes of one zone to the webhook.
 struct Questions<'a> {
@@ -120,31 +132,8 @@ fn obstacle(unit: &Unit<'_>, present: &Present, filter: &WebhookDomains) -> Opti
     }
     let mut conditions = unit.steps.iter().flat_map(|step| step.preconditions());
     conditions
-        .find_map(|condition| broken(&condition, present))
+        .find_map(|condition| look::broken(&condition, present))
         .map(|cause| ProviderError::new(ProviderProblem::Stale(cause)))
-}
-
-fn broken(condition: &Precondition, present: &Present) -> Option<String> {
-    let find = |name: &str, kind: &str, id: Option<&str>| present.get(&key_of(name, kind, id));
-    match condition {
-        Precondition::Unused { name } => {
-            let used = present.keys().any(|(other, ..)| other == &**name);
-            used.then(|| format!("{name} is in use"))
-        }
-        Precondition::Absent { name, kind, set_identifier } => {
-            let found = find(name, kind.as_str(), set_identifier.as_deref());
-            found.map(|_| format!("{name} {kind} exists and was absent"))
-        }
-        Precondition::Equals { name, kind, set_identifier, values } => {
-            let found = find(name, kind.as_str(), set_identifier.as_deref());
-            let values = values.iter().map(|value| value.to_string()).collect::<Vec<_>>();
-            match found {
-                None => Some(format!("{name} {kind} is gone")),
-                Some(found) if same(kind.as_str(), &found.targets, &values) => None,
-                Some(_) => Some(format!("{name} {kind} has other values")),
-            }
-        }
-    }
 }
 
 /// Whether a change has been made.
@@ -153,8 +142,9 @@ fn is_new(change: &SetChange, present: &Present) -> bool {
     match (found, &change.new) {
         (None, None) => true,
         (Some(found), Some(new)) => {
-            let values: Vec<String> = new.values.iter().map(|value| value.to_string()).collect();
-            same(change.kind.as_str(), &found.targets, &values) && new.ttl.is_none_or(|ttl| found.ttl() == Some(ttl))
+            let values: Vec<&str> = new.values.iter().map(|value| &**value).collect();
+            let targets: Vec<&str> = found.targets.iter().map(String::as_str).collect();
+            look::same(change.kind.as_str(), &targets, &values) && new.ttl.is_none_or(|ttl| found.ttl() == Some(ttl))
         }
         _ => false,
     }
@@ -162,41 +152,4 @@ fn is_new(change: &SetChange, present: &Present) -> bool {
 
 fn key_of(name: &str, kind: &str, id: Option<&str>) -> Key {
     (name.to_ascii_lowercase(), kind.to_ascii_uppercase(), id.unwrap_or_default().to_owned())
-}
-
-/// Whether two lists of values mean the same, whatever their order and spelling.
-fn same(kind: &str, ours: &[String], theirs: &[String]) -> bool {
-    let tidy = |values: &[String]| {
-        let one = |value: &String| {
-            let value = data::tidy(kind, value).unwrap_or_else(|_| value.clone());
-            if kind == "TXT" { value } else { value.to_ascii_lowercase() }
-        };
-        let mut values: Vec<String> = values.iter().map(one).collect();
-        values.sort();
-        values.dedup();
-        values
-    };
-    tidy(ours) == tidy(theirs)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spelling_is_no_difference() {
-        let list = |values: &[&str]| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>();
-        let rows = [
-            ("A", &["192.0.2.2", "192.0.2.1"][..], &["192.0.2.1", "192.0.2.2"][..], true),
-            ("A", &["192.0.2.1"], &["192.0.2.1", "192.0.2.2"], false),
-            ("AAAA", &["2001:DB8::1"], &["2001:db8:0::1"], true),
-            ("CNAME", &["Edge.Example.net."], &["edge.example.net"], true),
-            ("TXT", &["\"Abc\""], &["Abc"], true),
-            ("TXT", &["\"Abc\""], &["\"abc\""], false),
-            ("ODD", &["x"], &["x"], true),
-        ];
-        for (kind, ours, theirs, expected) in rows {
-            assert_eq!(same(kind, &list(ours), &list(theirs)), expected, "{kind} {ours:?} {theirs:?}");
-        }
-    }
 }

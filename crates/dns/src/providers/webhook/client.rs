@@ -1,11 +1,11 @@
 //! Questions and answers over HTTP/1.1: bounded in time and size, no redirects, nothing repeated.
 
 use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Bytes;
-use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use hyper::header::{ACCEPT, CONTENT_TYPE};
 use hyper::{Request, Uri};
 use hyper_util::client::legacy::Client as Pool;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -13,10 +13,8 @@ use hyper_util::rt::TokioExecutor;
 use tokio::time::timeout;
 
 use super::{MAX_BODY, MEDIA_TYPE};
+use crate::provider::http::{Cause, retry_after};
 use crate::provider::{ProviderError, ProviderProblem, Result};
-
-/// Longer waits are not asked for in earnest.
-const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
 /// A webhook server to talk to.
 pub(super) struct Client {
@@ -96,7 +94,8 @@ impl Client {
     ) -> std::result::Result<WebhookResponse, Cause> {
         let response = self.pool.request(request).await.map_err(Cause::of_request)?;
         let (head, body) = response.into_parts();
-        let body = Limited::new(body, MAX_BODY).collect().await.map_err(Cause::of_body)?.to_bytes();
+        let body =
+            Limited::new(body, MAX_BODY).collect().await.map_err(|error| Cause::of_body(error, MAX_BODY))?.to_bytes();
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
         Ok(WebhookResponse {
             question: question.to_owned(),
@@ -174,43 +173,6 @@ impl WebhookResponse {
     }
 }
 
-/// Why there is no answer.
-enum Cause {
-    /// Nothing was sent.
-    NotConnected(String),
-    /// Something was sent, and the answer did not come or did not end.
-    Broken(String),
-}
-
-impl Cause {
-    fn of_request(error: hyper_util::client::legacy::Error) -> Cause {
-        let text = innermost(&error);
-        if error.is_connect() { Cause::NotConnected(text) } else { Cause::Broken(text) }
-    }
-
-    fn of_body(error: Box<dyn std::error::Error + Send + Sync>) -> Cause {
-        match error.downcast_ref::<LengthLimitError>() {
-            Some(_) => Cause::Broken(format!("the answer is larger than {MAX_BODY} bytes")),
-            None => Cause::Broken(format!("the answer broke off: {}", innermost(&*error))),
-        }
-    }
-}
-
-/// The cause at the bottom of an error, which is the part that says something.
-fn innermost(error: &(dyn std::error::Error + 'static)) -> String {
-    std::iter::successors(Some(error), |error| error.source()).last().map(|error| error.to_string()).unwrap_or_default()
-}
-
-/// Seconds, or a date.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    let wait = match text.parse() {
-        Ok(seconds) => Duration::from_secs(seconds),
-        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).ok()?,
-    };
-    Some(wait.min(LONGEST_WAIT))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -224,15 +186,5 @@ mod tests {
             let error = Client::new(bad, Duration::from_secs(1)).err().unwrap().to_string();
             assert!(error.contains("--webhook-provider-url"), "{error}");
         }
-    }
-
-    #[test]
-    fn waits_are_read_and_bounded() {
-        let wait = |text: &str| retry_after(&HeaderMap::from_iter([(RETRY_AFTER, text.parse().unwrap())]));
-        assert_eq!(wait("7"), Some(Duration::from_secs(7)));
-        assert_eq!(wait("99999999"), Some(LONGEST_WAIT));
-        assert_eq!(wait("soon"), None);
-        let later = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(60));
-        assert!(wait(&later).is_some_and(|wait| wait > Duration::from_secs(50)));
     }
 }

@@ -8,9 +8,9 @@ use gatepost_core::publication::{NameSource, Record};
 
 use super::super::endpoint::{Changes, Endpoint};
 use super::super::filter::Wire;
-use super::super::{zone_name, zone_of};
 use super::RequestFailure;
 use crate::provider::Provider;
+use crate::provider::zone::{zone_name, zone_of};
 
 /// With this label external-dns says which record a TXT of ownership is about.
 const OWNED_RECORD: &str = "ownedRecord";
