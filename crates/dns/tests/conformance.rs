@@ -13,6 +13,8 @@ use gatepost_testkit::{Failed, Trial};
 
 #[path = "conformance/beds.rs"]
 mod beds;
+#[path = "conformance/cloudflare.rs"]
+mod cloudflare;
 #[path = "conformance/faults.rs"]
 mod faults;
 #[path = "conformance/habits.rs"]
@@ -52,6 +54,11 @@ const fn by_webhook(name: &'static str, run: Run) -> Test {
     Test { name, run, fits: |bed| bed.provider == "webhook" }
 }
 
+/// A test of the API of Cloudflare.
+const fn by_api(name: &'static str, run: Run) -> Test {
+    Test { name, run, fits: |bed| bed.provider == "cloudflare" }
+}
+
 const ALL: &[Test] = &[
     everywhere("moves_through_states", |bed| Box::pin(states::moves_through(bed))),
     everywhere("hand_edit_in_the_gap_stays", |bed| Box::pin(faults::hand_edit_in_the_gap(bed))),
@@ -70,9 +77,21 @@ const ALL: &[Test] = &[
     Test {
         name: "one_record_always_refused",
         run: |bed| Box::pin(faults::always_refused(bed)),
-        // Only BIND can be told to refuse one name.
-        fits: |bed| bed.behind == Behind::Primary(Kind::Bind),
+        // No other server can be told to refuse one name.
+        fits: |bed| matches!(bed.behind, Behind::Primary(Kind::Bind) | Behind::Cloudflare),
     },
+    by_api("pages_that_do_not_fit", |bed| Box::pin(cloudflare::odd_pages(bed))),
+    by_api("throttled", |bed| Box::pin(cloudflare::throttled(bed))),
+    by_api("token_expires", |bed| Box::pin(cloudflare::token_expires(bed))),
+    by_api("zone_goes", |bed| Box::pin(cloudflare::zone_goes(bed))),
+    by_api("hand_edit_after_the_look", |bed| Box::pin(cloudflare::edit_after_look(bed))),
+    by_api("hand_edit_of_settings_stays", |bed| Box::pin(cloudflare::edit_of_settings(bed))),
+    by_api("keeper_dies_at_every_question", |bed| Box::pin(cloudflare::dies_at_every_question(bed))),
+    by_api("properties_come_to_rest", |bed| Box::pin(cloudflare::properties(bed))),
+    by_api("aliases", |bed| Box::pin(cloudflare::aliases(bed))),
+    by_api("limits_of_a_batch", |bed| Box::pin(cloudflare::limits(bed))),
+    by_api("ten_thousand_names", |bed| Box::pin(cloudflare::many(bed))),
+    by_api("the_token_is_not_shown", |bed| Box::pin(cloudflare::canary(bed))),
 ];
 
 fn main() {

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 pub mod bind;
 pub mod cert_manager;
+pub mod cloudflare;
 pub mod external_dns;
 pub mod helm;
 pub mod knot;

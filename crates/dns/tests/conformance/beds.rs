@@ -8,7 +8,8 @@ use std::time::Duration;
 use gatepost_dns::embedded::{self, Data, Key, Name, Record, Soa, TsigAlgorithm, Zone, ZoneSet, ZoneSpec};
 use gatepost_dns::provider::{Shared, data};
 use gatepost_dns::providers::embedded::{Authority, Embedded};
-use gatepost_dns::providers::{rfc2136, webhook};
+use gatepost_dns::providers::{cloudflare, rfc2136, webhook};
+use gatepost_testkit::servers::cloudflare::{CloudflareApi, HostedZones, TOKEN};
 use gatepost_testkit::servers::{self, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind, Primary};
 
 /// A kind of bed.
@@ -27,6 +28,8 @@ pub(crate) enum Behind {
     Ourselves,
     /// A real server that takes updates.
     Primary(Kind),
+    /// A server of the test bed that speaks the API of Cloudflare.
+    Cloudflare,
 }
 
 /// Every bed. A provider without one fails `every_provider_has_a_bed`.
@@ -35,6 +38,7 @@ pub(crate) const BEDS: &[BedKind] = &[
     BedKind { provider: "rfc2136", behind: Behind::Primary(Kind::Bind) },
     BedKind { provider: "rfc2136", behind: Behind::Primary(Kind::Knot) },
     BedKind { provider: "rfc2136", behind: Behind::Primary(Kind::Pdns) },
+    BedKind { provider: "cloudflare", behind: Behind::Cloudflare },
     BedKind { provider: "webhook", behind: Behind::Ourselves },
     BedKind { provider: "webhook", behind: Behind::Primary(Kind::Bind) },
 ];
@@ -53,6 +57,7 @@ pub(crate) struct Bed {
 enum Running {
     Ourselves(Arc<embedded::DnsServer>),
     Primary(servers::DnsServer),
+    Cloudflare(Arc<CloudflareApi>),
 }
 
 /// A record that somebody puts into the zone by hand.
@@ -68,6 +73,7 @@ impl BedKind {
         match self.behind {
             Behind::Ourselves => format!("{} over embedded", self.provider),
             Behind::Primary(kind) => format!("{} over {}", self.provider, kind.name()),
+            Behind::Cloudflare => format!("{} over its API", self.provider),
         }
     }
 
@@ -76,6 +82,7 @@ impl BedKind {
         match self.behind {
             Behind::Ourselves => servers::find("dig").is_some() || std::env::var_os("CI").is_some(),
             Behind::Primary(kind) => kind.is_wanted(),
+            Behind::Cloudflare => true,
         }
     }
 
@@ -84,6 +91,7 @@ impl BedKind {
         let (server, address, inner) = match self.behind {
             Behind::Ourselves => ourselves(zone),
             Behind::Primary(kind) => primary(kind, zone),
+            Behind::Cloudflare => cloudflare(zone),
         };
         let (provider, webhook) = match self.provider {
             "webhook" => behind_webhook(inner, zone).await,
@@ -96,7 +104,12 @@ impl BedKind {
 impl Bed {
     /// The zone as other tools see it.
     pub(crate) fn dump(&self) -> Vec<String> {
-        servers::dump(self.address, &self.zone).unwrap()
+        match &self.server {
+            Running::Cloudflare(api) => {
+                api.with(|zones| zones.zone(&self.zone).map(|zone| zone.dump()).unwrap_or_default())
+            }
+            _ => servers::dump(self.address, &self.zone).unwrap(),
+        }
     }
 
     /// Puts a record there by hand.
@@ -112,6 +125,15 @@ impl Bed {
                 spec.records.push(record(&name, 77, hand.kind, hand.value));
                 serve(server, &spec);
             }
+            Running::Cloudflare(api) => api.with(|zones| zones.add(&self.zone, &name, 77, hand.kind, hand.value)),
+        }
+    }
+
+    /// The API of Cloudflare, where it is what stands behind the provider.
+    pub(crate) fn api(&self) -> Option<Arc<CloudflareApi>> {
+        match &self.server {
+            Running::Cloudflare(api) => Some(api.clone()),
+            _ => None,
         }
     }
 
@@ -119,7 +141,7 @@ impl Bed {
     pub(crate) fn primary(&self) -> &servers::DnsServer {
         match &self.server {
             Running::Primary(server) => server,
-            Running::Ourselves(_) => panic!("no child process is behind this bed"),
+            _ => panic!("no child process is behind this bed"),
         }
     }
 }
@@ -142,6 +164,27 @@ fn primary(kind: Kind, zone: &str) -> (Running, SocketAddr, Shared) {
     let address = server.address;
     let provider = rfc2136::Rfc2136::new(rfc2136_config(address, zone)).unwrap();
     (Running::Primary(server), address, Arc::new(provider))
+}
+
+/// The configuration that reaches the API at this address.
+pub(crate) fn cloudflare_config(api: &CloudflareApi) -> cloudflare::CloudflareConfig {
+    cloudflare::CloudflareConfig {
+        url: api.url(),
+        timeout: Duration::from_secs(20),
+        ..cloudflare::CloudflareConfig::new(TOKEN)
+    }
+}
+
+/// An API with this zone and another one, which nobody may touch.
+fn cloudflare(zone: &str) -> (Running, SocketAddr, Shared) {
+    let mut zones = HostedZones::new(&["other.test", zone]);
+    zones.zone(zone).unwrap().refused = vec![format!("refused.{zone}")];
+    for (label, ttl, kind, value) in FOREIGN {
+        zones.add(zone, &at(label, zone), u64::from(*ttl), kind, value);
+    }
+    let api = Arc::new(CloudflareApi::start(zones).unwrap());
+    let provider = cloudflare::Cloudflare::new(cloudflare_config(&api)).unwrap();
+    (Running::Cloudflare(api.clone()), api.address, Arc::new(provider))
 }
 
 /// Our webhook server over HTTP in front of another provider, our client of it, and where it is.
