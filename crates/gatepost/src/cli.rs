@@ -18,6 +18,7 @@ mod check;
 mod completions;
 mod controller;
 mod crds;
+mod environment;
 mod explain;
 mod flags;
 mod man;
@@ -113,7 +114,7 @@ pub struct Input {
     /// File, directory (read recursively: .yaml, .yml, .json) or `-` for standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH", env = "GATEPOST_FILENAME", value_delimiter = ',')]
     pub files: Vec<PathBuf>,
-    /// The files are all that a cluster holds, such as `kubectl get -o json` writes it: what is absent is absent
+    /// Treat the files as everything that a cluster holds, as `kubectl get -o json` writes it: an object that is not in them does not exist
     #[arg(long, requires = "files", env = "GATEPOST_AS_CLUSTER")]
     pub as_cluster: bool,
     /// Namespace of objects in files that state none [default: default]
@@ -175,6 +176,9 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
         Ok(Ok(cli)) => cli,
         Ok(Err(error)) => {
             let _ = error.print();
+            if let Some(advice) = provider_advice(&error) {
+                let _ = writeln!(std::io::stderr(), "{advice}");
+            }
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
         Err(failure) => return report(&failure),
@@ -192,12 +196,23 @@ pub fn main(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// What to do about a provider that does not exist here: others have webhooks.
+fn provider_advice(error: &clap::Error) -> Option<&'static str> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let argument = error.get(ContextKind::InvalidArg).map(ContextValue::to_string)?;
+    let is_meant = error.kind() == ErrorKind::InvalidValue && argument.starts_with("--provider ");
+    is_meant.then_some(
+        "For other DNS providers run their external-dns webhook, and use\n`--provider webhook --webhook-provider-url URL`.",
+    )
+}
+
 /// Reads the command line over the settings file, if there is one.
 fn parse(arguments: &[OsString]) -> Result<Result<Cli, clap::Error>, Failure> {
     let mut command = Cli::command();
     if let Some(path) = settings::named(arguments) {
         command = settings::applied(command, &path)?;
     }
+    environment::warn_misspelt(&command);
     let matches = command.try_get_matches_from(arguments);
     Ok(matches.and_then(|matches| Cli::from_arg_matches(&matches)))
 }

@@ -20,7 +20,7 @@ const MAX_PEM: usize = 64 << 10;
 pub(crate) enum PemEntry {
     /// Nothing.
     Missing,
-    /// Something that is no base64 or no text.
+    /// Something that is not base64 or no text.
     Unreadable(&'static str),
     /// Text.
     Text(String),
@@ -40,7 +40,7 @@ impl PemEntry {
         match root.node("data").and_then(|node| node.value().get(name)) {
             None | Some(Value::Null) => PemEntry::Missing,
             Some(Value::String(encoded)) => decoded(encoded),
-            Some(_) => PemEntry::Unreadable("is no text"),
+            Some(_) => PemEntry::Unreadable("is not text"),
         }
     }
 
@@ -75,7 +75,7 @@ pub(crate) fn of_config_map(root: &Fields<'_>, name: &str) -> Material {
         None | Some(Value::Null) => Material::Missing,
         Some(Value::String(pem)) if pem.len() > MAX_PEM => PemEntry::Unreadable(TOO_LARGE).certificates(name),
         Some(Value::String(pem)) => PemEntry::Text(pem.clone()).certificates(name),
-        Some(_) => PemEntry::Unreadable("is no text").certificates(name),
+        Some(_) => PemEntry::Unreadable("is not text").certificates(name),
     }
 }
 
@@ -84,7 +84,7 @@ fn decoded(encoded: &str) -> PemEntry {
         return PemEntry::Unreadable(TOO_LARGE);
     }
     let compact: Vec<u8> = encoded.bytes().filter(|b| !b.is_ascii_whitespace()).collect();
-    let Ok(bytes) = STANDARD.decode(compact) else { return PemEntry::Unreadable("is no base64") };
+    let Ok(bytes) = STANDARD.decode(compact) else { return PemEntry::Unreadable("is not base64") };
     match String::from_utf8(bytes) {
         Ok(text) if text.len() <= MAX_PEM => PemEntry::Text(text),
         Ok(_) => PemEntry::Unreadable(TOO_LARGE),
@@ -99,7 +99,7 @@ fn read(pem: &str) -> Result<Certificate, &'static str> {
     }
     let mut first = None;
     for block in blocks(pem).filter(|block| block.label == "CERTIFICATE") {
-        let der = block.bytes().ok_or("has a certificate that is no base64")?;
+        let der = block.bytes().ok_or("has a certificate that is not base64")?;
         let (_, certificate) = X509Certificate::from_der(&der).map_err(|_| "has a certificate that cannot be read")?;
         first.get_or_insert_with(|| facts(&certificate));
     }

@@ -266,7 +266,7 @@ impl<'a> Fields<'a> {
             }
             let near = closest(key, asked.iter().copied().filter(|known| !self.map.contains_key(*known)));
             let hint = near.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
-            self.tell(UNKNOWN_FIELD, key, format!("is no field of a {}{hint}", self.collector.object().kind));
+            self.tell(UNKNOWN_FIELD, key, format!("is not a field of {}{hint}", self.collector.object().kind));
         }
     }
 

@@ -40,7 +40,7 @@ fn created(f: &Fields<'_>) -> Option<i64> {
     let text = node.text()?;
     let time = timestamp(text);
     if time.is_none() {
-        node.invalid("is no RFC 3339 time such as `2026-03-01T10:00:00Z`; the object counts as new");
+        node.invalid("is not an RFC 3339 time such as `2026-03-01T10:00:00Z`; the object counts as new");
     }
     time
 }

@@ -135,7 +135,7 @@ pub fn interpret_with(value: &Value, settings: &ParseSettings, pool: &mut Pool) 
     let Value::Object(map) = value else {
         return Interpreted::Unreadable(
             FieldPath::root(),
-            format!("a document must be a mapping, this one is {}", type_of(value)),
+            format!("a document must be an object with `apiVersion` and `kind`, and this one is {}", type_of(value)),
         );
     };
     typed(map, (text_of(map, "apiVersion"), text_of(map, "kind")), settings, pool)
@@ -430,7 +430,7 @@ fn readable<'t>(bytes: &'t [u8], limits: &ParseLimits) -> Result<&'t str, Broken
     if let Some(at) = memchr::memchr(0, bytes) {
         return Err(broken_at(bytes, at, "holds a NUL byte; is it a binary file?"));
     }
-    let text = std::str::from_utf8(bytes).map_err(|error| broken_at(bytes, error.valid_up_to(), "is no UTF-8"))?;
+    let text = std::str::from_utf8(bytes).map_err(|error| broken_at(bytes, error.valid_up_to(), "is not UTF-8"))?;
     if bytes.len() > limits.yaml && !tree::looks_like_flow(text) {
         return Err(at_start(too_large(bytes.len(), limits.yaml)));
     }

@@ -17,7 +17,7 @@ pub struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// What stands between the two lines, decoded; nothing where it is no base64 or empty.
+    /// What stands between the two lines, decoded; nothing where it is not base64 or empty.
     pub fn bytes(&self) -> Option<Vec<u8>> {
         let is_header = |line: &&str| line.contains(':') || line.trim().is_empty();
         let lines = self.body.lines().skip_while(is_header);

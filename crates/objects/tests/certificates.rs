@@ -56,7 +56,7 @@ fn what_is_missing_or_broken() {
     malformed(encoded(CERTIFICATE, CERTIFICATE), "holds no PEM private key");
     malformed(material(serde_json::json!({"data": {"tls.crt": STANDARD.encode(CERTIFICATE)}})), "`tls.key` is missing");
     malformed(material(serde_json::json!({"data": {"tls.crt": "*", "tls.key": STANDARD.encode(key())}})), "no base64");
-    malformed(material(serde_json::json!({"data": {"tls.crt": 5, "tls.key": STANDARD.encode(key())}})), "is no text");
+    malformed(material(serde_json::json!({"data": {"tls.crt": 5, "tls.key": STANDARD.encode(key())}})), "is not text");
     malformed(encoded("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", &key()), "cannot be read");
     malformed(encoded("-----BEGIN CERTIFICATE-----\n****\n-----END CERTIFICATE-----", &key()), "no base64");
     malformed(encoded(&CERTIFICATE[..200], &key()), "holds no PEM certificate");

@@ -63,9 +63,9 @@ impl Chain {
         let mut ders = Vec::new();
         for block in pem::blocks(text) {
             if block.label != "CERTIFICATE" {
-                return Err("the chain holds something that is no certificate".to_owned());
+                return Err("the chain holds something that is not a certificate".to_owned());
             }
-            let der = block.bytes().ok_or("the chain holds a certificate that is no base64")?;
+            let der = block.bytes().ok_or("the chain holds a certificate that is not base64")?;
             ders.push(der);
             if ders.len() > MAX_LENGTH {
                 return Err(format!("the chain has more than {MAX_LENGTH} certificates"));

@@ -111,7 +111,7 @@ impl UnservedHostname<'_> {
         }
         let message = match Hostname::parse(&wanted.text) {
             Err(error) => format!("`{}` {error}", wanted.text),
-            Ok(_) => format!("`{}` is no hostname", wanted.text),
+            Ok(_) => format!("`{}` is not a hostname", wanted.text),
         };
         let mut obstacle = self.on_route(RefusalStage::Status, reason::INVALID_HOSTNAME, message, "");
         obstacle.field = wanted.field();

@@ -53,7 +53,7 @@ fn unusable(context: LintContext<'_>, route: &RouteState, problem: &BackendProbl
         }
         reason::BACKEND_KIND_UNKNOWN => {
             let group = if target.group.is_empty() { "core" } else { &*target.group };
-            let message = format!("backend {called} of group {group} is no Service");
+            let message = format!("backend {called} of group {group} is not a Service");
             Diagnostic::new(problem.reason, &object, field.key("kind"), message)
         }
         _ => {

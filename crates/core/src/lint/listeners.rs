@@ -132,7 +132,7 @@ fn own_certificate(
     match problem.reason {
         reason::REFERENCE_NOT_PERMITTED => {
             let message = format!(
-                "listener `{name}` uses {called} of another namespace, and no ReferenceGrant in {namespace} permits {} {} to",
+                "listener `{name}` uses {called} of another namespace, and no ReferenceGrant in {namespace} permits {} of namespace {} to use it",
                 object.kind,
                 object.namespace()
             );

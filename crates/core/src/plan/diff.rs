@@ -555,7 +555,9 @@ fn foreign_reason(name: &str, kind: RecordType, ownership: &Ownership<'_>) -> (R
         ),
         _ => (
             reason::RECORD_UNMANAGED,
-            format!("`{name}` has {kind} records that no marker claims for this owner id; they are left alone"),
+            format!(
+                "`{name}` has {kind} records without an ownership TXT record of this owner id; they are not changed"
+            ),
         ),
     }
 }

@@ -231,7 +231,7 @@ impl<'a> WantedByZone<'a> {
         let ZoneState::Unreadable(why) = state else { return };
         let count = self.by_zone.remove(&**zone).map_or(0, |wanted| wanted.len());
         let message = format!(
-            "zone `{zone}` could not be read ({why}), so nothing in it is changed; {count} records are wanted there"
+            "zone `{zone}` could not be read ({why}), so nothing in it is changed; records that belong there: {count}"
         );
         self.held.push(Held::new(Some(zone), "", reason::ZONE_UNREADABLE, message));
     }

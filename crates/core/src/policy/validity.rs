@@ -37,7 +37,7 @@ fn health_check(check: &HealthCheck) -> Option<(FieldPath, String)> {
         return Some((field("protocol"), format!("is `{}`; use HTTP or HTTPS", check.protocol)));
     }
     if check.port == 0 {
-        return Some((field("port"), "is no port".to_owned()));
+        return Some((field("port"), "is not a port".to_owned()));
     }
     if !check.path.starts_with('/') {
         return Some((field("path"), format!("is `{}`; a path begins with `/`", check.path)));

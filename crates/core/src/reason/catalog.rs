@@ -38,10 +38,10 @@ catalog! {
         "Find out whether the store of the API server was set back, or something between lies; what is published is kept meanwhile.";
     OBJECT_UNREADABLE = "object-unreadable" "GP0105" Error ("", "")
         "An object could not be understood and is left out."
-        "Mend the field that the message names; the other objects are not affected.";
+        "Correct the field that the message names; the other objects are not affected.";
     SYNTAX_ERROR = "syntax-error" "GP0106" Error ("", "")
         "A text is neither YAML nor JSON."
-        "Mend the text at the position that is shown; the other documents are not affected.";
+        "Correct the YAML or JSON at the position shown; the other documents are not affected.";
     UNKNOWN_FIELD = "unknown-field" "GP0107" Warning ("", "")
         "A field is not part of the API, so a cluster drops or refuses it."
         "Check the spelling and the indentation; the field has no effect.";
@@ -73,7 +73,7 @@ catalog! {
         "Add its class to `--gateway-class` if Gatepost is to look after it.";
     GATEWAY_NOT_ACCEPTED = "gateway-not-accepted" "GP0202" Error ("Accepted", "ListenersNotValid")
         "A Gateway is not accepted: none of its listeners is valid, or its settings are not supported."
-        "Mend the listeners or settings that the message names.";
+        "Correct the listeners or settings that the message names.";
     ROUTE_KIND_NOT_ALLOWED = "route-kind-not-allowed" "GP0203" Error ("Accepted", "NotAllowedByListeners")
         "A listener does not take routes of this kind."
         "Attach to a listener whose protocol carries this kind, or allow the kind in `allowedRoutes.kinds`.";
@@ -108,7 +108,7 @@ catalog! {
         "A listener's TLS mode does not go with its protocol."
         "Use Terminate, or Passthrough on a TLS listener.";
     CERTIFICATE_MISSING = "certificate-missing" "GP0214" Error ("ResolvedRefs", "InvalidCertificateRef")
-        "A listener names a Secret that is not there, or something that is no Secret."
+        "A listener names a Secret that is not there, or something that is not a Secret."
         "Create the Secret, or let a TLSPolicy have it issued; correct `certificateRefs` otherwise.";
     CERTIFICATE_MALFORMED = "certificate-malformed" "GP0215" Error ("ResolvedRefs", "InvalidCertificateRef")
         "A listener names a Secret that holds no usable certificate."
@@ -120,7 +120,7 @@ catalog! {
         "A route sends requests to a Service that is not there."
         "Correct the backendRef or create the Service; requests of this rule are answered 500.";
     BACKEND_KIND_UNKNOWN = "backend-kind-unknown" "GP0218" Error ("ResolvedRefs", "InvalidKind")
-        "A route sends requests to something that is no Service."
+        "A route sends requests to something that is not a Service."
         "Use a Service as backend, or an implementation that knows this kind.";
     BACKEND_PORT_MISSING = "backend-port-missing" "GP0219" Warning ("", "")
         "A route sends requests to a port that the Service does not have."
@@ -136,13 +136,13 @@ catalog! {
         "Name a ConfigMap with a PEM certificate in `ca.crt`.";
     LISTENER_REFUSED = "listener-refused" "GP0223" Error ("Accepted", "NotAllowedByListeners")
         "A route attaches to a listener that is itself not accepted, so nothing reaches it."
-        "Mend the listener first; its own diagnostic says how.";
+        "Correct the listener first; its own diagnostic says how.";
     INVALID_PARAMETERS = "invalid-parameters" "GP0224" Error ("Accepted", "InvalidParameters")
         "A Gateway of Gatepost's own class has a `parametersRef`, and none is supported."
         "Remove `spec.infrastructure.parametersRef`.";
     LISTENER_SET_NO_LISTENERS = "listener-set-no-listeners" "GP0225" Error ("Accepted", "ListenersNotValid")
         "None of a ListenerSet's listeners is valid."
-        "Mend the listeners; each has its own diagnostic.";
+        "Correct the listeners; each has its own diagnostic.";
     FILTER_UNSUPPORTED = "filter-unsupported" "GP0226" Warning ("", "")
         "A route or backend has a filter that Gatepost cannot carry out; a filter is never skipped, so its requests are answered 500."
         "Nothing to do if the Gateway implementation knows the filter; otherwise remove it or correct its type.";
@@ -190,7 +190,7 @@ catalog! {
         "Correct `spec.targetRef`; a policy and its target share a namespace.";
     POLICY_INVALID = "policy-invalid" "GP0313" Error unknown ("Accepted", "Invalid")
         "A policy has a value that cannot be carried out, so it governs nothing and nothing is deleted because of it."
-        "Mend the field that the message names.";
+        "Correct the field that the message names.";
     NO_POLICY = "no-policy" "GP0314" Info ("", "")
         "Hostnames are published only under a DNSPolicy, and none governs the listener."
         "Create a DNSPolicy for the Gateway or ListenerSet, or publish everything with `--publish all`.";
@@ -258,7 +258,7 @@ catalog! {
         "Change the flag that the message names; `--txt-prefix %{record_type}-owner.` fits every name, the top of a zone included.";
     ZONE_UNREADABLE = "zone-unreadable" "GP0425" Warning ("", "")
         "A zone could not be read to its end, so nothing in it is changed."
-        "Mend what the message names; the other zones are not affected.";
+        "Fix what the message names; the other zones are not affected.";
     TYPE_NOT_MANAGED = "type-not-managed" "GP0426" Info ("", "")
         "The settings leave out a type of record that a name would have."
         "Add the type to `--managed-record-types`, or take it out of `--exclude-record-types`.";
@@ -275,7 +275,7 @@ catalog! {
         "Look at what would go; confirm with `--confirm-deletes` if it is meant.";
     SOURCE_UNKNOWN = "source-unknown" "GP0502" Warning ("", "")
         "It is not known whether a name ought to be gone, so its records are kept."
-        "Mend what the message names; the records follow as soon as it is known.";
+        "Fix what the message names; the records follow as soon as it is known.";
     SOURCE_EMPTY = "source-empty" "GP0503" Error ("", "")
         "Nothing asks for records any more, or no object of a kind does, so none is deleted."
         "Check filters and sources; confirm with `--confirm-deletes` if it is meant.";
@@ -287,7 +287,7 @@ catalog! {
         "Look at the new plan and ask for its digest.";
     WILDCARD_GUARDED = "wildcard-guarded" "GP0507" Error ("", "")
         "A wildcard would be deleted while names that it answers for would have nothing else, so it is kept."
-        "Mend what keeps those names from being published; confirm with `--confirm-deletes` if it is meant.";
+        "Fix what keeps those names from being published; confirm with `--confirm-deletes` if it is meant.";
     REPLACEMENT_PENDING = "replacement-pending" "GP0508" Info ("", "")
         "A record is kept until what replaces it has been seen in its zone."
         "Nothing to do; it goes in the next round.";
@@ -310,7 +310,7 @@ catalog! {
         "See that the host of the message can be reached from here; it is tried again by itself.";
     CERTIFICATE_ORDER_FAILED = "certificate-order-failed" "GP0606" Error ("", "")
         "An order for a certificate failed at its issuer; what serves keeps serving."
-        "Mend what the issuer's own words in the message name; it is tried again by itself, later each time.";
+        "Fix what the issuer's message names; the order is retried automatically, after longer and longer waits.";
     ISSUER_RATE_LIMITED = "issuer-rate-limited" "GP0607" Warning ("", "")
         "The issuer asks for fewer orders, or its budget for this week is used up."
         "Wait until the time of the message; put hostnames of one listener into one Secret to need fewer orders.";
@@ -362,7 +362,7 @@ catalog! {
         "A more specific listener takes all requests for a hostname, so the route never sees them."
         "Attach the route to the more specific listener too.";
     INVALID_HOSTNAME = "invalid-hostname" "GP0708" Error ("", "")
-        "A hostname field holds a text that is no hostname; it is left out."
+        "A hostname field holds a text that is not a hostname; it is left out."
         "Write labels of letters, digits and `-`, joined by dots, with `*.` in front for a wildcard.";
     SELECTOR_MISSING = "selector-missing" "GP0709" Warning ("", "")
         "Namespaces are to be admitted by selector, and there is none, so none is admitted."

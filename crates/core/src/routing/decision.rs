@@ -73,7 +73,7 @@ impl<'a> RoutingDecision<'a> {
         let Some(listener) = self.secure(Scheme::Https) else { return self.no_handshake() };
         self.chosen(listener, "SNI", sni);
         if listener.scheme == Scheme::Tls {
-            self.say("it is no HTTPS listener: what is inside the TLS connection is not looked at".to_string());
+            self.say("it is not an HTTPS listener: the content of the TLS connection is not inspected".to_string());
             return self.at_connection(listener);
         }
         match self.best(Scheme::Https, host) {

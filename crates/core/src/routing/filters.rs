@@ -100,7 +100,7 @@ impl Passage {
             Some(PathChange::Prefix(_)) if context.prefix.is_none() => {
                 self.notes.push("the path stays: ReplacePrefixMatch goes only with a match by PathPrefix".into());
             }
-            Some(PathChange::Other(kind)) => self.notes.push(format!("the path stays: `{kind}` is no known change")),
+            Some(PathChange::Other(kind)) => self.notes.push(format!("the path stays: `{kind}` is not a known change")),
             _ => {}
         }
     }

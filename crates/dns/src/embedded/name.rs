@@ -13,9 +13,9 @@ pub(crate) const MAX_NAME: usize = 255;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(Box<[u8]>);
 
-/// A text that is no domain name.
+/// A text that is not a domain name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no domain name: {cause}")]
+#[error("`{text}` is not a domain name: {cause}")]
 pub struct NameError {
     /// The text as given.
     pub text: String,

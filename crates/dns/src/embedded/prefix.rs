@@ -13,7 +13,7 @@ pub struct Prefix {
 
 /// A text that is no prefix.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no address prefix such as 192.0.2.0/24")]
+#[error("`{0}` is not an address prefix such as 192.0.2.0/24")]
 pub struct PrefixError(pub String);
 
 impl Prefix {

@@ -40,7 +40,7 @@ pub struct Key {
 /// Why something is no key. The secret is never repeated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// The name is no domain name.
+    /// The name is not a domain name.
     #[error("the TSIG key name is wrong: {0}")]
     Name(#[from] super::name::NameError),
     /// The algorithm is not one of ours.

@@ -20,7 +20,7 @@ pub type WireName = Name<Vec<u8>>;
 
 /// Text that is no data of its type.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is no data of type {kind}: {cause}")]
+#[error("`{text}` is not data of type {kind}: {cause}")]
 pub struct DataError {
     /// The type.
     pub kind: String,
@@ -40,7 +40,7 @@ pub fn name(text: &str) -> Result<WireName, String> {
     if text.is_empty() {
         return Err("the name is empty".into());
     }
-    WireName::from_str(text).map_err(|error| format!("`{text}` is no domain name: {error}"))
+    WireName::from_str(text).map_err(|error| format!("`{text}` is not a domain name: {error}"))
 }
 
 /// The text of a name, without a dot at its end; the root is `.`.

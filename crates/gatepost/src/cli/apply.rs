@@ -67,6 +67,9 @@ impl Apply {
         {
             return self.refuse(out, &objects, decision, &stale);
         }
+        if let Some(note) = self.planning.shared_owner_note() {
+            let _ = writeln!(std::io::stderr(), "note: {note}");
+        }
         let mut progress = Progress::new();
         let (pass, kept) =
             block_on(async { Ok(session.write(decision, &mut |done, all| progress.tell(done, all)).await) })?;
@@ -79,7 +82,7 @@ impl Apply {
         let left = pass.outcome.failed.len() + pass.outcome.skipped.len();
         if left > 0 && self.planning.mode() == Mode::Act {
             let what = if left == 1 { "1 name was".to_owned() } else { format!("{left} names were") };
-            let advice = "mend what is told, and run it again: the next plan takes what is there now into account";
+            let advice = "fix what the messages name and run the command again: the next plan takes what is there now into account";
             let _ = writeln!(std::io::stderr(), "error: {what} not written; {advice}");
         }
         if pass.plan.is_braked() {

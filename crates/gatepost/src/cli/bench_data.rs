@@ -195,7 +195,7 @@ impl BenchData {
 fn weight(text: &str) -> Result<(RouteKind, u32), String> {
     let (kind, weight) = text.split_once('=').unwrap_or((text, "1"));
     let found = Kind::ALL.into_iter().find(|known| known.as_str() == kind).and_then(Kind::route);
-    let kind = found.ok_or_else(|| format!("`{kind}` is no kind of route, such as HTTPRoute"))?;
-    let weight = weight.parse().map_err(|_| format!("`{weight}` is no weight, such as 1"))?;
+    let kind = found.ok_or_else(|| format!("`{kind}` is not a kind of route, such as HTTPRoute"))?;
+    let weight = weight.parse().map_err(|_| format!("`{weight}` is not a weight, such as 1"))?;
     Ok((kind, weight))
 }

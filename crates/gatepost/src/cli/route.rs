@@ -95,7 +95,7 @@ impl Route {
     }
 
     fn bad_url(&self, why: &str) -> Failure {
-        Failure::usage(format!("`{}` is no URL to ask about: {why}", self.url))
+        Failure::usage(format!("`{}` is not a URL that `route` can ask about: {why}", self.url))
     }
 
     /// The Gateway that is meant: the one that is named, or the only one.

@@ -210,8 +210,8 @@ fn text(value: &Value, key: &str, most: usize) -> std::result::Result<String, St
     if encoded.len() > most / 3 * 4 + 4 {
         return Err(format!("{key} is larger than {} KiB", most >> 10));
     }
-    let bytes = STANDARD.decode(encoded).map_err(|_| format!("{key} is no base64"))?;
-    String::from_utf8(bytes).map_err(|_| format!("{key} is no text"))
+    let bytes = STANDARD.decode(encoded).map_err(|_| format!("{key} is not base64"))?;
+    String::from_utf8(bytes).map_err(|_| format!("{key} is not text"))
 }
 
 fn folder(namespace: &str) -> String {

@@ -109,7 +109,7 @@ impl Page<'_> {
             let certificate = self.published.certificate_problem(&outcome.listener);
             let is_bad = outcome.fails || certificate.is_some();
             let mark = if is_bad { self.colour.paint("31", "✗") } else { self.colour.paint("32", "✓") };
-            let met = if certificate.is_some() { "no certificate".to_owned() } else { met(outcome) };
+            let met = if certificate.is_some() { "gets no certificate".to_owned() } else { met(outcome) };
             lines.push(format!("  {mark} {}", inert_line(&format!("{} {met}", outcome.url))));
             let causes = certificate.into_iter().chain(outcome.cause.clone());
             for cause in causes.filter(|cause| Some(cause) != first.as_ref()) {

@@ -46,7 +46,7 @@ fn value(spec: &Fields<'_>, path: &FieldPath, address: &Address) {
     match &*address.kind {
         _ if address.value.is_empty() => {}
         "IPAddress" if address.value.contains('[') || !is_ip(&address.value) => {
-            let message = format!("is \"{shown}\", which is no IP address; write one, or set `type: Hostname`");
+            let message = format!("is \"{shown}\", which is not an IP address; write one, or set `type: Hostname`");
             spec.invalid_at(path.key("value"), message);
         }
         "Hostname" => {

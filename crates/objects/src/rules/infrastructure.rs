@@ -12,7 +12,7 @@ pub(crate) fn check(f: &Fields<'_>) {
             node.invalid(KEY);
         }
         if value.len() > 63 || !is_label_value(value) {
-            node.invalid("is no value of a label: at most 63 letters, digits, `-`, `_` and `.`, with letters or digits at both ends");
+            node.invalid("is not a valid label value: at most 63 letters, digits, `-`, `_` and `.`, with letters or digits at both ends");
         }
         Some(())
     });

@@ -73,7 +73,7 @@ fn everything_else_is_refused_by_name() {
         (other.good(), &names[..], "it is for another key"),
         (bed.good() + &other.root, &names[..], "certificate 1 of the chain is not signed by the next one"),
         (bed.root.clone() + &bed.good(), &names[..], "it is for another key"),
-        (bed.good() + &bed.key.to_secret_pem(), &names[..], "holds something that is no certificate"),
+        (bed.good() + &bed.key.to_secret_pem(), &names[..], "holds something that is not a certificate"),
         (String::new(), &names[..], "there is no certificate in it"),
     ];
     for (pem, names, why) in table {

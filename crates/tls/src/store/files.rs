@@ -117,7 +117,7 @@ fn bounded(path: &Path, most: usize) -> Result<Option<String>> {
     if bytes.len() > most {
         return Err(useless(format!("is larger than {} KiB", most >> 10)));
     }
-    String::from_utf8(bytes).map(Some).map_err(|_| useless("is no text".to_owned()))
+    String::from_utf8(bytes).map(Some).map_err(|_| useless("is not text".to_owned()))
 }
 
 /// Writes both files into a fresh folder, then turns the link to it.

@@ -72,7 +72,7 @@ fn misplaced(context: &DiffContext<'_>, zone: &ZoneIndex<'_>, place: &str) -> Op
         ));
     }
     if !canonical::is_name(place) {
-        return Some("is no possible name; change `--txt-prefix`".to_owned());
+        return Some("is not a possible name; change `--txt-prefix`".to_owned());
     }
     let is_outside = context.observed.zone_of(place) != Some(zone.name) || zone.cut_above(place).is_some();
     let advice = "set `--txt-prefix` to one that names the type and ends with a dot, such as `%{record_type}-owner.`";

@@ -169,7 +169,7 @@ fn decoded(inner: &str, quote: char) -> Result<String, String> {
     let mut rest = inner;
     while let Some((before, escape)) = rest.split_once('\\') {
         bytes.extend_from_slice(before.as_bytes());
-        let bad = || format!("`\\{}` is no escape", escape.chars().take(4).collect::<String>());
+        let bad = || format!("`\\{}` is not an escape", escape.chars().take(4).collect::<String>());
         let length = escape_into(&mut bytes, escape, quote).ok_or_else(bad)?;
         rest = &escape[length..];
     }

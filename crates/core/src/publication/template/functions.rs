@@ -112,7 +112,7 @@ fn is_source_of(kind: RouteKind) -> Func {
 fn is_source(kind: RouteKind, args: &[Value]) -> Answer {
     let [wanted] = texts("isSource", args)?;
     if !is_known_source(wanted) {
-        return Err(problem(&format!("isSource: there is no source `{wanted}`")));
+        return Err(problem(&format!("isSource: no source is called `{wanted}`")));
     }
     Ok(kind.source().eq_ignore_ascii_case(wanted).into())
 }

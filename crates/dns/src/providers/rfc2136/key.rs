@@ -29,10 +29,10 @@ impl KeyConfig {
     /// The key, ready to sign.
     pub(super) fn build(&self) -> Result<Key> {
         let name = KeyName::from_str(self.name.trim_end_matches('.'));
-        let name = name.map_err(|_| ProviderError::settings(format!("`{}` is no name of a TSIG key", self.name)))?;
+        let name = name.map_err(|_| ProviderError::settings(format!("`{}` is not a name of a TSIG key", self.name)))?;
         let secret = STANDARD.decode(self.secret.reveal().trim());
         let secret =
-            secret.map_err(|_| ProviderError::settings("the TSIG secret is no base64 (--rfc2136-tsig-secret)"))?;
+            secret.map_err(|_| ProviderError::settings("the TSIG secret is not base64 (--rfc2136-tsig-secret)"))?;
         if secret.is_empty() {
             return Err(ProviderError::settings("the TSIG secret is empty (--rfc2136-tsig-secret)"));
         }

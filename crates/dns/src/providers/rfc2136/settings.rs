@@ -34,14 +34,15 @@ const TSIG_SECRET_ALG: Setting = Setting::text(
 .with_default("hmac-sha256");
 const AXFR: Setting = Setting::switch(
     "rfc2136-axfr",
-    "rfc2136: read zones by transfer; taken for the sake of external-dns command lines, it is always so",
+    "rfc2136: accepted for compatibility with external-dns; zones are always read by transfer",
 );
 const INSECURE: Setting = Setting::switch("rfc2136-insecure", "rfc2136: talk without a key");
 const USE_TLS: Setting = Setting::switch("rfc2136-use-tls", "rfc2136: talk over TLS");
 const MIN_TTL: Setting =
     Setting::duration("rfc2136-min-ttl", "rfc2136: no record is written with a lower TTL: `300`, `5m`");
-const TLS_CA: Setting = Setting::file("tls-ca", "A file with the certificates, in PEM, of who vouches for the server")
-    .with_default("whom the system trusts");
+const TLS_CA: Setting =
+    Setting::file("tls-ca", "A PEM file with the CA certificates that the server's certificate must chain to")
+        .with_default("the CA certificates of the system");
 
 /// The kind, for the registry.
 pub const KIND: ProviderKind = ProviderKind {

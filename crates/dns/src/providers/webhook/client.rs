@@ -43,7 +43,7 @@ impl Client {
     /// A client for this address.
     pub(super) fn new(url: &str, patience: Duration) -> Result<Client> {
         let refuse = |cause: &str| ProviderError::settings(format!("--webhook-provider-url `{url}`: {cause}"));
-        let uri: Uri = url.parse().map_err(|_| refuse("this is no URL"))?;
+        let uri: Uri = url.parse().map_err(|_| refuse("this is not a URL"))?;
         match uri.scheme_str() {
             Some("http") if uri.host().is_some() && uri.query().is_none() => {}
             Some("https") => return Err(refuse("the protocol is meant for a sidecar and has no TLS; use http")),

@@ -145,7 +145,7 @@ impl Endpoint {
 /// A list of endpoints. `null` is what Go makes of an empty list.
 pub(super) fn parse_list(body: &[u8]) -> Result<Vec<Endpoint>, String> {
     let list: Option<Vec<Endpoint>> = serde_json::from_slice(body)
-        .map_err(|error| format!("it is no list of endpoints: {error}{}", opening(body)))?;
+        .map_err(|error| format!("it is not a list of endpoints: {error}{}", opening(body)))?;
     let list = list.unwrap_or_default();
     match list.iter().find(|endpoint| endpoint.dns_name.is_empty() || endpoint.record_type.is_empty()) {
         None => Ok(list),

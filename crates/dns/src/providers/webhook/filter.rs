@@ -32,7 +32,7 @@ impl WebhookDomains {
     /// Reads the answer of the negotiation.
     pub fn parse(body: &[u8]) -> Result<WebhookDomains, String> {
         let wire: Wire = serde_json::from_slice(body)
-            .map_err(|error| format!("GET /: it is no domain filter: {error}{}", opening(body)))?;
+            .map_err(|error| format!("GET /: it is not a domain filter: {error}{}", opening(body)))?;
         let include = wire.include.unwrap_or_default();
         let exclude = wire.exclude.unwrap_or_default();
         let [regex_include, regex_exclude] = [wire.regex_include, wire.regex_exclude].map(Option::unwrap_or_default);
@@ -66,7 +66,7 @@ fn compile(text: &str) -> Result<Option<Regex>, String> {
         return Ok(None);
     }
     let compiled = regex::RegexBuilder::new(text).size_limit(1 << 20).build();
-    compiled.map(Some).map_err(|error| format!("GET /: `{text}` is no regular expression: {error}"))
+    compiled.map(Some).map_err(|error| format!("GET /: `{text}` is not a regular expression: {error}"))
 }
 
 #[cfg(test)]

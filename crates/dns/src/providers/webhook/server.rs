@@ -210,7 +210,7 @@ impl WebhookService {
     async fn apply(&self, request: Request<Incoming>) -> Result<Reply, RequestFailure> {
         let body = self.body(request).await?;
         let changes: Changes = serde_json::from_slice(&body)
-            .map_err(|error| RequestFailure::bad(format!("these are no changes: {error}")))?;
+            .map_err(|error| RequestFailure::bad(format!("these are not changes: {error}")))?;
         requests::apply(&*self.provider, &changes).await?;
         Ok(empty())
     }

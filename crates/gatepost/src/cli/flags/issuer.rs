@@ -36,7 +36,7 @@ pub(in crate::cli) struct IssuerFlags {
     /// acme: the address of the issuer's directory
     #[arg(long, value_name = "URL", env = "GATEPOST_ACME_DIRECTORY")]
     acme_directory: Option<String>,
-    /// acme: a file with certificates, in PEM, of who vouches for the issuer's server, beside whom the system trusts
+    /// acme: a PEM file with CA certificates for the issuer's server, in addition to those of the system
     #[arg(long, value_name = "FILE", env = "GATEPOST_ACME_CA_FILE")]
     acme_ca_file: Option<PathBuf>,
     /// acme: whom the issuer may write to

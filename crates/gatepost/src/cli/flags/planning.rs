@@ -17,6 +17,9 @@ use super::secret::{SecretFlag, secret};
 use crate::apply::Mode;
 use crate::cli::Failure;
 
+/// The owner id where none is set, as in external-dns.
+const DEFAULT_OWNER: &str = "default";
+
 /// What may be written.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "What may be written, and what is ours")]
@@ -28,7 +31,7 @@ pub(in crate::cli) struct PlanningFlags {
     #[arg(long, value_enum, env = "GATEPOST_REGISTRY")]
     registry: Option<RegistryFlag>,
     /// Marks our records in the registry; no other instance may have it
-    #[arg(long, value_name = "ID", value_parser = owner, default_value = "default", env = "GATEPOST_TXT_OWNER_ID")]
+    #[arg(long, value_name = "ID", value_parser = owner, default_value = DEFAULT_OWNER, env = "GATEPOST_TXT_OWNER_ID")]
     txt_owner_id: String,
     /// In front of the names of TXT records; `%{record_type}` stands for the type
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true, env = "GATEPOST_TXT_PREFIX")]
@@ -123,6 +126,15 @@ impl PlanningFlags {
     /// Our owner id.
     pub(in crate::cli) fn owner(&self) -> &str {
         &self.txt_owner_id
+    }
+
+    /// What is to be said where records are written under the id that every other installation has, too.
+    pub(in crate::cli) fn shared_owner_note(&self) -> Option<&'static str> {
+        let is_marked = !matches!(self.registry, Some(RegistryFlag::Noop));
+        (is_marked && self.txt_owner_id == DEFAULT_OWNER && self.mode() == Mode::Act).then_some(
+            "--txt-owner-id is not set, so records are marked with the id `default`; another program in the same zone \
+             with that id would treat them as its own, and could delete them",
+        )
     }
 
     /// Whether anything is written.

@@ -38,7 +38,7 @@ pub(super) fn secret(
             let failed = |error: String| Failure::usage(format!("{flag}-file {}: {error}", path.display()));
             let size = std::fs::metadata(path).map_err(|error| failed(error.to_string()))?.len();
             if size > LARGEST {
-                return Err(failed("is larger than 64 KiB, so it is no secret".to_owned()));
+                return Err(failed("is larger than 64 KiB, so it is not a secret".to_owned()));
             }
             std::fs::read(path).map(Some).map_err(|error| failed(error.to_string()))
         }

@@ -53,8 +53,8 @@ fn leaf(value: &Value) -> Result<Leaf, String> {
     if encoded.len() > MAX_CHAIN / 3 * 4 + 4 {
         return Err(format!("tls.crt is larger than {} KiB", MAX_CHAIN >> 10));
     }
-    let bytes = STANDARD.decode(encoded).map_err(|_| "tls.crt is no base64")?;
-    let text = String::from_utf8(bytes).map_err(|_| "tls.crt is no text")?;
+    let bytes = STANDARD.decode(encoded).map_err(|_| "tls.crt is not base64")?;
+    let text = String::from_utf8(bytes).map_err(|_| "tls.crt is not text")?;
     Chain::read(&text).map(|chain| chain.leaf)
 }
 

@@ -203,7 +203,7 @@ fn pack(secret: &Key, text: &str) -> Result<String> {
 fn unpack(secret: &Key, value: &Value) -> Result<String> {
     let broken = |why: &str| Error::storage("be read", words(secret), format!("{why}; remove it to begin anew"));
     let encoded = value["data"][FIELD].as_str().ok_or_else(|| broken("it has no page"))?;
-    let packed = STANDARD.decode(encoded).map_err(|_| broken("its page is no base64"))?;
+    let packed = STANDARD.decode(encoded).map_err(|_| broken("its page is not base64"))?;
     let mut text = String::new();
     let read = GzDecoder::new(&packed[..]).take(MOST).read_to_string(&mut text);
     read.map_err(|_| broken("its page is damaged"))?;

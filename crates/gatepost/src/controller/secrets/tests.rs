@@ -42,7 +42,7 @@ fn what_is_ours_has_our_label_and_the_type_of_key_pairs() {
 fn hostile_contents_are_bounded_and_not_quoted() {
     let large = "CANARY".repeat(1 << 18);
     assert_eq!(kept(&secret(), &object(OWNER, TYPE, &large), None).pair.unwrap_err(), "tls.crt is larger than 64 KiB");
-    for (data, words) in [("***", "tls.crt is no base64"), ("/////w==", "tls.crt is no text")] {
+    for (data, words) in [("***", "tls.crt is not base64"), ("/////w==", "tls.crt is not text")] {
         let value = json!({"type": TYPE, "data": {"tls.crt": data}});
         assert_eq!(kept(&secret(), &value, None).pair.unwrap_err(), words);
     }

@@ -48,7 +48,7 @@ impl AcmeTransport {
     /// A way to talk to the server of a directory. `authority` is PEM of whom to trust beside the system's authorities.
     pub(super) fn new(directory: &str, authority: Option<&str>, patience: Duration) -> Result<AcmeTransport> {
         let refuse = |cause: &str| Error::settings(format!("--acme-directory `{directory}`: {cause}"));
-        let uri: Uri = directory.parse().map_err(|_| refuse("this is no URL"))?;
+        let uri: Uri = directory.parse().map_err(|_| refuse("this is not a URL"))?;
         let (Some("https"), Some(host)) = (uri.scheme_str(), uri.host()) else {
             return Err(refuse("it must begin with https:// and name a host"));
         };

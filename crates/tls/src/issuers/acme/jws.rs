@@ -97,7 +97,7 @@ impl ExternalAccount {
         let secret = secret.trim().trim_end_matches('=');
         let bytes = URL_SAFE_NO_PAD.decode(secret).or_else(|_| STANDARD_NO_PAD.decode(secret));
         // The cause would repeat a part of the secret.
-        let bytes = bytes.map_err(|_| Error::settings("--acme-eab-hmac-file: there is no base64 in it"))?;
+        let bytes = bytes.map_err(|_| Error::settings("--acme-eab-hmac-file: there is not base64 in it"))?;
         if bytes.is_empty() || id.is_empty() {
             return Err(Error::settings(
                 "--acme-eab-kid and --acme-eab-hmac-file belong together, and neither is empty",

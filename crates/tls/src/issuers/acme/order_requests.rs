@@ -184,7 +184,7 @@ impl OrderRequests<'_> {
         if answer.body.len() > MAX_CHAIN {
             return Err(Error::rejected(format!("the chain is larger than {} KiB", MAX_CHAIN >> 10)));
         }
-        let text = std::str::from_utf8(&answer.body).map_err(|_| Error::rejected("the chain is no text"))?;
+        let text = std::str::from_utf8(&answer.body).map_err(|_| Error::rejected("the chain is not text"))?;
         order.chain = Some(text.to_owned());
         order.step = OrderStep::Issued;
         Ok(Progress::Issued)
