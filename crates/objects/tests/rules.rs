@@ -70,7 +70,7 @@ fn gateway_classes() {
         &v1("GatewayClass", "{controllerName: a.b/c, controllername: x}"),
         UNKNOWN_FIELD,
         "spec.controllername",
-        "is no field",
+        "is not a field",
     );
     invalid(
         "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: a}\n",
@@ -631,7 +631,7 @@ fn tls_tcp_and_udp_routes() {
             &v1(kind, &format!("{{hostnames: [a.b], {rules}}}")),
             UNKNOWN_FIELD,
             "spec.hostnames",
-            &format!("is no field of a {kind}"),
+            &format!("is not a field of {kind}"),
         );
     }
 }

@@ -38,7 +38,7 @@ fn the_text_says_what_and_why_and_how_to_go_on() {
     for part in [
         ": 1 to create, 0 to change, 0 to delete, 2 held\n",
         "  + www.example.org A 192.0.2.10  because HTTPRoute/infra/route-0 asks for it\n",
-        "hand.example.org A: `hand.example.org` has A records that no marker claims",
+        "hand.example.org A: `hand.example.org` has A records without an ownership TXT record",
         "[GP0403 record-unmanaged]",
         "--adopt NAME",
         "no zone holds `www.example.com`; served: `example.org` [GP0401 zone-not-served]",
