@@ -44,7 +44,9 @@ fn annotated(mut route: Route, pairs: &[(&str, &str)]) -> Route {
 }
 
 fn annotate(meta: &mut Meta, pairs: &[(&str, &str)]) {
-    meta.annotations.extend(pairs.iter().map(|(name, value)| (format!("{GA_PREFIX}{name}").into(), Str::from(*value))));
+    for (name, value) in pairs {
+        meta.annotations.insert(format!("{GA_PREFIX}{name}").into(), (*value).into());
+    }
 }
 
 fn with_addresses(addresses: &[&str]) -> Gateway {

@@ -8,12 +8,13 @@ use super::dirty::Dirty;
 use super::reverse_indexes::{RouteId, StatusSource};
 use crate::attachment::routes::{attach_route, attached_listeners};
 use crate::attachment::{ListenerId, RouteState};
+use crate::diagnostic::Diagnostic;
 use crate::model::*;
 use crate::names::Hostname;
 use crate::policy::{Policies, PoliciesOfKind, Policy};
 use crate::publication::{
-    CertificateNameRequest, CertificateState, GatewayContexts, ListenerInput, PolicyStatusEntry, PublicationInput,
-    RouteClaims, RouteNameClaim, Withheld, of_route,
+    CertificateNameRequest, CertificateState, GatewayContexts, KeptName, ListenerInput, PassedOver, PolicyStatusEntry,
+    PublicationInput, RouteClaims, RouteNameClaim, Withheld, of_route,
 };
 
 impl Engine {
@@ -132,7 +133,7 @@ impl Engine {
             dirty.changed_withheld.insert(object.clone());
         }
         dirty.names.extend(old.names.iter().chain(&new.names).map(|name| (*name).clone()));
-        dirty.changed_notes |= !has_same_notes(before.as_deref(), after.as_deref());
+        dirty.changed_notes |= old.notes != new.notes;
         self.replace_requests(before.as_deref(), after.as_deref(), dirty);
         self.replace_status_source(&StatusSource::Route(object.clone()), old.policy_entries, new.policy_entries, dirty);
         let has_extras = |claims: &Option<Arc<RouteClaims>>| claims.as_ref().is_some_and(|c| c.extras().is_some());
@@ -214,7 +215,11 @@ struct ClaimKeys<'a> {
     names: BTreeSet<&'a Hostname>,
     withheld: &'a [Withheld],
     policy_entries: &'a [PolicyStatusEntry],
+    notes: ClaimNotes<'a>,
 }
+
+/// Kept names, exclusion, own and shared diagnostics of a route.
+type ClaimNotes<'a> = (&'a [KeptName], Option<&'a PassedOver>, &'a [Diagnostic], &'a [Arc<Vec<Diagnostic>>]);
 
 impl<'a> ClaimKeys<'a> {
     fn of(claims: Option<&'a RouteClaims>) -> Self {
@@ -224,21 +229,9 @@ impl<'a> ClaimKeys<'a> {
         if let Some(extras) = claims.extras() {
             keys.withheld = &extras.withheld;
             keys.policy_entries = &extras.policy_entries;
+            keys.notes = (&extras.kept, extras.passed_over.as_ref(), &extras.diagnostics, &extras.shared);
         }
         keys
-    }
-}
-
-/// Whether kept names, exclusion and diagnostics of a route are unchanged.
-fn has_same_notes<'c>(before: Option<&'c RouteClaims>, after: Option<&'c RouteClaims>) -> bool {
-    let notes = |claims: Option<&'c RouteClaims>| {
-        let extras = claims.and_then(RouteClaims::extras);
-        extras.map(|extras| (&extras.kept[..], &extras.passed_over, &extras.diagnostics[..], &extras.shared[..]))
-    };
-    match (notes(before), notes(after)) {
-        (before, after) if before == after => true,
-        (Some(notes), None) | (None, Some(notes)) => notes == (&[], &None, &[], &[]),
-        _ => false,
     }
 }
 

@@ -5,9 +5,6 @@ use std::sync::Arc;
 
 use super::{SharedList, Str};
 
-/// Up to this length a linear search is faster than a binary search.
-const FEW: usize = 16;
-
 /// Labels or annotations, sorted by key, without duplicate keys. Clones share the list.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Labels(SharedList<(Str, Str)>);
@@ -20,11 +17,7 @@ impl Labels {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Str> {
-        // Strings of different lengths compare unequal without reading them, so a linear search compares few.
-        match self.len() <= FEW {
-            true => self.0.iter().find(|(known, _)| **known == *key).map(|(_, value)| value),
-            false => self.place(key).ok().map(|place| &self.0[place].1),
-        }
+        self.place(key).ok().map(|place| &self.0[place].1)
     }
 
     /// Whether there is such a key.
@@ -40,11 +33,6 @@ impl Labels {
     /// The keys, in order.
     pub fn keys(&self) -> impl Iterator<Item = &Str> {
         self.iter().map(|(key, _)| key)
-    }
-
-    /// The values, by key.
-    pub fn values(&self) -> impl Iterator<Item = &Str> {
-        self.iter().map(|(_, value)| value)
     }
 
     /// How many there are.
@@ -90,12 +78,6 @@ impl FromIterator<(Str, Str)> for Labels {
             pairs.dedup_by(|earlier, last| earlier.0 == last.0);
         }
         if pairs.is_empty() { Labels::default() } else { Labels(pairs.into()) }
-    }
-}
-
-impl Extend<(Str, Str)> for Labels {
-    fn extend<I: IntoIterator<Item = (Str, Str)>>(&mut self, more: I) {
-        *self = self.0.iter().cloned().chain(more).collect();
     }
 }
 
