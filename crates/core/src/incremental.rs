@@ -14,7 +14,9 @@ use std::sync::Arc;
 
 use crate::attachment::{Grants, Scope};
 use crate::model::Str;
-use crate::publication::PublicationSettings;
+use crate::names::Hostname;
+use crate::publication::holders::ObservedNames;
+use crate::publication::{PublicationSettings, WildcardGuards};
 use crate::snapshot::{Change, Origin};
 
 mod changes;
@@ -45,6 +47,8 @@ pub struct Engine {
     indexes: ReverseIndexes,
     group_numbers: GroupNumbers,
     coverage: Coverage,
+    guards: WildcardGuards,
+    observed: ObservedNames,
 }
 
 impl Engine {
@@ -60,6 +64,8 @@ impl Engine {
             indexes: ReverseIndexes::default(),
             group_numbers: GroupNumbers::default(),
             coverage: Coverage::default(),
+            guards: WildcardGuards::default(),
+            observed: ObservedNames::default(),
         }
     }
 
@@ -91,6 +97,23 @@ impl Engine {
             self.update_names(&mut dirty);
             self.update_reports(&mut dirty);
         }
+        dirty.delta()
+    }
+
+    /// Replaces what the existing records were made for, and returns what changed (D27).
+    pub fn set_observed(&mut self, observed: ObservedNames) -> Delta {
+        let mut dirty = Dirty::default();
+        let before = std::mem::replace(&mut self.observed, observed);
+        let differ: Vec<Hostname> =
+            before.differences(&self.observed).filter_map(|name| Hostname::parse(name).ok()).collect();
+        // A wildcard record concerns the names below it.
+        if differ.iter().any(Hostname::is_wildcard) {
+            dirty.names.extend(self.world.contested.iter().cloned());
+        }
+        dirty.names.extend(differ.into_iter().filter(|name| self.indexes.names.of(name).next().is_some()));
+        self.update_names(&mut dirty);
+        self.update_secrets(&mut dirty);
+        self.update_reports(&mut dirty);
         dirty.delta()
     }
 

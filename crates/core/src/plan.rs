@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{ObjectRef, Str};
 use crate::publication::RecordType;
+use crate::publication::holders::RecordOrigin;
 use crate::reason::{self, Reason};
 
 mod answers;
@@ -188,6 +189,26 @@ pub struct Stale {
 /// Computes the plan for an intent.
 pub fn decide(intent: &Intent<'_>, observed: &Observed, settings: &PlanSettings) -> Plan {
     decide_within(intent, observed, settings, None)
+}
+
+/// The objects that our existing records of these names were made for, by name: as their markers say, and in zones without
+/// markers as earlier plans noted.
+pub fn origins(
+    observed: &Observed,
+    settings: &PlanSettings,
+    names: &BTreeSet<Str>,
+    remembered: &OwnedSets,
+) -> BTreeMap<Str, Vec<RecordOrigin>> {
+    if names.is_empty() {
+        return BTreeMap::new();
+    }
+    let Some(registry) = settings.txt() else { return ownership::remembered_origins(remembered, names.iter()) };
+    let zones = readable(observed, settings);
+    let of_zone = |zone: &zone::ZoneIndex<'_>| {
+        let inside = names.iter().filter(|name| observed.zone_of(name).is_some_and(|found| found == zone.name));
+        ownership::origins(zone, registry, inside)
+    };
+    zones.iter().flat_map(of_zone).collect()
 }
 
 /// The plan for a part of the names, with the totals of the whole if they are known.

@@ -7,7 +7,7 @@
 //! knows providers, zones or existing records, and nothing here deletes: a hostname that gets nothing is a value in
 //! [`Desired::withheld`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::attachment::{ListenerKey, Topology};
@@ -27,8 +27,10 @@ pub mod change;
 mod desired_builder;
 pub mod domains;
 pub mod filters;
+pub mod holders;
 pub mod hostnames;
 mod input;
+mod inward;
 mod listener_context;
 mod obstacles;
 mod policy_status;
@@ -45,6 +47,7 @@ pub mod wildcards;
 
 pub(crate) use certificates::{CertificateNameRequest, CertificateState, SecretDecision};
 pub(crate) use desired_builder::DesiredBuilder;
+pub(crate) use holders::{CertificateRefusals, HolderInput, WildcardGuards, admitted, is_held};
 pub(crate) use input::{ListenerInput, PublicationInput};
 pub(crate) use listener_context::{GatewayContexts, ListenerContexts};
 pub(crate) use obstacles::{excluded, left_out};
@@ -54,24 +57,48 @@ pub(crate) use route_claims::{RouteClaims, of_route};
 pub(crate) use selection::SelectedOwner;
 pub use settings::PublicationSettings;
 
+use holders::ObservedNames;
 use settings::Profile;
 
 /// The desired state of a snapshot and its topology, by the rules of the selected profile.
 pub fn build(snapshot: &Snapshot, topology: &Topology, settings: &PublicationSettings) -> Desired {
-    build_beside(snapshot, topology, settings, &[])
+    build_beside(snapshot, topology, settings, PresentState { names: &[], observed: &ObservedNames::default() })
 }
 
-/// The same as [`build`], with names that exist for reasons other than routes, such as challenges. A DNS wildcard does
-/// not answer at or above them (D13).
+/// What a desired state depends on besides objects and settings.
+#[derive(Clone, Copy, Debug)]
+pub struct PresentState<'a> {
+    /// Names that exist for reasons other than routes, such as challenges. A DNS wildcard does not answer at or above
+    /// them (D13).
+    pub names: &'a [Str],
+    /// What the existing records were made for (D27).
+    pub observed: &'a ObservedNames,
+}
+
+/// The same as [`build`], beside what exists already.
 pub fn build_beside(
     snapshot: &Snapshot,
     topology: &Topology,
     settings: &PublicationSettings,
-    others: &[Str],
+    beside: PresentState<'_>,
 ) -> Desired {
     match settings.profile {
-        Profile::Strict => build::publish(snapshot, topology, settings, others),
+        Profile::Strict => build::publish(snapshot, topology, settings, beside),
         Profile::ExternalDns => external_dns::publish(snapshot, settings),
+    }
+}
+
+/// The names whose holder depends on what their records were made for (D27): those that Routes of several namespaces claim,
+/// and all names while Routes may exist that could not be read.
+pub fn contested_names(
+    snapshot: &Snapshot,
+    topology: &Topology,
+    settings: &PublicationSettings,
+    has_unread_objects: bool,
+) -> BTreeSet<Str> {
+    match settings.profile {
+        Profile::Strict => build::contested(snapshot, topology, settings, has_unread_objects),
+        Profile::ExternalDns => BTreeSet::new(),
     }
 }
 
@@ -111,7 +138,7 @@ pub struct Record {
     pub set_identifier: Option<Str>,
     /// Provider-specific properties, sorted by name.
     pub provider_specific: Vec<(Str, Str)>,
-    /// Routes that request it; the first decides TTL and properties.
+    /// Routes that request it; those of the namespace that holds the name first.
     pub routes: ShortVec<ObjectRef>,
     /// Listeners that serve it.
     pub listeners: SharedList<ListenerKey>,

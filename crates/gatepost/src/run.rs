@@ -9,11 +9,12 @@ use std::time::Duration;
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::external_dns;
-use gatepost_core::incremental::World;
+use gatepost_core::incremental::{Engine, World};
 use gatepost_core::model::Str;
-use gatepost_core::plan::{self, Intent, Observed, Plan, Sight};
+use gatepost_core::plan::{self, Hold, Intent, Observed, Plan, Sight};
+use gatepost_core::publication::holders::ObservedNames;
 use gatepost_core::publication::settings::Profile;
-use gatepost_core::publication::{self, Desired, Record, RecordType};
+use gatepost_core::publication::{self, Desired, PresentState, Record, RecordType};
 use gatepost_core::snapshot::Snapshot;
 use gatepost_dns::provider::{self, Provider};
 use gatepost_dns::resolve::Resolver;
@@ -28,7 +29,8 @@ mod targets;
 mod zone_cache;
 
 use desired::{DesiredCache, DesiredUpdate, SharedDesired, Touched};
-pub use zone_cache::{Given, ZoneCache};
+pub use observe::Reading;
+pub use zone_cache::ZoneCache;
 
 /// The settings of a pass.
 pub struct Pipeline {
@@ -150,10 +152,25 @@ impl Pass {
 }
 
 impl Pipeline {
-    /// The desired state of a snapshot.
-    pub fn desired(&self, seen: ReadObjects<'_>, challenge_records: &ChallengeRecords) -> Desired {
-        let others: Vec<Str> = challenge_records.challenges.iter().map(|record| record.name.clone()).collect();
-        self.contended(publication::build_beside(seen.snapshot, seen.topology, &self.publishing, &others))
+    /// The desired state of a snapshot, beside the records that were observed.
+    pub fn desired(
+        &self,
+        seen: ReadObjects<'_>,
+        challenge_records: &ChallengeRecords,
+        observed: &ObservedNames,
+    ) -> Desired {
+        let names: Vec<Str> = challenge_records.challenges.iter().map(|record| record.name.clone()).collect();
+        let beside = PresentState { names: &names, observed };
+        self.contended(publication::build_beside(seen.snapshot, seen.topology, &self.publishing, beside))
+    }
+
+    /// What the existing records of contested names were made for (D27); `None` where that decides nothing.
+    fn observed_names(&self, input: PlanInput<'_>, observed: &Observed) -> Option<ObservedNames> {
+        let seen = input.seen;
+        let has_unread = seen.problems.iter().any(Hold::is_of);
+        let names = publication::contested_names(seen.snapshot, seen.topology, &self.publishing, has_unread);
+        let origins = plan::origins(observed, &self.planning, &names, &input.memory.ours);
+        (!origins.is_empty()).then(|| ObservedNames::new(origins, has_unread))
     }
 
     /// The desired state of an engine.
@@ -168,29 +185,60 @@ impl Pipeline {
         desired
     }
 
-    /// Compares a desired state with the zones of the provider.
-    pub async fn decide(&self, input: PlanInput<'_>, desired: Desired) -> Decision {
+    /// Compares a desired state with the zones of the provider. It is made again where the records in them decide which
+    /// namespace holds a name.
+    pub async fn decide(&self, input: PlanInput<'_>, mut desired: Desired) -> Decision {
         let reading = observe::read(input.provider, Default::default()).await;
+        if let Some(names) = self.observed_names(input, &reading.observed) {
+            desired = self.desired(input.seen, input.challenge_records, &names);
+        }
         let (desired, decision) = self.compare(input, desired, reading.observed).await;
         let retry_after = reading.retry_after;
         Decision { desired: DesiredUpdate::Whole(Box::new(desired)), retry_after, ..decision }
     }
 
-    /// Compares only the names that may differ; otherwise returns what to compare everything with.
-    pub async fn decide_part(
+    /// Reads what changed in the zones, or all of them.
+    pub async fn catch_up(&self, provider: &dyn Provider, zones: &mut ZoneCache) -> Comparison {
+        match zones.catch_up(provider).await {
+            Ok(()) => Comparison::WithCache,
+            Err(given) => {
+                // The cached zones are not needed any more, and may be large.
+                drop(zones.take_zones());
+                Comparison::AfterReading(observe::read(provider, given).await)
+            }
+        }
+    }
+
+    /// What the existing records of contested names were made for (D27), from the zones that a comparison uses.
+    pub fn observe_names(
+        &self,
+        engine: &Engine,
+        problems: &[Diagnostic],
+        comparison: &Comparison,
+        zones: &ZoneCache,
+        memory: &Memory,
+    ) -> ObservedNames {
+        let names = engine.contested_names();
+        if names.is_empty() {
+            return ObservedNames::default();
+        }
+        let origins = match comparison {
+            Comparison::WithCache => zones.origins(&names, &memory.ours),
+            Comparison::AfterReading(reading) => plan::origins(&reading.observed, &self.planning, &names, &memory.ours),
+        };
+        ObservedNames::new(origins, problems.iter().any(Hold::is_of))
+    }
+
+    /// Compares only the names that may differ; `None` if everything must be compared.
+    pub fn decide_part(
         &self,
         world: &World,
         input: PlanInput<'_>,
         desired: &mut DesiredCache,
         zones: &mut ZoneCache,
-    ) -> Result<Decision, Comparison> {
-        match zones.catch_up(input.provider).await {
-            Ok(()) => match self.part(world, input, desired, zones) {
-                Some(plan) => Ok(Decision::of(desired.part(), plan)),
-                None => Err(Comparison::WithCache),
-            },
-            Err(given) => Err(Comparison::AfterReading(given)),
-        }
+    ) -> Option<Decision> {
+        let plan = self.part(world, input, desired, zones)?;
+        Some(Decision::of(desired.part(), plan))
     }
 
     /// Compares everything, and puts the zones into the cache.
@@ -208,10 +256,7 @@ impl Pipeline {
                 zones.put_back(&mut decision, &self.settings(input));
                 (desired, decision)
             }
-            Comparison::AfterReading(given) => {
-                // The cached zones are not needed any more, and may be large.
-                drop(zones.take_zones());
-                let reading = observe::read(input.provider, given).await;
+            Comparison::AfterReading(reading) => {
                 let (desired, mut decision) = self.compare(input, desired, reading.observed).await;
                 decision.retry_after = reading.retry_after;
                 zones.keep(&mut decision, &self.settings(input));
@@ -302,8 +347,8 @@ impl Pipeline {
 pub enum Comparison {
     /// The cached zones.
     WithCache,
-    /// Zones that are read now, except for those that the provider has just returned.
-    AfterReading(Given),
+    /// Zones that were read now.
+    AfterReading(Reading),
 }
 
 /// The input of a plan, apart from the desired and the observed state.

@@ -8,6 +8,7 @@ use super::dirty::Dirty;
 use super::reverse_indexes::{ReverseIndexes, RouteId};
 use crate::attachment::{backends, listener_sets};
 use crate::model::*;
+use crate::names::Hostname;
 use crate::snapshot::{Change, Object};
 
 impl Engine {
@@ -41,6 +42,7 @@ impl Engine {
                 }
                 self.world.snapshot.set_visibility(kind, visibility);
                 self.mark_everything(dirty);
+                self.mark_observed(dirty);
             }
         }
         dirty.is_anything_changed = true;
@@ -189,6 +191,12 @@ impl Engine {
             let here = here.take_while(|(object, _)| object.kind == kind && object.namespace() == namespace);
             dirty.routes.extend(here.filter_map(|(object, _)| self.indexes.routes.id(object)));
         }
+    }
+
+    /// Marks the names whose holder depends on which kinds are visible.
+    fn mark_observed(&self, dirty: &mut Dirty) {
+        let names = self.observed.names().filter_map(|name| Hostname::parse(name).ok());
+        dirty.names.extend(names.filter(|name| self.indexes.names.of(name).next().is_some()));
     }
 
     fn mark_everything(&self, dirty: &mut Dirty) {

@@ -92,7 +92,8 @@ impl Coverage {
         let touched_names: BTreeSet<&str> = touched_names.collect();
         if self.trees.is_none() {
             let trees = self.trees.insert(Trees::default());
-            names.iter().for_each(|(name, decision)| trees.insert(name, decision.is_coverable));
+            let with_records = names.iter().filter(|(_, decision)| decision.has_records());
+            with_records.for_each(|(name, decision)| trees.insert(name, decision.is_coverable));
             trees.decide("", &self.existing, names, covered, &mut flipped);
             return flipped;
         }

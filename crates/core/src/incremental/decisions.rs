@@ -3,11 +3,12 @@
 use super::Engine;
 use super::dirty::Dirty;
 use super::reverse_indexes::StatusSource;
-use crate::model::{Key, Kind, ObjectRef};
+use crate::model::{Key, Kind, ObjectRef, ShortVec, Str};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
 use crate::publication::{
-    NameDecision, NameExtras, PolicyStatusEntries, PolicyStatusEntry, RouteNameClaim, SecretDecision, decide_name,
+    CertificateRefusals, HolderInput, NameDecision, NameExtras, PolicyStatusEntries, PolicyStatusEntry, RouteNameClaim,
+    SecretDecision, admitted as admitted_by, decide_name,
 };
 
 impl Engine {
@@ -25,11 +26,25 @@ impl Engine {
     }
 
     fn update_name(&mut self, name: Hostname, dirty: &mut Dirty) {
-        let after = self.decide_name(&name);
+        let mut claims = self.claims_on(&name);
+        let after = decide_name(&name, &mut claims, self.holder_input());
+        let is_certified = claims.iter().any(RouteNameClaim::is_certified);
+        let admitted = self.guards.is_watched(&name).then(|| admitted_by(after.as_ref(), &claims));
+        self.guard(&name, is_certified, admitted, dirty);
         let before = self.world.names.get(&name);
         if before == after.as_ref() {
             return;
         }
+        let holders = (before.and_then(NameDecision::holder), after.as_ref().and_then(NameDecision::holder));
+        if holders.0 != holders.1 {
+            match holders.1 {
+                Some(_) => _ = self.world.contested.insert(name.clone()),
+                None => _ = self.world.contested.remove(&name),
+            }
+            dirty.changed_notes = true;
+            self.mark_secrets_of(&name, dirty);
+        }
+        let before = self.world.names.get(&name);
         if !is_same_to_readers(before, after.as_ref()) {
             dirty.changed_names.insert(name.text().clone());
         }
@@ -37,7 +52,8 @@ impl Engine {
             Some(after) => self.world.names.insert(name.clone(), after),
             None => self.world.names.remove(&name),
         };
-        self.coverage.note(&name, before.as_ref(), after.as_ref());
+        let with_records = |decision: &Option<NameDecision>| decision.clone().filter(NameDecision::has_records);
+        self.coverage.note(&name, with_records(&before).as_ref(), with_records(&after).as_ref());
         before.iter().for_each(|decision| self.count_kinds(decision, false));
         after.iter().for_each(|decision| self.count_kinds(decision, true));
         let (old, new) =
@@ -47,11 +63,48 @@ impl Engine {
         self.replace_status_source(&StatusSource::Name(name), entries_of(old), entries_of(new), dirty);
     }
 
-    fn decide_name(&self, name: &Hostname) -> Option<NameDecision> {
+    /// The claims on a name.
+    fn claims_on(&self, name: &Hostname) -> Vec<RouteNameClaim<'_>> {
         let routes = self.indexes.names.of(name).filter_map(|id| self.indexes.routes.claims(id));
         let claims = routes.flat_map(|route| RouteNameClaim::all(route));
-        let mut claims: Vec<_> = claims.filter(|(claimed, _)| *claimed == name).map(|(_, claim)| claim).collect();
-        (!claims.is_empty()).then(|| decide_name(name, &mut claims))
+        claims.filter(|(claimed, _)| *claimed == name).map(|(_, claim)| claim).collect()
+    }
+
+    fn holder_input(&self) -> HolderInput<'_> {
+        HolderInput { snapshot: &self.world.snapshot, observed: &self.observed }
+    }
+
+    /// Updates what guards the wildcards of certificates, after the claims on a name changed.
+    fn guard(
+        &mut self,
+        name: &Hostname,
+        is_certified: bool,
+        admitted: Option<Option<ShortVec<Str>>>,
+        dirty: &mut Dirty,
+    ) {
+        if let Some(admitted) = admitted
+            && self.guards.set(name, admitted)
+            && let Some((_, base)) = name.as_str().split_once('.')
+            && let Ok(wildcard) = Hostname::parse(&format!("*.{base}"))
+        {
+            self.mark_secrets_of(&wildcard, dirty);
+        }
+        if name.is_wildcard() && self.guards.watch(name, is_certified) {
+            let below: Vec<Hostname> =
+                self.world.names.keys().filter(|name| self.guards.is_watched(name)).cloned().collect();
+            for name in below {
+                let admitted = admitted_by(self.world.names.get(&name), &self.claims_on(&name));
+                self.guards.set(&name, admitted);
+            }
+            self.mark_secrets_of(name, dirty);
+        }
+    }
+
+    /// Marks the Secrets whose certificates request a name.
+    fn mark_secrets_of(&self, name: &Hostname, dirty: &mut Dirty) {
+        let routes = self.indexes.names.of(name).filter_map(|id| self.indexes.routes.claims(id));
+        let requests = routes.flat_map(|route| route.certificate_requests());
+        dirty.secrets.extend(requests.flat_map(|request| request.secrets()).cloned());
     }
 
     /// Adds the route kinds of a name to the counts, or subtracts them.
@@ -105,7 +158,10 @@ impl Engine {
             claims.map(|claims| claims.certificate_requests_for(secret)).unwrap_or_default()
         };
         let state = self.world.certificate_states.get(secret)?;
-        Some(state.decide(self.world.settings.certificate_names, secret, requests))
+        let is_contested = !self.world.contested.is_empty();
+        let names = is_contested.then_some(&self.world.names);
+        let refusals = CertificateRefusals { secret, names, guards: &self.guards };
+        Some(state.decide(self.world.settings.certificate_names, refusals, requests))
     }
 
     /// Makes the reports of the dirty policies again.
@@ -136,7 +192,7 @@ impl Engine {
                 }
             }
         }
-        let is_owner = |name: &str| world.names.contains_key(name) && !world.covered.contains(name);
+        let is_owner = |name: &str| world.has_records(name) && !world.covered.contains(name);
         match policy.kind {
             Kind::DnsPolicy => {
                 world.policies.dns.states.get(key).map(|_| entries.dns_report(&world.policies, key, is_owner))
@@ -153,6 +209,6 @@ fn entries_of(extras: Option<&NameExtras>) -> &[PolicyStatusEntry] {
 fn is_same_to_readers(before: Option<&NameDecision>, after: Option<&NameDecision>) -> bool {
     match (before, after) {
         (Some(before), Some(after)) => before.is_same_to_readers(after),
-        (before, after) => before.is_none() && after.is_none(),
+        (before, after) => !before.or(after).is_some_and(NameDecision::has_records),
     }
 }

@@ -3,12 +3,15 @@
 //! A [`DesiredPatch`] holds the new values of everything that a [`Delta`] lists; applied to the previous desired state
 //! it gives the current one. Nothing is decided here.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{Delta, Engine, World};
 use crate::diagnostic::Diagnostic;
 use crate::model::{Key, ObjectRef, Str};
 use crate::policy::PolicyReport;
+use crate::publication::holders::{ObservedNames, may_miss_routes};
+use crate::publication::settings::Profile;
 use crate::publication::{
     Certificate, Desired, DesiredBuilder, KeptName, NameDecision, PassedOver, Record, RouteNameClaim, Withheld,
 };
@@ -62,6 +65,18 @@ impl Engine {
         }
     }
 
+    /// The names whose holder depends on what their records were made for (D27).
+    pub fn contested_names(&self) -> BTreeSet<Str> {
+        let world = &self.world;
+        if world.settings.profile == Profile::ExternalDns {
+            return BTreeSet::new();
+        }
+        match may_miss_routes(&world.snapshot) {
+            true => ObservedNames::deciding(world.names.keys().map(|name| name.text().clone())),
+            false => ObservedNames::deciding(world.contested.iter().map(|name| name.text().clone())),
+        }
+    }
+
     /// The withheld hostnames of a route, sorted.
     pub fn withheld(&self, route: &ObjectRef) -> Vec<Withheld> {
         let Some(claims) = self.indexes.routes.claims_of(route) else { return Vec::new() };
@@ -105,7 +120,7 @@ impl World {
         diagnostics.extend(self.secrets.values().flat_map(|secret| secret.diagnostics.iter().cloned()));
         let mut builder = DesiredBuilder::new(Vec::new(), diagnostics);
         self.selected.values().for_each(|owner| builder.owner(owner));
-        self.extras.values().for_each(|claims| builder.route(claims));
+        self.extras.values().for_each(|claims| builder.route(claims, |kept| self.is_held(kept)));
         let Desired { kept_names, passed_over, diagnostics, .. } = builder.finish();
         Notes { kept_names, passed_over, diagnostics }
     }

@@ -11,8 +11,8 @@ use crate::names::Hostname;
 use crate::policy::{Policies, PolicyReport};
 use crate::publication::settings::Profile;
 use crate::publication::{
-    Certificate, CertificateState, Desired, DesiredBuilder, ListenerContexts, NameDecision, PublicationSettings,
-    Record, RouteClaims, SecretDecision, SelectedOwner,
+    Certificate, CertificateState, Desired, DesiredBuilder, KeptName, ListenerContexts, NameDecision,
+    PublicationSettings, Record, RouteClaims, SecretDecision, SelectedOwner, is_held,
 };
 use crate::snapshot::Snapshot;
 
@@ -28,6 +28,8 @@ pub struct World {
     /// The claims of routes that have something to report.
     pub(super) extras: BTreeMap<ObjectRef, Arc<RouteClaims>>,
     pub(super) names: BTreeMap<Hostname, NameDecision>,
+    /// Names that Routes of several namespaces claim, with or without a holder.
+    pub(super) contested: BTreeSet<Hostname>,
     /// Names that a wildcard answers for.
     pub(super) covered: BTreeSet<Hostname>,
     pub(super) certificate_states: BTreeMap<Key, CertificateState>,
@@ -75,9 +77,20 @@ impl World {
         self.kinds.keys().map(lower).collect()
     }
 
+    /// Whether a name has records of its own or a wildcard's.
+    pub(super) fn has_records(&self, name: &str) -> bool {
+        self.names.get(name).is_some_and(NameDecision::has_records)
+    }
+
+    /// Whether another namespace holds a name that a certificate would keep.
+    pub(super) fn is_held(&self, kept: &KeptName) -> bool {
+        is_held(self.names.get(&*kept.hostname), &kept.secret)
+    }
+
     /// The certificate of one Secret.
     pub fn certificate(&self, secret: &Key) -> Option<Certificate> {
-        let (decision, state) = (self.secrets.get(secret)?, self.certificate_states.get(secret)?);
+        let decision = self.secrets.get(secret).filter(|decision| !decision.is_refused)?;
+        let state = self.certificate_states.get(secret)?;
         Some(decision.certificate(secret, state.routes()))
     }
 
@@ -94,7 +107,7 @@ impl World {
         }
         let mut builder = DesiredBuilder::new(self.reports.values().cloned().collect(), self.policies.diagnostics());
         self.selected.values().for_each(|owner| builder.owner(owner));
-        self.extras.values().for_each(|claims| builder.route(claims));
+        self.extras.values().for_each(|claims| builder.route(claims, |kept| self.is_held(kept)));
         for (name, decision) in &self.names {
             builder.name(name, decision, !self.covered.contains(name));
         }

@@ -13,6 +13,7 @@ use super::observed::{Observed, RecordSet, ZoneChange, ZoneContent, ZoneState};
 use super::settings::PlanSettings;
 use super::{Hold, Intent, OwnedSets, Plan, Unseen, canonical, diff, safety, zone};
 use crate::model::Str;
+use crate::publication::holders::RecordOrigin;
 use crate::publication::{Record, RecordType};
 
 /// Zones as they were read, kept so that a few names are found among many.
@@ -151,6 +152,11 @@ impl PartialPlanner {
             }
         }
         Some(super::decide_within(&intent, &observed, &self.settings, Some(&whole)))
+    }
+
+    /// The objects that our records of these names were made for.
+    pub fn origins(&self, names: &BTreeSet<Str>, remembered: &OwnedSets) -> BTreeMap<Str, Vec<RecordOrigin>> {
+        super::origins(&self.observed(&self.around(names)), &self.settings, names, remembered)
     }
 
     /// The record sets of names before they change.

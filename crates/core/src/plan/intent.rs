@@ -155,6 +155,11 @@ impl Hold {
         })
     }
 
+    /// Whether a problem is an object that could not be read.
+    pub fn is_of(problem: &Diagnostic) -> bool {
+        Hold::of_problem(problem).is_some()
+    }
+
     /// The hold of an object that could not be read. A route decides only about names of its own.
     fn of_problem(problem: &Diagnostic) -> Option<Self> {
         let is_unread = [reason::OBJECT_UNREADABLE, reason::SYNTAX_ERROR].contains(&problem.reason);

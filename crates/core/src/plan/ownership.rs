@@ -11,8 +11,10 @@ use super::settings::{PlanSettings, Registry, TxtRegistry};
 use super::stamp::{Stamp, Stamped};
 use super::text;
 use super::zone::ZoneIndex;
+use super::{OwnedSets, RecordKey};
 use crate::model::{ObjectRef, Str};
 use crate::publication::RecordType;
+use crate::publication::holders::RecordOrigin;
 
 /// An ownership value, and the TXT record set that contains it.
 #[derive(Debug)]
@@ -142,6 +144,58 @@ pub(super) fn by_markers<'z>(zone: &'z ZoneIndex<'_>, set: &RecordSet, registry:
         }
         _ => Ownership::Other(owners.into_iter().collect::<Vec<_>>().join("` and `")),
     }
+}
+
+/// The objects that our existing records of some names were made for, by name. Markers that this program stamped count
+/// before others.
+pub(super) fn origins<'n>(
+    zone: &ZoneIndex<'_>,
+    registry: &TxtRegistry,
+    names: impl Iterator<Item = &'n Str>,
+) -> BTreeMap<Str, Vec<RecordOrigin>> {
+    let of_set = |set: &RecordSet| -> Vec<RecordOrigin> {
+        let Ownership::Ours(ours) = by_markers(zone, set, registry) else { return Vec::new() };
+        let Some(kind) = set.made() else { return Vec::new() };
+        let stamped = ours.markers.iter().filter(|marker| stamp_of(marker, &set.name, kind, registry).is_some());
+        let stamped: Vec<_> = stamped.filter_map(|marker| origin(marker)).collect();
+        match stamped.is_empty() {
+            true => ours.markers.iter().filter_map(|marker| origin(marker)).collect(),
+            false => stamped,
+        }
+    };
+    let mut origins = BTreeMap::new();
+    for name in names {
+        let mut found: Vec<RecordOrigin> = zone.at(name).iter().flat_map(of_set).collect();
+        found.sort();
+        found.dedup();
+        if !found.is_empty() {
+            origins.insert(name.clone(), found);
+        }
+    }
+    origins
+}
+
+fn origin(marker: &Marker<'_>) -> Option<RecordOrigin> {
+    let resource = marker.labels.resource()?;
+    let (namespace, _) = resource.split_once('/')?.1.split_once('/')?;
+    Some(RecordOrigin { namespace: namespace.into(), kind: labels::object_of(resource).map(|object| object.kind) })
+}
+
+/// The same from what earlier plans note about their records, for zones without markers.
+pub(super) fn remembered_origins<'n>(
+    remembered: &OwnedSets,
+    names: impl Iterator<Item = &'n Str>,
+) -> BTreeMap<Str, Vec<RecordOrigin>> {
+    let mut origins: BTreeMap<Str, Vec<RecordOrigin>> = BTreeMap::new();
+    for name in names {
+        let first = RecordKey { name: name.clone(), kind: RecordType::A, set_identifier: None };
+        let of_name = remembered.range(first..).take_while(|(key, _)| key.name == *name);
+        for object in of_name.filter_map(|(_, object)| object.as_ref()) {
+            let origin = RecordOrigin { namespace: object.namespace().clone(), kind: Some(object.kind) };
+            origins.entry(name.clone()).or_default().push(origin);
+        }
+    }
+    origins
 }
 
 /// Whether an owner id is ours, or one that is being taken over.

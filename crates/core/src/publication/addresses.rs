@@ -12,8 +12,10 @@ use crate::lint::listed;
 use crate::model::{Address, DnsPolicy, Gateway, ObjectRef, SharedList, Str};
 use crate::names::PreciseHostname;
 use crate::policy::Exclusion;
+use crate::publication::PublicationSettings;
 use crate::publication::RecordType;
 use crate::publication::annotations::{annotation_field, is_odd_target};
+use crate::publication::inward::is_inward;
 use crate::publication::targets::{AddressFields, gateway_addresses, without_dot};
 use crate::reason;
 use crate::snapshot::Origin;
@@ -96,6 +98,13 @@ pub(super) fn of_gateway(
         let targets = Err(without_address(input, place, !inside.is_empty()));
         return ResolvedTargets { targets, diagnostics: diagnostics.into() };
     }
+    let inward: Vec<&Str> = values.iter().filter(|value| is_inward(value)).collect();
+    if !(inward.is_empty() || input.settings.allow_inward_targets) {
+        let addresses = listed(inward.iter().map(|value| &***value));
+        let message =
+            format!("{addresses} points to the host or network itself; it is published, because it is the Gateway's");
+        diagnostics.push(place.diagnostic(reason::TARGET_NOT_PERMITTED, message));
+    }
     let (targets, mut diagnosed) = of_values(&values, policy, place);
     diagnosed.append(&mut diagnostics);
     ResolvedTargets { targets, diagnostics: diagnosed.into() }
@@ -104,13 +113,31 @@ pub(super) fn of_gateway(
 /// The targets of an object's annotation, after a policy's exclusions. Invalid ones were reported when the annotation
 /// was read.
 pub(super) fn of_annotations(
+    settings: &PublicationSettings,
     values: &[Str],
     policy: Option<&DnsPolicy>,
     object: &ObjectRef,
     key: Option<&Str>,
 ) -> ResolvedTargets {
     let field = key.map_or_else(|| FieldPath::of("metadata.annotations"), annotation_field);
-    let (targets, mut diagnosed) = of_values(values, policy, TargetOrigin { object: object.clone(), field });
+    let place = TargetOrigin { object: object.clone(), field };
+    let refuses = |value: &&Str| !settings.allow_inward_targets && is_inward(value);
+    let inward: Vec<&Str> = values.iter().filter(refuses).collect();
+    let permitted: Vec<Str> = values.iter().filter(|value| !refuses(value)).cloned().collect();
+    let mut refused = Vec::new();
+    if !inward.is_empty() {
+        let message = format!(
+            "{} points to the host or network itself and is not published",
+            listed(inward.iter().map(|value| &***value))
+        );
+        if permitted.is_empty() {
+            let targets = Err(place.obstacle(reason::TARGET_NOT_PERMITTED, message));
+            return ResolvedTargets { targets, diagnostics: Default::default() };
+        }
+        refused.push(place.diagnostic(reason::TARGET_NOT_PERMITTED, message));
+    }
+    let (targets, mut diagnosed) = of_values(&permitted, policy, place);
+    diagnosed.append(&mut refused);
     if values.iter().any(|value| is_odd_target(value)) {
         diagnosed.retain(|diagnostic| diagnostic.reason != reason::TARGET_INVALID);
     }

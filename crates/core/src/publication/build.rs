@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::certificates::{CertificateNameRequest, CertificateState, SecretDecision};
 use super::desired_builder::DesiredBuilder;
+use super::holders::{self, CertificateRefusals, HolderInput, ObservedNames, WildcardGuards};
 use super::input::{ListenerInput, PublicationInput};
 use super::listener_context::ListenerContexts;
 use super::policy_status::PolicyStatusEntries;
@@ -13,7 +14,7 @@ use super::records::{self, NameDecision, RouteNameClaim};
 use super::route_claims::{self, RouteClaims};
 use super::selection::SelectedOwner;
 use super::wildcards::{self, DnsTree};
-use super::{Desired, PublicationSettings};
+use super::{Desired, KeptName, PresentState, PublicationSettings};
 use crate::attachment::Topology;
 use crate::model::{Key, ObjectRef, ShortVec, Str};
 use crate::names::Hostname;
@@ -23,37 +24,62 @@ use crate::snapshot::Snapshot;
 type RoutesClaims = BTreeMap<ObjectRef, RouteClaims>;
 type NameDecisions = BTreeMap<Hostname, NameDecision>;
 
-/// The desired state of the strict profile. `others` are names that exist for reasons other than routes.
+/// The desired state of the strict profile.
 pub(super) fn publish(
     snapshot: &Snapshot,
     topology: &Topology,
     settings: &PublicationSettings,
-    others: &[Str],
+    beside: PresentState<'_>,
 ) -> Desired {
     let policies = Policies::build(snapshot, topology);
     let base = PublicationInput { snapshot, topology, settings };
     let contexts = ListenerContexts::build(ListenerInput { base, policies: &policies });
     let routes = claim_names(base, &contexts);
-    let names = decide_names(&routes);
-    let covered = covered_names(&names, others);
+    let (names, guards) = decide_names(&routes, HolderInput { snapshot, observed: beside.observed });
+    let covered = covered_names(&names, beside.names);
     let secrets = request_names(&routes);
-    let secrets = decide_secrets(&secrets, &routes, settings);
+    let secrets = decide_secrets(&secrets, &routes, settings, (&names, &guards));
 
     let mut entries = PolicyStatusEntries::default();
     routes.values().for_each(|route| entries.add_route(route));
     names.values().for_each(|name| entries.add_name(name));
     secrets.iter().for_each(|(_, _, decision)| entries.add_secret(decision));
-    let reports = entries.reports(&policies, |name| names.contains_key(name) && !covered.contains(name));
+    let reports = entries.reports(&policies, |name| has_records(&names, name) && !covered.contains(name));
 
     let mut builder = DesiredBuilder::new(reports, policies.diagnostics());
     snapshot.gateways.values().for_each(|gateway| builder.owner(&SelectedOwner::gateway(gateway, settings)));
     snapshot.listener_sets.values().for_each(|set| builder.owner(&SelectedOwner::set(set, settings)));
-    routes.values().for_each(|route| builder.route(route));
+    let is_held = |kept: &KeptName| holders::is_held(names.get(&*kept.hostname), &kept.secret);
+    routes.values().for_each(|route| builder.route(route, is_held));
     names.iter().for_each(|(name, decision)| builder.name(name, decision, !covered.contains(name.as_str())));
     for (secret, state, decision) in &secrets {
         builder.secret(decision.certificate(secret, state.routes()), decision);
     }
     builder.finish()
+}
+
+/// The names that Routes of several namespaces claim; all names if Routes may exist that could not be read.
+pub(super) fn contested(
+    snapshot: &Snapshot,
+    topology: &Topology,
+    settings: &PublicationSettings,
+    has_unread_objects: bool,
+) -> BTreeSet<Str> {
+    let every = has_unread_objects || holders::may_miss_routes(snapshot);
+    if !every && !holders::is_contested(snapshot.routes.keys().map(ObjectRef::namespace)) {
+        return BTreeSet::new();
+    }
+    let policies = Policies::build(snapshot, topology);
+    let base = PublicationInput { snapshot, topology, settings };
+    let contexts = ListenerContexts::build(ListenerInput { base, policies: &policies });
+    let routes = claim_names(base, &contexts);
+    let mut claims: Vec<_> = routes.values().flat_map(RouteNameClaim::all).collect();
+    claims.sort_by_key(|(name, _)| *name);
+    let is_wanted = |same: &&[(&Hostname, RouteNameClaim<'_>)]| {
+        holders::is_contested(same.iter().map(|(_, claim)| claim.namespace()))
+    };
+    let chunks = claims.chunk_by(|(a, _), (b, _)| a == b).filter(|same| every || is_wanted(same));
+    ObservedNames::deciding(chunks.map(|same| same[0].0.text().clone()))
 }
 
 /// The names that each route claims at the listeners it attaches to.
@@ -62,16 +88,28 @@ fn claim_names(base: PublicationInput<'_>, contexts: &ListenerContexts) -> Route
     routes.map(|(object, state)| (object.clone(), route_claims::of_route(base, contexts, state))).collect()
 }
 
-/// The decision about each claimed name.
-fn decide_names(routes: &RoutesClaims) -> NameDecisions {
+/// The decision about each claimed name, and what guards the wildcards of certificates.
+fn decide_names(routes: &RoutesClaims, input: HolderInput<'_>) -> (NameDecisions, WildcardGuards) {
     let mut claims: Vec<(&Hostname, RouteNameClaim<'_>)> = routes.values().flat_map(RouteNameClaim::all).collect();
     claims.sort_by_key(|(name, _)| *name);
-    let decide = |same: &[(&Hostname, RouteNameClaim<'_>)]| {
+    let mut guards = WildcardGuards::default();
+    let certified = claims.iter().filter(|(name, claim)| name.is_wildcard() && claim.is_certified());
+    certified.for_each(|(name, _)| _ = guards.watch(name, true));
+    let mut names = NameDecisions::new();
+    for same in claims.chunk_by(|(a, _), (b, _)| a == b) {
         let name = same[0].0;
         let mut claims: ShortVec<RouteNameClaim<'_>> = same.iter().map(|(_, claim)| *claim).collect();
-        (name.clone(), records::decide(name, &mut claims))
-    };
-    claims.chunk_by(|(a, _), (b, _)| a == b).map(decide).collect()
+        let decision = records::decide(name, &mut claims, input);
+        if guards.is_watched(name) {
+            guards.set(name, holders::admitted(decision.as_ref(), &claims));
+        }
+        names.extend(decision.map(|decision| (name.clone(), decision)));
+    }
+    (names, guards)
+}
+
+fn has_records(names: &NameDecisions, name: &str) -> bool {
+    names.get(name).is_some_and(NameDecision::has_records)
 }
 
 /// The names that need no records because a wildcard answers for them.
@@ -80,7 +118,7 @@ fn covered_names(names: &NameDecisions, others: &[Str]) -> BTreeSet<Str> {
     if coverable().next().is_none() {
         return BTreeSet::new();
     }
-    let owners = names.iter().filter(|(_, decision)| !decision.is_coverable);
+    let owners = names.iter().filter(|(_, decision)| decision.has_records() && !decision.is_coverable);
     let mut tree = DnsTree::of(owners.map(|(name, _)| name.as_str()));
     others.iter().for_each(|name| tree.insert_existing(name));
     let has_same_answer = |name: &str, owner: &str| match (names.get(name), names.get(owner)) {
@@ -110,12 +148,15 @@ fn decide_secrets<'s, 'a>(
     secrets: &'s BTreeMap<&'a Key, CertificateState>,
     routes: &'a RoutesClaims,
     settings: &PublicationSettings,
+    (names, guards): (&NameDecisions, &WildcardGuards),
 ) -> Vec<(&'a Key, &'s CertificateState, SecretDecision)> {
+    let is_contested = names.values().any(|decision| decision.holder().is_some());
     let decide = |(secret, state): (&&'a Key, &'s CertificateState)| {
         let requests = |route: &ObjectRef| -> Vec<CertificateNameRequest<'a>> {
             routes.get(route).map(|claims| claims.certificate_requests_for(secret)).unwrap_or_default()
         };
-        (*secret, state, state.decide(settings.certificate_names, secret, requests))
+        let refusals = CertificateRefusals { secret, names: is_contested.then_some(names), guards };
+        (*secret, state, state.decide(settings.certificate_names, refusals, requests))
     };
     secrets.iter().map(decide).collect()
 }

@@ -4,7 +4,7 @@
 //! that a wildcard of the same certificate covers, one label deep, is omitted (D3). A Secret in another namespace is
 //! never filled: a ReferenceGrant lets a Gateway read it and no more. Nothing here looks at existing certificates.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::input::{ListenerInput, PublicationInput};
@@ -78,6 +78,8 @@ pub(super) struct RouteAtListener<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SecretDecision {
     pub(super) dns_names: Vec<Str>,
+    /// Whether every requested name is held by another namespace, so that there is no certificate.
+    pub(crate) is_refused: bool,
     listeners: Vec<ListenerKey>,
     issuer: Option<Reference>,
     policy: Option<Key>,
@@ -103,6 +105,7 @@ impl SecretDecision {
     /// Whether the certificate is equal, regardless of its reports.
     pub(crate) fn is_same_certificate(&self, other: &SecretDecision) -> bool {
         self.dns_names == other.dns_names
+            && self.is_refused == other.is_refused
             && self.listeners == other.listeners
             && self.issuer == other.issuer
             && self.policy == other.policy
@@ -110,6 +113,11 @@ impl SecretDecision {
 }
 
 impl ListenerTls {
+    /// The listener's wildcard, where a policy allows it and there is a Secret for it.
+    pub(super) fn wildcard(&self) -> Option<&Hostname> {
+        self.wildcard.as_ref().filter(|_| self.secrets.is_ok())
+    }
+
     /// The Secrets to fill.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
         self.secrets.iter().flatten().map(|(key, _)| key)
@@ -359,6 +367,10 @@ impl<'a> CertificateNames<'a> {
         CertificateNames { names, wildcard_bases }
     }
 
+    fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
     fn texts(&self) -> Vec<Str> {
         self.names.iter().map(|name| name.text().clone()).collect()
     }
@@ -378,6 +390,7 @@ impl<'a> CertificateNames<'a> {
         &self,
         secret: &Key,
         request: &CertificateNameRequest<'_>,
+        is_refused: bool,
         diagnostics: &mut Vec<Diagnostic>,
         policy_entries: &mut Vec<PolicyStatusEntry>,
     ) {
@@ -386,15 +399,16 @@ impl<'a> CertificateNames<'a> {
             return diagnostics.extend((!is_served).then(|| added_uncovered(request, secret)));
         }
         if let Some(policy) = request.policy() {
-            let report = name_report(request, self.serves(request.name));
+            let left_out = if is_refused { reason::HOSTNAME_HELD } else { reason::CERTIFICATE_TOO_MANY_NAMES };
+            let report = name_report(request, self.serves(request.name), left_out);
             policy_entries.push(policy_entry(Kind::TlsPolicy, &policy.meta.key, report));
         }
     }
 }
 
 /// The report of one name.
-fn name_report(request: &CertificateNameRequest<'_>, is_served: bool) -> HostnameReport {
-    let skipped = HostnameState::Skipped(reason::CERTIFICATE_TOO_MANY_NAMES);
+fn name_report(request: &CertificateNameRequest<'_>, is_served: bool, left_out: Reason) -> HostnameReport {
+    let skipped = HostnameState::Skipped(left_out);
     HostnameReport {
         hostname: request.name.text().clone(),
         listener: request.context.rank.key.clone(),
@@ -415,6 +429,19 @@ fn left_out<'a>(
     let names = listed_of(count, names.map(Hostname::as_str));
     let message = format!("the certificate of Secret {secret} has room for {limit} names; left out are {names}");
     Diagnostic::new(reason::CERTIFICATE_TOO_MANY_NAMES, &place.0, place.1, message)
+}
+
+/// The diagnostics of names that the Secret may not have; `place` is the field that refers to the Secret.
+fn held_elsewhere(
+    place: &(ObjectRef, FieldPath),
+    secret: &Key,
+    refused: &BTreeMap<&Hostname, String>,
+) -> Vec<Diagnostic> {
+    let told = refused.values().map(|message| {
+        let message = format!("the certificate of Secret {secret} does not get it: {message}");
+        Diagnostic::new(reason::HOSTNAME_HELD, &place.0, place.1.clone(), message)
+    });
+    told.collect()
 }
 
 /// Issuer and key of the oldest policy; `policies` are sorted by age.

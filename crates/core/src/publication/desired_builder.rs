@@ -7,7 +7,7 @@ use super::certificates::SecretDecision;
 use super::records::NameDecision;
 use super::route_claims::RouteClaims;
 use super::selection::SelectedOwner;
-use super::{Certificate, Desired};
+use super::{Certificate, Desired, KeptName};
 use crate::diagnostic::Diagnostic;
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
@@ -32,14 +32,14 @@ impl DesiredBuilder {
         self.desired.diagnostics.extend(selected.diagnostics.iter().cloned());
     }
 
-    /// Adds what is reported about a route.
-    pub(crate) fn route(&mut self, route_claims: &RouteClaims) {
+    /// Adds what is reported about a route. `is_held` says whether another namespace holds a name that is kept.
+    pub(crate) fn route(&mut self, route_claims: &RouteClaims, is_held: impl Fn(&KeptName) -> bool) {
         let Some(extras) = route_claims.extras() else { return };
         let desired = &mut self.desired;
         desired.withheld.extend(extras.withheld.iter().cloned());
         desired.passed_over.extend(extras.passed_over.iter().cloned());
         desired.diagnostics.extend(extras.diagnostics.iter().cloned());
-        desired.kept_names.extend(extras.kept.iter().cloned());
+        desired.kept_names.extend(extras.kept.iter().filter(|kept| !is_held(kept)).cloned());
         for shared in &extras.shared {
             if self.added.insert(Arc::as_ptr(shared).addr()) {
                 desired.diagnostics.extend(shared.iter().cloned());
@@ -61,7 +61,9 @@ impl DesiredBuilder {
     /// Adds the certificate of a Secret.
     pub(crate) fn secret(&mut self, certificate: Certificate, decision: &SecretDecision) {
         self.desired.diagnostics.extend(decision.diagnostics.iter().cloned());
-        self.desired.certificates.push(certificate);
+        if !decision.is_refused {
+            self.desired.certificates.push(certificate);
+        }
     }
 
     /// The desired state, sorted and without duplicate diagnostics.

@@ -87,6 +87,11 @@ impl ListenerContext {
         self.usual.as_ref()?.targets.as_ref().ok()
     }
 
+    /// The listener's wildcard, where its certificates get it.
+    pub(super) fn certificate_wildcard(&self) -> Option<&Hostname> {
+        self.tls.as_ref()?.wildcard()
+    }
+
     /// The Secrets whose certificates get the names of routes at this listener, sorted.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Key> {
         self.tls.iter().flat_map(|tls| tls.secrets())
@@ -233,7 +238,13 @@ impl<'a> ContextBuilder<'a> {
             true => addresses.clone(),
             false => {
                 let policy = policy.map(|policy| &**policy);
-                Some(Arc::new(addresses::of_annotations(&targets, policy, &targets_owner, target_key.as_ref())))
+                Some(Arc::new(addresses::of_annotations(
+                    base.settings,
+                    &targets,
+                    policy,
+                    &targets_owner,
+                    target_key.as_ref(),
+                )))
             }
         };
         ListenerContext {

@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::addresses::Targets;
-use super::listener_context::ListenerRank;
+use super::holders::{self, HolderInput, NameHolder};
+use super::listener_context::{ListenerContext, ListenerRank};
 use super::obstacles::Obstacle;
 use super::policy_status::{PolicyStatusEntry, policy_entry};
 use super::route_claims::{NameClaim, RouteClaims};
@@ -24,7 +25,7 @@ use crate::policy::{HostnameReport, HostnameState};
 use crate::publication::{NameSource, Record, Withheld};
 use crate::reason::{self, Reason};
 
-/// The decision about one name.
+/// The decision about one name; without records if nothing but what is withheld is known of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NameDecision {
     sets: ShortVec<RecordSet>,
@@ -41,6 +42,8 @@ pub(crate) struct NameExtras {
     pub(crate) withheld: Vec<Withheld>,
     /// Entries of policy statuses.
     pub(crate) policy_entries: Vec<PolicyStatusEntry>,
+    /// The namespace that holds the name, if Routes of several claim it.
+    pub(crate) holder: Option<NameHolder>,
 }
 
 /// The records of one name with one set identifier.
@@ -58,9 +61,23 @@ struct RecordSet {
 #[derive(Clone, Copy)]
 pub(crate) struct RouteNameClaim<'a> {
     route_claims: &'a RouteClaims,
-    claim: &'a NameClaim,
-    /// Whether the claim is on the listener's wildcard, to cover another name.
-    is_stand_in: bool,
+    context: &'a ListenerContext,
+    role: ClaimRole<'a>,
+}
+
+/// What a claim on a name is for. Ordered: own claims precede those on a listener's wildcard.
+#[derive(Clone, Copy)]
+enum ClaimRole<'a> {
+    /// Its records.
+    Records(&'a NameClaim),
+    /// A certificate, without records.
+    Certificate,
+    /// Its records or a certificate, once it is known whether the route is accepted.
+    Pending,
+    /// The name is the listener's wildcard, and its records cover another name.
+    StandIn(&'a NameClaim),
+    /// The name is the listener's wildcard, which the certificates of other names get.
+    WildcardCertificate,
 }
 
 /// A claim that lost its name.
@@ -73,42 +90,107 @@ struct Loss<'a> {
 impl<'a> RouteNameClaim<'a> {
     /// Every claim of a route with its name: its own, and those on listener wildcards that cover its names.
     pub(crate) fn all(route_claims: &'a RouteClaims) -> impl Iterator<Item = (&'a Hostname, RouteNameClaim<'a>)> {
-        route_claims.names.iter().flat_map(move |claimed| {
+        let by_route = move |context, role| RouteNameClaim { route_claims, context, role };
+        let claimed = route_claims.names.iter().flat_map(move |claimed| {
             claimed.claims.iter().flat_map(move |claim| {
-                let by_route = move |is_stand_in| RouteNameClaim { route_claims, claim, is_stand_in };
-                let wildcard = claim.context.rank.wildcard.as_ref().filter(|_| claim.is_coverable);
-                let stand_in = wildcard.map(|wildcard| (wildcard, by_route(true)));
-                std::iter::once((&claimed.name, by_route(false))).chain(stand_in)
+                let context = &*claim.context;
+                let wildcard = context.rank.wildcard.as_ref().filter(|_| claim.is_coverable);
+                let stand_in = wildcard.map(|wildcard| (wildcard, by_route(context, ClaimRole::StandIn(claim))));
+                let certified = context.certificate_wildcard().filter(|_| claim.is_certified);
+                let certified = certified.map(|wildcard| (wildcard, by_route(context, ClaimRole::WildcardCertificate)));
+                let own = (&claimed.name, by_route(context, ClaimRole::Records(claim)));
+                std::iter::once(own).chain(stand_in).chain(certified)
             })
-        })
+        });
+        let extras = || route_claims.extras().into_iter();
+        let unclaimed = extras().flat_map(|extras| &extras.unclaimed).flat_map(move |unclaimed| {
+            let context = &*unclaimed.context;
+            let names = unclaimed.names.iter().map(move |name| (name, by_route(context, ClaimRole::Certificate)));
+            let wildcard = context.certificate_wildcard().filter(|_| !unclaimed.names.is_empty());
+            names.chain(wildcard.map(|wildcard| (wildcard, by_route(context, ClaimRole::WildcardCertificate))))
+        });
+        let pending = extras().flat_map(|extras| &extras.pending);
+        let pending = pending.map(move |(name, context)| (name, by_route(&**context, ClaimRole::Pending)));
+        claimed.chain(unclaimed).chain(pending)
+    }
+
+    /// The namespace of the route.
+    pub(super) fn namespace(&self) -> &'a Str {
+        &self.route_claims.route.meta.key.namespace
+    }
+
+    /// Whether it is not known if the route is accepted.
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(self.role, ClaimRole::Pending)
+    }
+
+    /// The listener's wildcard, if it may answer for the name.
+    pub(super) fn covering_wildcard(&self) -> Option<&'a Hostname> {
+        match self.role {
+            ClaimRole::Records(claim) if claim.is_coverable => self.listener().wildcard.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Whether a certificate is requested for the name.
+    pub(crate) fn is_certified(&self) -> bool {
+        match self.role {
+            ClaimRole::Records(claim) => claim.is_certified,
+            ClaimRole::Certificate | ClaimRole::WildcardCertificate => true,
+            ClaimRole::Pending | ClaimRole::StandIn(_) => false,
+        }
+    }
+
+    /// The order of claims by which the holder of a name is chosen: own claims first, then the oldest route.
+    pub(super) fn by_age(&self, other: &Self) -> Ordering {
+        self.is_stand_in().cmp(&other.is_stand_in()).then_with(|| by_route(self.route_claims, other.route_claims))
+    }
+
+    fn is_stand_in(&self) -> bool {
+        matches!(self.role, ClaimRole::StandIn(_) | ClaimRole::WildcardCertificate)
+    }
+
+    /// The claim on records, if it is one.
+    fn on_records(&self) -> Option<&'a NameClaim> {
+        match self.role {
+            ClaimRole::Records(claim) | ClaimRole::StandIn(claim) => Some(claim),
+            _ => None,
+        }
+    }
+
+    fn claim(&self) -> &'a NameClaim {
+        // Only claims on records are compared and published.
+        self.on_records().expect("a claim on records")
     }
 
     fn targets(&self) -> &'a Arc<Targets> {
-        self.claim.targets()
+        self.claim().targets()
     }
 
     fn source(&self) -> NameSource {
-        if self.is_stand_in { NameSource::ListenerWildcard } else { self.claim.source }
+        if self.is_stand_in() { NameSource::ListenerWildcard } else { self.claim().source }
     }
 
     fn gateway(&self) -> ObjectRef {
         self.listener().gateway_object()
     }
 
-    fn listener(&self) -> &'a ListenerRank {
-        &self.claim.context.rank
+    /// The listener that it is made at.
+    pub(super) fn listener(&self) -> &'a ListenerRank {
+        &self.context.rank
     }
 
-    /// The order of claims on one name. Own claims precede covering ones; then by age of policy, Gateway and route.
+    /// The order of claims on the records of one name. Own claims precede covering ones; then by age of policy, Gateway
+    /// and route.
     fn rank(&self, other: &Self) -> Ordering {
         let (rank, theirs) = (self.listener(), other.listener());
-        self.is_stand_in
-            .cmp(&other.is_stand_in)
+        self.is_stand_in()
+            .cmp(&other.is_stand_in())
             .then_with(|| rank.by_policy(theirs))
             .then_with(|| rank.gateway.cmp(&theirs.gateway))
             .then_with(|| by_route(self.route_claims, other.route_claims))
             .then_with(|| rank.precedence.cmp(&theirs.precedence))
-            .then_with(|| self.claim.source.cmp(&other.claim.source))
+            .then_with(|| self.claim().source.cmp(&other.claim().source))
     }
 }
 
@@ -120,11 +202,27 @@ fn by_route(a: &RouteClaims, b: &RouteClaims) -> Ordering {
     a.meta.seniority().cmp(&b.meta.seniority()).then_with(|| a.kind.cmp(&b.kind))
 }
 
-/// Decides the records of a name.
-pub(crate) fn decide(name: &Hostname, claims: &mut [RouteNameClaim<'_>]) -> NameDecision {
-    claims.sort_by(RouteNameClaim::rank);
-    let own = claims.partition_point(|claim| !claim.is_stand_in);
-    let (own, stand_ins) = claims.split_at(own);
+/// Decides the records of a name; `None` if there are neither records nor anything to report.
+pub(crate) fn decide(
+    name: &Hostname,
+    claims: &mut [RouteNameClaim<'_>],
+    input: HolderInput<'_>,
+) -> Option<NameDecision> {
+    let holder = holders::holder(name, claims, input);
+    let mut own: ShortVec<RouteNameClaim<'_>> =
+        claims.iter().copied().filter(|claim| claim.on_records().is_some()).collect();
+    let mut others = Vec::new();
+    if let Some(holder) = &holder {
+        others.extend(own.iter().copied().filter(|claim| *claim.namespace() != holder.namespace));
+        own.retain(|claim| *claim.namespace() == holder.namespace);
+    }
+    if own.is_empty() && holder.is_none() {
+        return None;
+    }
+    own.sort_by(RouteNameClaim::rank);
+    others.sort_by(RouteNameClaim::rank);
+    let stand_ins = own.partition_point(|claim| !claim.is_stand_in());
+    let (own, stand_ins) = own.split_at(stand_ins);
     let (winners, losses) = contest(own);
     let mut decision = hold(&winners, stand_ins);
     let mut extras = NameExtras::default();
@@ -132,8 +230,12 @@ pub(crate) fn decide(name: &Hostname, claims: &mut [RouteNameClaim<'_>]) -> Name
         extras.policy_entries.extend(served(name, claim));
     }
     losses.into_iter().for_each(|loss| withhold(name, loss, &mut extras));
+    if let Some(holder) = holder {
+        decision.share_with(name, &holder, &others, &mut extras);
+        extras.holder = Some(holder);
+    }
     decision.extras = (extras != NameExtras::default()).then(|| Box::new(extras));
-    decision
+    Some(decision)
 }
 
 /// Splits claims, given in order, into those that share the name and those that lose it.
@@ -194,7 +296,8 @@ fn share(winners: &[RouteNameClaim<'_>]) -> NameDecision {
     };
     NameDecision {
         sets,
-        is_coverable: winners.iter().all(|claim| !claim.is_stand_in && claim.claim.is_coverable),
+        is_coverable: !winners.is_empty()
+            && winners.iter().all(|claim| !claim.is_stand_in() && claim.claim().is_coverable),
         source: winners.iter().map(RouteNameClaim::source).min().unwrap_or(NameSource::Intersected),
         extras: None,
     }
@@ -246,6 +349,69 @@ fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> ShortVec<T> {
 }
 
 impl NameDecision {
+    /// Whether it has records.
+    pub(crate) fn has_records(&self) -> bool {
+        !self.sets.is_empty()
+    }
+
+    /// The namespace that holds the name, if Routes of several claim it.
+    pub(crate) fn holder(&self) -> Option<&NameHolder> {
+        self.extras()?.holder.as_ref()
+    }
+
+    /// Adds the claims of other namespaces than the holder's: those at its Gateways share the records as they are, the
+    /// others get nothing.
+    fn share_with(
+        &mut self,
+        name: &Hostname,
+        holder: &NameHolder,
+        others: &[RouteNameClaim<'_>],
+        extras: &mut NameExtras,
+    ) {
+        let has_records = self.has_records();
+        let (sharing, refused): (Vec<&RouteNameClaim<'_>>, Vec<&RouteNameClaim<'_>>) =
+            others.iter().partition(|claim| has_records && holder.is_at(&claim.listener().gateway.1));
+        for claim in refused.into_iter().filter(|claim| !claim.is_stand_in()) {
+            let message = format!("{}; {}", holder.stated(name), at_another_gateway(claim));
+            extras.policy_entries.extend(skipped(name, claim, reason::HOSTNAME_HELD, message.clone()));
+            extras.withheld.push(held(name, claim, FieldPath::of("spec.hostnames"), message));
+        }
+        for claim in &sharing {
+            if let Some(message) = self.values_not_counted(claim) {
+                let message = format!("{}; {message}", holder.stated(name));
+                extras.withheld.push(held(name, claim, FieldPath::of("metadata.annotations"), message));
+            }
+            extras.policy_entries.extend(served(name, claim).filter(|_| !claim.is_stand_in()));
+        }
+        self.sets.iter_mut().for_each(|set| set.share_with(&sharing));
+    }
+
+    /// The values of a sharing claim that do not count, as text, if there are any.
+    fn values_not_counted(&self, claim: &RouteNameClaim<'_>) -> Option<String> {
+        if claim.is_stand_in() {
+            return None;
+        }
+        let route_claims = claim.route_claims;
+        let has = |counts: &dyn Fn(&RecordSet) -> bool| self.sets.iter().any(counts);
+        let theirs = |set: &RecordSet| {
+            claim.targets().by_type().all(|(kind, values)| {
+                set.targets
+                    .by_type()
+                    .any(|(own, targets)| own == kind && values.iter().all(|value| targets.contains(value)))
+            })
+        };
+        let mut ignored = Vec::new();
+        ignored.extend((!has(&theirs)).then_some("targets"));
+        ignored.extend(route_claims.ttl().filter(|ttl| !has(&|set| set.ttl == Some(*ttl))).map(|_| "TTL"));
+        let id = route_claims.set_identifier();
+        ignored.extend(id.filter(|id| !has(&|set| set.set_identifier.as_ref() == Some(*id))).map(|_| "set identifier"));
+        let properties = route_claims.properties();
+        let has_properties = properties.is_empty() || has(&|set| set.properties == properties);
+        ignored.extend((!has_properties).then_some("provider properties"));
+        (!ignored.is_empty())
+            .then(|| format!("the {} that this Route would give it do not count", ignored.join(" and ")))
+    }
+
     /// Parts that most names lack.
     pub(crate) fn extras(&self) -> Option<&NameExtras> {
         self.extras.as_deref()
@@ -277,6 +443,20 @@ impl NameDecision {
 }
 
 impl RecordSet {
+    /// Adds the routes and listeners of claims that share the records. The holder's routes stay in front: markers name
+    /// the first.
+    fn share_with(&mut self, claims: &[&RouteNameClaim<'_>]) {
+        let is_listed = |claim: &&RouteNameClaim<'_>| !claim.is_stand_in() || self.targets == *claim.targets();
+        let claims: Vec<_> = claims.iter().copied().filter(is_listed).collect();
+        if claims.is_empty() {
+            return;
+        }
+        self.routes.extend(sorted(claims.iter().map(|claim| claim.route_claims.route.object())));
+        let listeners = self.listeners.iter().cloned();
+        let listeners = listeners.chain(claims.iter().map(|claim| claim.listener().key.clone()));
+        self.listeners = sorted(listeners).into_vec().into();
+    }
+
     fn records<'a>(&'a self, name: &'a Hostname, source: NameSource) -> impl Iterator<Item = Record> + 'a {
         self.targets.by_type().map(move |(kind, targets)| Record {
             name: name.text().clone(),
@@ -294,6 +474,22 @@ impl RecordSet {
 
 fn served(name: &Hostname, claim: &RouteNameClaim<'_>) -> Option<PolicyStatusEntry> {
     policy_entry_of(name, claim, HostnameState::Served, String::new())
+}
+
+fn skipped(name: &Hostname, claim: &RouteNameClaim<'_>, reason: Reason, message: String) -> Option<PolicyStatusEntry> {
+    policy_entry_of(name, claim, HostnameState::Skipped(reason), message)
+}
+
+/// Where a refused claim is made.
+fn at_another_gateway(claim: &RouteNameClaim<'_>) -> String {
+    format!("its Routes do not attach to {}", claim.gateway())
+}
+
+/// A hostname that another namespace holds.
+fn held(name: &Hostname, claim: &RouteNameClaim<'_>, field: FieldPath, message: String) -> Withheld {
+    let route = claim.route_claims.route.object();
+    let obstacle = Obstacle { reason: reason::HOSTNAME_HELD, message, object: route.clone(), field };
+    obstacle.withhold(&route, name.as_str(), Some(claim.listener().key.clone()))
 }
 
 fn policy_entry_of(
@@ -324,7 +520,7 @@ fn withhold(name: &Hostname, loss: Loss<'_>, extras: &mut NameExtras) {
         }
         _ => format!("`{name}` is a CNAME already by {winner}, which goes first, and has one target only"),
     };
-    extras.policy_entries.extend(policy_entry_of(name, &claim, HostnameState::Skipped(reason), message.clone()));
+    extras.policy_entries.extend(skipped(name, &claim, reason, message.clone()));
     let obstacle = Obstacle { reason, message, object: gateway, field: FieldPath::of("status.addresses") };
     let route = claim.route_claims.route.object();
     extras.withheld.push(obstacle.withhold(&route, name.as_str(), Some(claim.listener().key.clone())));

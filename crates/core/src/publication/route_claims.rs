@@ -90,6 +90,8 @@ pub(crate) struct RouteExtras {
     pub(crate) unclaimed: Vec<UnclaimedNames>,
     /// Names that certificates must not lose.
     pub(crate) kept: Vec<KeptName>,
+    /// Names that it requests at listeners where it is not known whether it gets them.
+    pub(crate) pending: Vec<(Hostname, Arc<ListenerContext>)>,
 }
 
 impl RouteClaims {
@@ -381,7 +383,8 @@ impl<'a> ClaimBuilder<'a> {
                 true => (self.state.route.object(), annotations.target_key.as_ref()),
                 false => (context.targets_owner.clone(), context.target_key.as_ref()),
             };
-            let resolved = addresses::of_annotations(&chosen, context.policy.as_deref(), &place, key);
+            let settings = self.base.settings;
+            let resolved = addresses::of_annotations(settings, &chosen, context.policy.as_deref(), &place, key);
             self.resolved(Some(&Arc::new(resolved)))?.clone()
         };
         Ok(Some(targets).filter(|targets| context.usual_targets() != Some(targets)))
@@ -422,8 +425,10 @@ impl<'a> ClaimBuilder<'a> {
         let reason = withheld.reason;
         let state = if withheld.holds() { HostnameState::Pending(reason) } else { HostnameState::Skipped(reason) };
         let hostname = withheld.hostname.clone();
+        let is_pending = withheld.holds() && !name.hostname.is_any();
         let report = HostnameReport { hostname, listener, route, state, message: withheld.message.clone() };
         let extras = self.extras();
+        extras.pending.extend(is_pending.then(|| (name.hostname.clone(), site.context.clone())));
         extras
             .policy_entries
             .extend(site.context.policy.as_ref().map(|policy| PolicyStatusEntry { policy: policy.object(), report }));

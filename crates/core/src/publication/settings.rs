@@ -55,6 +55,8 @@ pub struct PublicationSettings {
     pub domains: DomainFilter,
     /// `--gateway-address`: addresses that override those of a Gateway.
     pub gateway_addresses: BTreeMap<Key, Vec<Str>>,
+    /// `--allow-inward-targets`: whether annotations may name addresses of the host or network itself.
+    pub allow_inward_targets: bool,
     /// `--status`.
     pub status: StatusMode,
     /// Maximum number of names in a certificate.
@@ -81,6 +83,7 @@ impl Default for PublicationSettings {
             combine_fqdn_annotation: false,
             domains: DomainFilter::default(),
             gateway_addresses: BTreeMap::new(),
+            allow_inward_targets: false,
             status: StatusMode::default(),
             certificate_names: CERTIFICATE_NAMES,
         }

@@ -3,6 +3,7 @@
 pub(crate) mod world;
 
 mod certificates;
+mod holders;
 mod names;
 mod policies;
 mod properties;

@@ -173,6 +173,9 @@ catalog! {
     LISTENER_PROTOCOL_CONFLICT = "listener-protocol-conflict" "GP0302" Error ("Conflicted", "ProtocolConflict")
         "Two listeners claim the same port for protocols that cannot share it."
         "Move one of them to another port; across objects the older keeps the port.";
+    HOSTNAME_HELD = "hostname-held" "GP0304" Warning ("", "")
+        "Another namespace holds the hostname, so this object gets no records or certificates for it."
+        "Use another hostname, attach to the Gateway that the holder's Routes attach to, or ask the administrators for a HostnameGrant.";
     OVERLAPPING_TLS = "overlapping-tls" "GP0306" Info ("OverlappingTLSConfig", "OverlappingHostnames")
         "Two TLS listeners of one port overlap, so that a browser may reuse a connection for the wrong one."
         "Give overlapping listeners certificates that do not overlap, or answer 421 for misdirected requests.";
@@ -217,6 +220,9 @@ catalog! {
     GATEWAY_WITHOUT_ADDRESS = "gateway-without-address" "GP0406" Warning unknown ("", "")
         "A Gateway has no address, so nothing can be published for its hostnames."
         "Wait for `status.addresses`, set `spec.addresses`, or give `--gateway-address NAMESPACE/NAME=VALUE`.";
+    TARGET_NOT_PERMITTED = "target-not-permitted" "GP0407" Warning ("", "")
+        "A target points to the host that resolves it, its link, or the metadata service of a cloud."
+        "Name an address that clients can reach; `--allow-inward-targets` publishes such targets of annotations, too.";
     ANNOTATION_INVALID = "annotation-invalid" "GP0412" Warning ("", "")
         "An annotation has a value that means nothing, so it is ignored."
         "Write one of the values that the message names, or remove the annotation.";

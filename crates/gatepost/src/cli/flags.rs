@@ -81,6 +81,9 @@ pub(super) struct Publishing {
     /// Address of a Gateway that has none in its files, or another than there; may be repeated
     #[arg(long, value_name = "NAMESPACE/NAME=VALUE", value_parser = address, env = "GATEPOST_GATEWAY_ADDRESS", value_delimiter = ',')]
     gateway_address: Vec<(Key, Str)>,
+    /// Publish targets of annotations that are loopback, link-local, multicast or metadata addresses
+    #[arg(long, env = "GATEPOST_ALLOW_INWARD_TARGETS")]
+    allow_inward_targets: bool,
     /// Where no CNAME may stand, publish the addresses behind a hostname address, and follow them
     #[arg(long, env = "GATEPOST_RESOLVE_TARGETS")]
     resolve_targets: bool,
@@ -142,6 +145,7 @@ impl Publishing {
             gateway_listener_sets: self.gateway_listener_sets,
             ignore_hostname_annotation: self.ignore_hostname_annotation,
             fqdn_template: template,
+            allow_inward_targets: self.allow_inward_targets,
             combine_fqdn_annotation: self.combine_fqdn_annotation,
             domains: DomainFilter::new(&self.domain_filter, &self.exclude_domains),
             status: match self.status {

@@ -6,10 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::incremental::{Delta, Engine, World};
+use gatepost_core::incremental::{Delta, Engine};
 use gatepost_core::model::Str;
 use gatepost_core::plan::Instance;
-use gatepost_core::publication::{Desired, Record};
+use gatepost_core::publication::Record;
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::embedded::DnsServer;
 use gatepost_dns::provider::{Provider, Shared};
@@ -25,7 +25,9 @@ use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
 use crate::error::RunError;
 use crate::run::desired::DesiredCache;
-use crate::run::{ChallengeRecords, Decision, Pass, Pipeline, PlanInput, ReadObjects, ZoneCache, derived_zones};
+use crate::run::{
+    ChallengeRecords, Comparison, Decision, Pass, Pipeline, PlanInput, ReadObjects, ZoneCache, derived_zones,
+};
 use crate::source::Objects;
 use crate::state::State;
 
@@ -132,7 +134,7 @@ impl Session {
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
         let topology = objects.topology(&self.pipeline.scope);
         let seen = objects.seen(&topology);
-        let desired = self.pipeline.desired(seen, &self.challenge_records);
+        let desired = self.pipeline.desired(seen, &self.challenge_records, &Default::default());
         self.prepare(&desired.records).await?;
         Ok(self.pipeline.decide(self.plan_input(seen), desired).await)
     }
@@ -154,13 +156,8 @@ impl Session {
         let by_challenges = engine.set_existing_names(challenges);
         let (mut desired, mut zones) = (std::mem::take(&mut self.desired), std::mem::take(&mut self.zones));
         zones.note(delta.names.iter().chain(&by_challenges.names).cloned());
-        let world = engine.world();
-        let may_plan_part = zones.may_plan_part() && self.pipeline.may_plan_part(world, &*self.provider);
-        let whole = (!may_plan_part).then(|| self.pipeline.desired_in(world));
-        if may_plan_part {
-            [delta, by_challenges].iter().for_each(|delta| desired.note(engine, delta));
-        }
-        let decision = self.decide_change(world, whole, problems, &mut desired, &mut zones).await;
+        let deltas = [delta, by_challenges];
+        let decision = self.decide_change(engine, &deltas, problems, &mut desired, &mut zones).await;
         if decision.is_err() {
             zones.forget();
         }
@@ -170,12 +167,15 @@ impl Session {
 
     async fn decide_change(
         &self,
-        world: &World,
-        whole: Option<Desired>,
+        engine: &mut Engine,
+        deltas: &[Delta],
         problems: &[Diagnostic],
         desired: &mut DesiredCache,
         zones: &mut ZoneCache,
     ) -> Result<Decision, RunError> {
+        let world = engine.world();
+        let was_part = zones.may_plan_part() && self.pipeline.may_plan_part(world, &*self.provider);
+        let mut whole = (!was_part && self.local.is_some()).then(|| self.pipeline.desired_in(world));
         match &whole {
             Some(whole) => self.prepare(&whole.records).await?,
             None => {
@@ -183,14 +183,26 @@ impl Session {
                 self.prepare(&changed).await?;
             }
         }
-        let input = self.plan_input(ReadObjects { snapshot: world.snapshot(), topology: world.topology(), problems });
-        match self.pipeline.decide_part(world, input, desired, zones).await {
-            Ok(decision) => Ok(decision),
-            Err(comparison) => {
-                let whole = whole.unwrap_or_else(|| self.pipeline.desired_in(world));
-                Ok(self.pipeline.decide_whole(input, comparison, whole, desired, zones).await)
-            }
+        if was_part {
+            deltas.iter().for_each(|delta| desired.note(engine, delta));
         }
+        let comparison = self.pipeline.catch_up(&*self.provider, zones).await;
+        let observed = self.pipeline.observe_names(engine, problems, &comparison, zones, self.state.memory());
+        let by_records = engine.set_observed(observed);
+        zones.note(by_records.names.iter().cloned());
+        if was_part {
+            desired.note(engine, &by_records);
+        }
+        whole = whole.filter(|_| by_records.is_empty());
+        let world = engine.world();
+        let input = self.plan_input(ReadObjects { snapshot: world.snapshot(), topology: world.topology(), problems });
+        if matches!(comparison, Comparison::WithCache)
+            && let Some(decision) = self.pipeline.decide_part(world, input, desired, zones)
+        {
+            return Ok(decision);
+        }
+        let whole = whole.unwrap_or_else(|| self.pipeline.desired_in(world));
+        Ok(self.pipeline.decide_whole(input, comparison, whole, desired, zones).await)
     }
 
     async fn prepare(&self, records: &[Record]) -> Result<(), RunError> {

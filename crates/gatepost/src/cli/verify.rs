@@ -147,7 +147,7 @@ impl Verify {
             resolver: None,
         };
         let topology = objects.topology(&pipeline.scope);
-        Ok(pipeline.desired(objects.seen(&topology), &ChallengeRecords::default()))
+        Ok(pipeline.desired(objects.seen(&topology), &ChallengeRecords::default(), &Default::default()))
     }
 
     async fn servers(&self) -> Result<Servers, Failure> {

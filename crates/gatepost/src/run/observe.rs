@@ -21,7 +21,7 @@ const ALL: &str = ".";
 
 /// What was read, and how long the provider asks to be left alone where a read failed.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub struct Reading {
     /// The zones.
     pub(super) observed: Observed,
     /// The longest pause that was asked for.

@@ -13,6 +13,7 @@ use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::follow::{Part, PartialPlanner};
 use gatepost_core::plan::{Observed, OwnedSets, Plan, PlanSettings, Sight, ZoneChange, ZoneContent};
+use gatepost_core::publication::holders::RecordOrigin;
 use gatepost_dns::provider::{ChangesSince, Provider};
 
 use super::{ChallengeRecords, Decision, Pass};
@@ -38,7 +39,7 @@ pub struct ZoneCache {
 }
 
 /// Zones that a provider returned completely when it was asked for changes.
-pub type Given = BTreeMap<Str, ZoneContent>;
+pub(super) type Given = BTreeMap<Str, ZoneContent>;
 
 impl ZoneCache {
     /// An empty cache; everything is read again after `every`.
@@ -108,6 +109,11 @@ impl ZoneCache {
         let is_fitting = names.is_some();
         self.note(names.unwrap_or_default());
         is_fitting
+    }
+
+    /// The objects that our records of these names were made for.
+    pub(super) fn origins(&self, names: &BTreeSet<Str>, remembered: &OwnedSets) -> BTreeMap<Str, Vec<RecordOrigin>> {
+        self.zones.as_ref().map(|zones| zones.origins(names, remembered)).unwrap_or_default()
     }
 
     /// The plan of the names that may differ; `None` if everything must be compared.

@@ -92,12 +92,12 @@ pub(super) fn from_scratch(
     snapshot: &Snapshot,
     scope: &Scope,
     settings: &PublicationSettings,
-    existing: &[Str],
+    beside: publication::PresentState<'_>,
     look: Look,
 ) -> Seen {
     let topology = Topology::build(snapshot, scope);
     Seen {
-        desired: publication::build_beside(snapshot, &topology, settings, existing),
+        desired: publication::build_beside(snapshot, &topology, settings, beside),
         diagnostics: told(lint::LintContext { snapshot, topology: &topology }, look),
         topology: plain(&topology),
     }

@@ -4,6 +4,7 @@ use crate::attachment::Scope;
 use crate::model::*;
 use crate::publication::PublicationSettings;
 use crate::publication::domains::DomainFilter;
+use crate::publication::holders::{ObservedNames, RecordOrigin};
 use crate::publication::settings::{Profile, Publish, StatusMode};
 use crate::routing::{GatewayRequest, Scheme};
 use crate::selector::Selector;
@@ -82,7 +83,8 @@ pub(super) fn origin(chance: &mut Chance) -> Origin {
 /// A change of anything.
 pub(super) fn change(chance: &mut Chance) -> Change {
     if chance.one_in(40) {
-        let kinds = [Kind::DnsPolicy, Kind::TlsPolicy, Kind::Gateway, Kind::Namespace, Kind::ListenerSet];
+        let http = Kind::Route(RouteKind::Http);
+        let kinds = [Kind::DnsPolicy, Kind::TlsPolicy, Kind::Gateway, Kind::Namespace, Kind::ListenerSet, http];
         let sights = [Visibility::Complete, Visibility::NotVisible("forbidden".into())];
         return Change::Sight(*chance.pick(&kinds), chance.pick(&sights).clone());
     }
@@ -101,6 +103,16 @@ pub(super) fn existing_names(chance: &mut Chance) -> Vec<Str> {
         }
     };
     chance.list(3, name)
+}
+
+/// What existing records may have been made for.
+pub(super) fn observed(chance: &mut Chance) -> ObservedNames {
+    let origins = chance.list(4, |chance| {
+        let name: Str = (*chance.pick(&HOSTS)).into();
+        let kind = *chance.pick(&[None, Some(Kind::Route(RouteKind::Http)), Some(Kind::Route(RouteKind::Tls))]);
+        (name, vec![RecordOrigin { namespace: (*chance.pick(&NAMESPACES)).into(), kind }])
+    });
+    ObservedNames::new(origins.into_iter().collect(), chance.one_in(4))
 }
 
 /// A request for anything.
@@ -195,13 +207,13 @@ pub(super) fn route_change(chance: &mut Chance) -> Change {
     let mut route = route(chance);
     route.kind = RouteKind::Http;
     let name = *chance.pick(&["r1", "r2", "r3", "r4", "r5", "r6", "r7", "r8"]);
-    route.meta = Meta::named("a", name);
+    route.meta = Meta::named(*chance.pick(&["a", "a", "b"]), name);
     if chance.one_in(6) {
         annotate(chance, &mut route.meta);
     }
     let gateway = *chance.pick(&["edge", "edge", "edge", "west"]);
-    let target =
-        Reference { group: GATEWAY_GROUP.into(), kind: "Gateway".into(), namespace: None, name: gateway.into() };
+    let (group, namespace) = (GATEWAY_GROUP.into(), Some("a".into()));
+    let target = Reference { group, kind: "Gateway".into(), namespace, name: gateway.into() };
     route.parents = vec![ParentRef { target, section: None, port: None }].into();
     route.status = Vec::new().into();
     route.hostnames = vec![WrittenHostname::new(chance.pick::<&str>(&DEEP))].into();

@@ -6,8 +6,9 @@ use super::compare::{Look, assert_same, check_delta, check_patched, check_routin
 use super::making::{self, Chance};
 use crate::incremental::{Delta, Engine};
 use crate::model::{ObjectRef, Route};
-use crate::publication::Desired;
+use crate::publication::holders::ObservedNames;
 use crate::publication::settings::Profile;
+use crate::publication::{Desired, PresentState};
 use crate::snapshot::{Change, Object, Snapshot};
 
 /// Applies a delta to a desired state; the result of the external-dns profile is only built as a whole.
@@ -27,7 +28,7 @@ fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
     let mut snapshot = Snapshot::new();
     snapshot.origin = origin;
     let mut before = of_engine(engine.world(), Look::Quick);
-    let (mut kept, mut existing) = (before.desired.clone(), Vec::new());
+    let (mut kept, mut existing, mut observed) = (before.desired.clone(), Vec::new(), ObservedNames::default());
     for step in 0..=steps {
         // Diagnostics follow from the decisions, so they are compared only now and then.
         let look = if step == steps || step % 10 == 9 { Look::Close } else { Look::Quick };
@@ -43,12 +44,18 @@ fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
         }
         let also = engine.set_existing_names(existing.clone());
         patch(&engine, &also, &mut kept);
+        if chance.one_in(3) {
+            observed = making::observed(&mut chance);
+        }
+        let seen = engine.set_observed(observed.clone());
+        patch(&engine, &seen, &mut kept);
+        let beside = PresentState { names: &existing, observed: &observed };
         let world = engine.world();
         assert_eq!(*world.snapshot(), snapshot);
-        let (found, expected) = (of_engine(world, look), from_scratch(&snapshot, &scope, &settings, &existing, look));
-        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?} beside {existing:?}"));
-        check_delta(&before.desired, &found.desired, &[&delta, &also]);
-        check_patched(&kept, &found.desired, &|| format!("seed {seed}, step {step}: {changes:#?} beside {existing:?}"));
+        let (found, expected) = (of_engine(world, look), from_scratch(&snapshot, &scope, &settings, beside, look));
+        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?} beside {beside:?}"));
+        check_delta(&before.desired, &found.desired, &[&delta, &also, &seen]);
+        check_patched(&kept, &found.desired, &|| format!("seed {seed}, step {step}: {changes:#?} beside {beside:?}"));
         if look == Look::Close {
             let requests: Vec<_> = (0..6).map(|_| making::request(&mut chance)).collect();
             check_routing(world, &scope, &requests);
@@ -89,7 +96,7 @@ fn close_up(seed: u64, world: Vec<Object>, mut changes: impl FnMut(&mut Chance) 
     let mut engine = Engine::new(settings.clone(), Default::default(), Default::default());
     engine.apply(world.into_iter().map(Change::Upsert));
     let mut before = of_engine(engine.world(), Look::Close);
-    let (mut kept, mut existing) = (before.desired.clone(), Vec::new());
+    let (mut kept, mut existing, mut observed) = (before.desired.clone(), Vec::new(), ObservedNames::default());
     for step in 0..25 {
         let changes = changes(&mut chance);
         let delta = engine.apply(changes.clone());
@@ -99,12 +106,18 @@ fn close_up(seed: u64, world: Vec<Object>, mut changes: impl FnMut(&mut Chance) 
         }
         let also = engine.set_existing_names(existing.clone());
         patch(&engine, &also, &mut kept);
+        if chance.one_in(3) {
+            observed = making::observed(&mut chance);
+        }
+        let seen = engine.set_observed(observed.clone());
+        patch(&engine, &seen, &mut kept);
+        let beside = PresentState { names: &existing, observed: &observed };
         let world = engine.world();
-        let expected = from_scratch(world.snapshot(), &Default::default(), &settings, &existing, Look::Close);
+        let expected = from_scratch(world.snapshot(), &Default::default(), &settings, beside, Look::Close);
         let found = of_engine(world, Look::Close);
-        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?} beside {existing:?}"));
-        check_delta(&before.desired, &found.desired, &[&delta, &also]);
-        check_patched(&kept, &found.desired, &|| format!("seed {seed}, step {step}: {changes:#?} beside {existing:?}"));
+        assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?} beside {beside:?}"));
+        check_delta(&before.desired, &found.desired, &[&delta, &also, &seen]);
+        check_patched(&kept, &found.desired, &|| format!("seed {seed}, step {step}: {changes:#?} beside {beside:?}"));
         before = found;
     }
     before.desired

@@ -9,11 +9,14 @@ use std::sync::Arc;
 
 use smallvec::smallvec;
 
-use super::{CertificateNameRequest, CertificateNames, SecretDecision, chosen_issuer, issuers_differ, left_out};
+use super::{
+    CertificateNameRequest, CertificateNames, SecretDecision, chosen_issuer, held_elsewhere, issuers_differ, left_out,
+};
 use crate::attachment::ListenerKey;
 use crate::lint::SHOWN;
 use crate::model::{Key, ObjectRef, Route, ShortVec, Str, TlsPolicy};
 use crate::names::Hostname;
+use crate::publication::holders::CertificateRefusals;
 use crate::publication::wildcards::above;
 
 /// All requests of routes for one Secret.
@@ -101,17 +104,24 @@ impl CertificateState {
     pub(crate) fn decide<'a>(
         &self,
         limit: usize,
-        secret: &Key,
+        refusals: CertificateRefusals<'_>,
         requests: impl Fn(&ObjectRef) -> Vec<CertificateNameRequest<'a>>,
     ) -> SecretDecision {
-        let mut names: Vec<&Hostname> = self.ranking.iter().take(limit).map(|(_, name)| name).collect();
+        let secret = refusals.secret;
+        let refused = self.refused(refusals);
+        let admitted = (!refused.is_empty()).then(|| self.ranking_without(&refused));
+        let ranking = admitted.as_ref().unwrap_or(&self.ranking);
+        let mut names: Vec<&Hostname> = ranking.iter().take(limit).map(|(_, name)| name).collect();
         names.sort_unstable();
         let mut diagnostics = Vec::new();
-        let left = self.ranking.len() - names.len();
+        let left = ranking.len() - names.len();
+        let first = || self.routes.keys().find_map(|route| first_field(&requests(route), secret));
         if left > 0 {
-            let first = self.routes.keys().find_map(|route| first_field(&requests(route), secret));
-            let left_names = self.ranking.iter().skip(limit).take(SHOWN).map(|(_, name)| name);
-            diagnostics.extend(first.map(|field| left_out(field, secret, limit, left, left_names)));
+            let left_names = ranking.iter().skip(limit).take(SHOWN).map(|(_, name)| name);
+            diagnostics.extend(first().map(|field| left_out(field, secret, limit, left, left_names)));
+        }
+        if !refused.is_empty() {
+            diagnostics.extend(first().into_iter().flat_map(|field| held_elsewhere(&field, secret, &refused)));
         }
         let policies = || self.policies.values().map(|(policy, _)| policy);
         diagnostics.extend(issuers_differ(secret, policies()));
@@ -119,7 +129,8 @@ impl CertificateState {
         let mut policy_entries = Vec::new();
         if self.reported > 0 {
             for request in self.routes.keys().flat_map(&requests) {
-                names.report(secret, &request, &mut diagnostics, &mut policy_entries);
+                let is_refused = refused.contains_key(request.name);
+                names.report(secret, &request, is_refused, &mut diagnostics, &mut policy_entries);
             }
         }
         let notes = self.unset_wildcards.iter().map(|(policy, wildcards)| {
@@ -130,12 +141,31 @@ impl CertificateState {
         SecretDecision {
             notes: notes.filter(|(_, made)| !made.is_empty()).collect(),
             dns_names: names.texts(),
+            is_refused: names.is_empty() && !refused.is_empty(),
             listeners: self.listeners.keys().cloned().collect(),
             issuer,
             policy,
             diagnostics,
             policy_entries,
         }
+    }
+
+    /// The requested names that the Secret may not have, with the reason.
+    fn refused(&self, refusals: CertificateRefusals<'_>) -> BTreeMap<&Hostname, String> {
+        if refusals.is_empty() {
+            return BTreeMap::new();
+        }
+        self.names.keys().filter_map(|name| Some((name, refusals.of(name)?))).collect()
+    }
+
+    /// The ranking as if some names had not been requested.
+    fn ranking_without(&self, refused: &BTreeMap<&Hostname, String>) -> BTreeSet<(RouteAge, Hostname)> {
+        let names = || self.names.iter().filter(|(name, _)| !refused.contains_key(*name));
+        let bases: BTreeSet<&str> = names().filter_map(|(name, _)| name.wildcard_base()).collect();
+        let is_covered =
+            |name: &Hostname| name.is_precise() && above(name.as_str()).next().is_some_and(|base| bases.contains(base));
+        let ranked = names().filter(|(name, _)| !is_covered(name));
+        ranked.map(|(name, requesters)| (requesters[0].age.clone(), name.clone())).collect()
     }
 
     fn add_name(&mut self, name: &Hostname, route: &Arc<Route>) {

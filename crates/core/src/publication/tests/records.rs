@@ -4,8 +4,9 @@ use super::world::*;
 use crate::attachment::{Scope, Topology};
 use crate::model::*;
 use crate::objects;
+use crate::publication::holders::ObservedNames;
 use crate::publication::settings::PublicationSettings;
-use crate::publication::{NameSource, build_beside};
+use crate::publication::{NameSource, PresentState, build_beside};
 use crate::snapshot::{Origin, Snapshot};
 
 const WILD: &str = "*.example.com";
@@ -77,7 +78,8 @@ fn a_challenge_makes_its_name_explicit() {
     let snapshot = Snapshot::of(objects);
     let topology = Topology::build(&snapshot, &Scope::default());
     let others = ["_acme-challenge.a.example.com".into()];
-    let desired = build_beside(&snapshot, &topology, &PublicationSettings::default(), &others);
+    let beside = PresentState { names: &others, observed: &ObservedNames::default() };
+    let desired = build_beside(&snapshot, &topology, &PublicationSettings::default(), beside);
     assert_eq!(records(&desired), ["*.example.com A 192.0.2.1", "a.example.com A 192.0.2.1"]);
 }
 
