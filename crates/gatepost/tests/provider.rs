@@ -13,6 +13,8 @@ mod bed;
 mod brakes;
 #[path = "provider/faults.rs"]
 mod faults;
+#[path = "provider/holders.rs"]
+mod holders;
 #[path = "provider/kills.rs"]
 mod kills;
 #[path = "provider/moving.rs"]

@@ -2,6 +2,7 @@
 
 pub(crate) mod world;
 
+mod attacks;
 mod certificates;
 mod holders;
 mod names;
