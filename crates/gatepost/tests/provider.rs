@@ -11,6 +11,8 @@ mod apply;
 mod bed;
 #[path = "provider/brakes.rs"]
 mod brakes;
+#[path = "provider/cloudflare.rs"]
+mod cloudflare;
 #[path = "provider/faults.rs"]
 mod faults;
 #[path = "provider/holders.rs"]
