@@ -80,6 +80,9 @@ mod tests {
     use super::*;
     use crate::providers::cloudflare::CloudflareConfig;
 
+    /// Settings, type, TTL and properties asked for, and what becomes of them.
+    type AdjustRow<'r> = (&'r CloudflareConfig, RecordType, Option<u32>, &'r [(&'r str, &'r str)], &'r str);
+
     fn adjusted(config: &CloudflareConfig, kind: RecordType, ttl: Option<u32>, given: &[(&str, &str)]) -> String {
         let mut record = Record {
             name: "www.example.com".into(),
@@ -105,7 +108,7 @@ mod tests {
         let all = CloudflareConfig { is_proxied: true, comment: "made".to_owned(), ..plain.clone() };
         let long = "x".repeat(101);
         let cut = format!("None {COMMENT}={}", "x".repeat(100));
-        let rows: &[(&CloudflareConfig, RecordType, Option<u32>, &[(&str, &str)], &str)] = &[
+        let rows: &[AdjustRow<'_>] = &[
             (&plain, A, None, &[], "None"),
             (&plain, A, Some(0), &[], "Some(1)"),
             (&plain, A, Some(1), &[], "Some(1)"),

@@ -65,7 +65,7 @@ pub(super) struct ApiResult<T> {
 
 /// Why a question failed.
 pub(super) struct ApiFailure {
-    pub(super) error: ProviderError,
+    pub(super) error: Box<ProviderError>,
     /// Nothing was done, and one change of several may be the cause.
     pub(super) may_be_one_change: bool,
 }
@@ -98,7 +98,7 @@ impl ApiClient {
 
     /// Reads something.
     pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<ApiResult<T>> {
-        self.ask(Method::GET, path, Vec::new()).await.map_err(|failure| failure.error)
+        self.ask(Method::GET, path, Vec::new()).await.map_err(|failure| *failure.error)
     }
 
     /// Changes something.
@@ -202,7 +202,7 @@ impl ApiClient {
         let wait = retry_after(&answer.headers).or_else(|| (status == 429).then(|| self.left()).flatten());
         let error = ProviderError { retry_after: wait, ..ProviderError::new(problem).at(self) };
         let may_be_one_change = matches!(status, 400 | 404 | 409 | 413 | 422) && !is_of_token;
-        ApiFailure { error, may_be_one_change }
+        ApiFailure { error: Box::new(error), may_be_one_change }
     }
 
     /// Remembers until when the service is not to be asked.
@@ -239,7 +239,7 @@ impl ApiClient {
 
 impl ApiFailure {
     fn of(error: ProviderError) -> ApiFailure {
-        ApiFailure { error, may_be_one_change: false }
+        ApiFailure { error: Box::new(error), may_be_one_change: false }
     }
 }
 

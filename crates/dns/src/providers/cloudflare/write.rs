@@ -124,8 +124,8 @@ impl Batches<'_> {
                 let cause = format!("deletes, patches and posts: {sent:?} were sent, the answer has {done:?}");
                 Err(ProviderError::new(ProviderProblem::Lost(cause)).at(client))
             }
-            Err(failure) if failure.may_be_one_change && failure.error.retry_after.is_none() => Ok(Err(failure.error)),
-            Err(failure) => Err(failure.error),
+            Err(failure) if failure.may_be_one_change && failure.error.retry_after.is_none() => Ok(Err(*failure.error)),
+            Err(failure) => Err(*failure.error),
         }
     }
 }
