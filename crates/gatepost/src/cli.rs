@@ -139,7 +139,8 @@ pub struct Cluster {
 impl Input {
     /// How the files are read.
     pub fn parse_settings(&self) -> gatepost_objects::ParseSettings {
-        let mut settings = gatepost_objects::ParseSettings::default();
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut settings = gatepost_objects::ParseSettings { threads, ..Default::default() };
         if let Some(namespace) = &self.default_namespace {
             settings.namespace = namespace.as_str().into();
         }

@@ -5,13 +5,13 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use gatepost_core::model::{Certificate, Material, Str};
-use serde_json::Value;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer;
 
 use crate::fields::Fields;
 use crate::pem::{Block, blocks};
+use crate::tree::Tree;
 
 /// The most bytes of PEM that are looked at; a chain is a few kilobytes.
 const MAX_PEM: usize = 64 << 10;
@@ -29,7 +29,7 @@ pub(crate) enum PemEntry {
 impl PemEntry {
     /// An entry of `stringData`, or else of `data`.
     pub(crate) fn of_secret(root: &Fields<'_>, name: &str) -> PemEntry {
-        let plain = root.node("stringData").and_then(|node| node.value().get(name)?.as_str());
+        let plain = root.node("stringData").and_then(|node| node.value().get(name)?.as_text());
         if let Some(text) = plain {
             return if text.len() > MAX_PEM {
                 PemEntry::Unreadable(TOO_LARGE)
@@ -38,8 +38,8 @@ impl PemEntry {
             };
         }
         match root.node("data").and_then(|node| node.value().get(name)) {
-            None | Some(Value::Null) => PemEntry::Missing,
-            Some(Value::String(encoded)) => decoded(encoded),
+            None | Some(Tree::Null) => PemEntry::Missing,
+            Some(Tree::Text(encoded)) => decoded(encoded),
             Some(_) => PemEntry::Unreadable("is not text"),
         }
     }
@@ -72,9 +72,9 @@ const TOO_LARGE: &str = "is larger than 64 KiB";
 /// The certificates under one key of a ConfigMap.
 pub(crate) fn of_config_map(root: &Fields<'_>, name: &str) -> Material {
     match root.node("data").and_then(|node| node.value().get(name)) {
-        None | Some(Value::Null) => Material::Missing,
-        Some(Value::String(pem)) if pem.len() > MAX_PEM => PemEntry::Unreadable(TOO_LARGE).certificates(name),
-        Some(Value::String(pem)) => PemEntry::Text(pem.clone()).certificates(name),
+        None | Some(Tree::Null) => Material::Missing,
+        Some(Tree::Text(pem)) if pem.len() > MAX_PEM => PemEntry::Unreadable(TOO_LARGE).certificates(name),
+        Some(Tree::Text(pem)) => PemEntry::Text(pem.clone().into_owned()).certificates(name),
         Some(_) => PemEntry::Unreadable("is not text").certificates(name),
     }
 }

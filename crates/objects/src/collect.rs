@@ -12,8 +12,8 @@ use gatepost_core::reason::DUPLICATE_OBJECT;
 use gatepost_core::snapshot::Snapshot;
 
 use crate::locate::{FieldPart, Located, locate, place_all};
-use crate::parse::{DocumentOrigin, ParseSettings, ParsedText, Read, join, read_with};
-use crate::pool::Pool;
+use crate::parse::{DocumentOrigin, ParseSettings, ParsedText, Read, join};
+use crate::portions::{NamedText, read_all};
 
 /// One text. Its debug output is only its size, for it may hold private keys.
 #[derive(Clone)]
@@ -71,21 +71,17 @@ pub struct Loaded {
 
 /// Reads texts by name, in order; of two objects with one name the later one is used.
 pub fn collect(texts: impl IntoIterator<Item = (Str, Vec<u8>)>, settings: &ParseSettings) -> Loaded {
+    let texts: Vec<(Str, Vec<u8>)> = texts.into_iter().collect();
+    let named: Vec<NamedText<'_>> = texts.iter().map(|(name, bytes)| (&**name, &**bytes)).collect();
+    let parsed = read_all(&named, settings);
     let mut loaded = Loaded::default();
-    let mut pool = Pool::new();
-    for (name, bytes) in texts {
-        loaded.add(name, bytes, settings, &mut pool);
+    for ((name, bytes), parsed) in texts.into_iter().zip(parsed) {
+        loaded.take(name, bytes, parsed);
     }
     loaded
 }
 
 impl Loaded {
-    /// Reads one more text.
-    pub fn add(&mut self, name: Str, bytes: Vec<u8>, settings: &ParseSettings, pool: &mut Pool) {
-        let parsed = read_with(&name, &bytes, settings, pool);
-        self.take(name, bytes, parsed);
-    }
-
     /// Adds one more text that was parsed already.
     pub fn take(&mut self, name: Str, bytes: Vec<u8>, reading: ParsedText) {
         self.texts.insert(name, SourceText::new(bytes, reading.private));

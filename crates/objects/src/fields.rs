@@ -9,10 +9,11 @@ use std::cell::RefCell;
 use gatepost_core::diagnostic::FieldPath;
 use gatepost_core::model::{Labels, SharedList, Str};
 use gatepost_core::reason::{INVALID_FIELD, Reason, UNKNOWN_FIELD, UNKNOWN_VALUE};
-use serde_json::{Map, Value};
+use smallvec::SmallVec;
 
 use crate::pool::Pooled;
 use crate::shapes::Shape;
+use crate::tree::{Mapping, Tree};
 
 mod node;
 mod problem_collector;
@@ -43,16 +44,17 @@ impl Strictness {
 
 /// A cursor over the fields of one mapping.
 pub(crate) struct Fields<'a> {
-    map: &'a Map<String, Value>,
+    map: &'a Mapping<'a>,
     path: ValuePath<'a>,
     collector: &'a ProblemCollector,
     strictness: Strictness,
-    asked: RefCell<Vec<&'static str>>,
+    /// What was asked for, in this order; some of it more than once.
+    asked: RefCell<SmallVec<[&'static str; 24]>>,
 }
 
 impl<'a> Fields<'a> {
     /// A cursor at the top of an object.
-    pub(crate) fn root(map: &'a Map<String, Value>, collector: &'a ProblemCollector, strictness: Strictness) -> Self {
+    pub(crate) fn root(map: &'a Mapping<'a>, collector: &'a ProblemCollector, strictness: Strictness) -> Self {
         Fields { map, path: ValuePath::ROOT, collector, strictness, asked: RefCell::default() }
     }
 
@@ -136,7 +138,7 @@ impl<'a> Fields<'a> {
         self.list(key, |node| {
             let found = node.mapping(&mut read);
             found.or_else(|| {
-                FieldValue { value: &Value::Object(Map::new()), strictness: Strictness::StandIn, ..node }
+                FieldValue { value: &Tree::Mapping(Mapping::default()), strictness: Strictness::StandIn, ..node }
                     .mapping(&mut read)
             })
         })
@@ -172,12 +174,12 @@ impl<'a> Fields<'a> {
         mut read: impl FnMut(&str, FieldValue<'_>) -> Option<T>,
     ) -> Vec<(Str, T)> {
         let Some(node) = self.node(key) else { return Vec::new() };
-        let Value::Object(map) = node.value else { return node.wrong("a mapping").unwrap_or_default() };
-        let each = |(name, value): (&'_ String, &'_ Value)| {
+        let Tree::Mapping(map) = node.value else { return node.wrong("a mapping").unwrap_or_default() };
+        let each = |(name, value): (&'_ str, &'_ Tree<'_>)| {
             let path = node.path.key(name);
             read(name, FieldValue { value, path, ..node }).map(|value| (self.share(name), value))
         };
-        map.iter().filter_map(each).collect()
+        map.sorted().into_iter().filter_map(each).collect()
     }
 
     /// A text, shared with those of other objects.
@@ -217,7 +219,7 @@ impl<'a> Fields<'a> {
     /// Tells something about a field; the message follows its name.
     pub(crate) fn tell(&self, reason: Reason, key: &str, message: impl AsRef<str>) {
         let path = self.path.key(key);
-        FieldValue { value: &Value::Null, path, collector: self.collector, strictness: self.strictness }
+        FieldValue { value: &Tree::Null, path, collector: self.collector, strictness: self.strictness }
             .tell(reason, message);
     }
 
@@ -235,7 +237,7 @@ impl<'a> Fields<'a> {
 
     /// Whether a field is there and is no list.
     pub(crate) fn is_no_list(&self, key: &'static str) -> bool {
-        self.node(key).is_some_and(|node| !node.value().is_array())
+        self.node(key).is_some_and(|node| node.value().as_list().is_none())
     }
 
     /// The way to this mapping.
@@ -255,30 +257,32 @@ impl<'a> Fields<'a> {
             .asked
             .borrow_mut()
             .extend(self.asked.borrow().iter().map(|key| self.path.key(key).field().to_string()));
-        if self.strictness != Strictness::Full {
-            return;
+        if self.strictness == Strictness::Full && self.map.keys().any(|key| !self.asked.borrow().contains(&key)) {
+            self.tell_unknown();
         }
+    }
+
+    fn tell_unknown(&self) {
         let asked = self.asked.borrow();
-        for key in self.map.keys().filter(|key| !asked.contains(&key.as_str())) {
+        let absent: Vec<&str> = asked.iter().copied().filter(|known| !self.map.contains_key(known)).collect();
+        let unknown = self.map.sorted().into_iter().map(|(key, _)| key).filter(|key| !asked.contains(key));
+        for key in unknown {
             if self.collector.is_full() {
                 self.tell(UNKNOWN_FIELD, key, "");
                 continue;
             }
-            let near = closest(key, asked.iter().copied().filter(|known| !self.map.contains_key(*known)));
-            let hint = near.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
+            let hint = closest(key, absent.iter().copied());
+            let hint = hint.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
             self.tell(UNKNOWN_FIELD, key, format!("is not a field of {}{hint}", self.collector.object().kind));
         }
     }
 
     fn here(&self) -> FieldValue<'_> {
-        FieldValue { value: &Value::Null, path: self.path, collector: self.collector, strictness: self.strictness }
+        FieldValue { value: &Tree::Null, path: self.path, collector: self.collector, strictness: self.strictness }
     }
 
     fn knows(&self, key: &'static str) {
-        let mut asked = self.asked.borrow_mut();
-        if !asked.contains(&key) {
-            asked.push(key);
-        }
+        self.asked.borrow_mut().push(key);
     }
 }
 

@@ -54,7 +54,7 @@ fn address(f: &Fields<'_>) -> Address {
 /// One object since v1; a list in an early draft, which admits nobody here.
 fn allowed_listeners(f: &Fields<'_>) -> Admission {
     let Some(node) = f.node("allowedListeners") else { return Admission::None };
-    if node.value().is_array() {
+    if node.value().as_list().is_some() {
         node.tell(ALLOWED_LISTENERS_SHAPE, "is a list, as in an early draft; write one object, `allowedListeners: {namespaces: {from: Same}}`. No ListenerSet is admitted");
         return Admission::None;
     }

@@ -2,12 +2,12 @@
 
 use gatepost_core::model::{GatewayClass, Meta, Str};
 use gatepost_core::snapshot::Object;
-use serde_json::Value;
 
 use crate::conditions::conditions;
 use crate::fields::{FieldValue, Fields};
 use crate::references;
 use crate::shapes::Shape;
+use crate::tree::Tree;
 
 /// Reads a GatewayClass.
 pub(crate) fn read(meta: Meta, root: &Fields<'_>, _version: &str) -> Object {
@@ -27,7 +27,7 @@ fn spec(f: &Fields<'_>) -> Str {
 /// A feature is an object with a name; before 1.3 it was the name alone.
 fn feature(node: FieldValue<'_>) -> Option<Str> {
     match node.value() {
-        Value::String(name) => Some(name.as_str().into()),
+        Tree::Text(name) => Some((**name).into()),
         _ => node.mapping(|f| f.text("name"))?,
     }
 }

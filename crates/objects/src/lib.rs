@@ -22,6 +22,7 @@ mod parse;
 pub mod pem;
 mod policies;
 mod pool;
+mod portions;
 mod reference_grant;
 mod references;
 pub mod render;
@@ -40,5 +41,6 @@ pub use parse::{
     read_with,
 };
 pub use pool::Pool;
+pub use portions::{NamedText, read_all};
 pub use times::timestamp;
 pub use tree::mapping;

@@ -11,7 +11,7 @@ use gatepost_core::diagnostic::{Diagnostic, FieldPath, SourcePosition};
 use gatepost_core::model::{Key, Kind, ObjectRef, Str};
 use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR, UNKNOWN_VALUE};
 use gatepost_core::snapshot::Object;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::documents::{self, Document};
 use crate::fields::{Fields, ProblemCollector, shortened};
@@ -19,7 +19,7 @@ use crate::kinds::{self, KindEntry, KindLookup};
 use crate::locate::{FieldPart, place_all};
 use crate::metadata::metadata;
 use crate::pool::Pool;
-use crate::tree::{self, Broken};
+use crate::tree::{self, Broken, Mapping, Tree};
 
 /// How large texts may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +45,13 @@ pub struct ParseSettings {
     pub limits: ParseLimits,
     /// The namespace of objects that name none.
     pub namespace: Str,
+    /// How many threads may read many documents; what they hold does not depend on it.
+    pub threads: usize,
 }
 
 impl Default for ParseSettings {
     fn default() -> Self {
-        ParseSettings { limits: ParseLimits::default(), namespace: "default".into() }
+        ParseSettings { limits: ParseLimits::default(), namespace: "default".into(), threads: 1 }
     }
 }
 
@@ -66,6 +68,19 @@ pub struct ParsedText {
     pub private: Vec<Range<usize>>,
     /// Secrets that objects of other controllers make in the cluster.
     pub announced_secrets: Vec<Key>,
+}
+
+impl ParsedText {
+    /// Adds what stands in a later part of the same text.
+    pub(crate) fn join(&mut self, later: ParsedText) {
+        self.objects.extend(later.objects);
+        self.diagnostics.extend(later.diagnostics);
+        for (kind, count) in later.passed_over {
+            *self.passed_over.entry(kind).or_default() += count;
+        }
+        self.private.extend(later.private);
+        self.announced_secrets.extend(later.announced_secrets);
+    }
 }
 
 /// One object and where it was read.
@@ -113,15 +128,16 @@ pub fn read(source: &str, text: &[u8], settings: &ParseSettings) -> ParsedText {
 
 /// Reads a text whose objects share what they have in common with those that were read with the same pool.
 pub fn read_with(source: &str, text: &[u8], settings: &ParseSettings, pool: &mut Pool) -> ParsedText {
-    let mut reader = TextReader { source: source.into(), text, settings, pool, reading: ParsedText::default() };
-    if let Some((line, message)) = refusal(text, settings) {
-        reader.broken(line, 1, message);
-        return reader.reading;
-    }
-    for document in documents::split(text) {
-        reader.document(&document);
-    }
-    reader.reading
+    refused(source, text, settings)
+        .unwrap_or_else(|| TextReader::new(source, text, settings, pool).documents(&documents::split(text)))
+}
+
+/// What is told about a text that is not even split into documents.
+pub(crate) fn refused(source: &str, text: &[u8], settings: &ParseSettings) -> Option<ParsedText> {
+    let (line, message) = refusal(text, settings)?;
+    let place = SourcePosition { source: source.into(), line, column: 1 };
+    let diagnostics = vec![Diagnostic::of_text(SYNTAX_ERROR, place, message)];
+    Some(ParsedText { diagnostics, ..ParsedText::default() })
 }
 
 /// Reads one object from a tree of values.
@@ -132,7 +148,11 @@ pub fn interpret(value: &Value, settings: &ParseSettings) -> Interpreted {
 /// Reads one object from a tree of values, such as a watch delivers. It shares what it has in common with those that were
 /// read with the same pool, which a watch keeps for as long as it lives.
 pub fn interpret_with(value: &Value, settings: &ParseSettings, pool: &mut Pool) -> Interpreted {
-    let Value::Object(map) = value else {
+    interpret_tree(&value.into(), settings, pool)
+}
+
+fn interpret_tree(value: &Tree<'_>, settings: &ParseSettings, pool: &mut Pool) -> Interpreted {
+    let Tree::Mapping(map) = value else {
         return Interpreted::Unreadable(
             FieldPath::root(),
             format!("a document must be an object with `apiVersion` and `kind`, and this one is {}", type_of(value)),
@@ -143,7 +163,7 @@ pub fn interpret_with(value: &Value, settings: &ParseSettings, pool: &mut Pool) 
 
 /// Reads one object as what it says, or its list says, that it is.
 fn typed(
-    map: &Map<String, Value>,
+    map: &Mapping<'_>,
     (version, kind): (Option<&str>, Option<&str>),
     settings: &ParseSettings,
     pool: &mut Pool,
@@ -152,22 +172,22 @@ fn typed(
         return without_type(kind);
     };
     let (group, version_word) = version.rsplit_once('/').unwrap_or(("", version));
-    let name = format!("{}/{}", shortened(version), shortened(kind));
+    let name = || format!("{}/{}", shortened(version), shortened(kind));
     match kinds::find(group, kind) {
         KindLookup::Known(row) => object(map, (row, version_word), None, settings, pool),
         KindLookup::DraftListenerSet(row) => object(map, (row, version_word), Some(DRAFT), settings, pool),
         KindLookup::Misspelt(right) => {
-            Interpreted::PassedOver(name, Some(format!("`kind` is `{kind}`; did you mean `{right}`?")))
+            Interpreted::PassedOver(name(), Some(format!("`kind` is `{kind}`; did you mean `{right}`?")))
         }
-        KindLookup::Foreign => Interpreted::PassedOver(name, None),
+        KindLookup::Foreign => Interpreted::PassedOver(name(), None),
     }
 }
 
 const DRAFT: &str = "is the group of a draft of ListenerSet; it is read as an XListenerSet. \
                      The released kind is `ListenerSet` of `gateway.networking.k8s.io/v1`";
 
-fn text_of<'v>(map: &'v Map<String, Value>, key: &str) -> Option<&'v str> {
-    map.get(key)?.as_str().filter(|text| !text.is_empty())
+fn text_of<'v>(map: &'v Mapping<'v>, key: &str) -> Option<&'v str> {
+    map.get(key)?.as_text().filter(|text| !text.is_empty())
 }
 
 /// A mapping without `apiVersion` or `kind`: an error where it was clearly meant to be one of ours.
@@ -182,7 +202,7 @@ fn without_type(kind: Option<&str>) -> Interpreted {
 }
 
 fn object(
-    map: &Map<String, Value>,
+    map: &Mapping<'_>,
     (row, version): (&KindEntry, &str),
     draft: Option<&str>,
     settings: &ParseSettings,
@@ -209,13 +229,8 @@ fn object(
 }
 
 /// Namespace and name; without them nothing can be said about an object.
-fn key(
-    map: &Map<String, Value>,
-    kind: Kind,
-    settings: &ParseSettings,
-    pool: &mut Pool,
-) -> Result<Key, (FieldPath, String)> {
-    let metadata = map.get("metadata").and_then(Value::as_object);
+fn key(map: &Mapping<'_>, kind: Kind, settings: &ParseSettings, pool: &mut Pool) -> Result<Key, (FieldPath, String)> {
+    let metadata = map.get("metadata").and_then(Tree::as_mapping);
     let part = |field| metadata.and_then(|metadata| identity_part(metadata, kind, field).transpose()).transpose();
     let (name, namespace) = (part("name")?, part("namespace")?.unwrap_or(&settings.namespace));
     let Some(name) = name else {
@@ -230,14 +245,14 @@ fn key(
 /// The name or namespace, where one is set. Of another type it is an error, and never an absent one: the object would
 /// be taken for one of the default namespace.
 fn identity_part<'v>(
-    metadata: &'v Map<String, Value>,
+    metadata: &'v Mapping<'v>,
     kind: Kind,
     field: &str,
 ) -> Result<Option<&'v str>, (FieldPath, String)> {
     let message = match metadata.get(field) {
-        None | Some(Value::Null) => return Ok(None),
-        Some(Value::String(text)) => return Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
-        Some(value @ (Value::Bool(_) | Value::Number(_))) => {
+        None | Some(Tree::Null) => return Ok(None),
+        Some(Tree::Text(text)) => return Ok(Some(&**text).filter(|text| !text.is_empty())),
+        Some(value @ (Tree::Flag(_) | Tree::Number(_))) => {
             format!("`metadata.{field}` of a {kind} is {}, text is expected; put it in quotes", type_of(value))
         }
         Some(value) => format!("`metadata.{field}` of a {kind} is {}, text is expected", type_of(value)),
@@ -245,14 +260,14 @@ fn identity_part<'v>(
     Err((FieldPath::of("metadata").key(field), message))
 }
 
-fn type_of(value: &Value) -> String {
+fn type_of(value: &Tree<'_>) -> String {
     match value {
-        Value::Null => "empty".to_owned(),
-        Value::Bool(flag) => format!("the boolean {flag}"),
-        Value::Number(number) => format!("the number {number}"),
-        Value::String(_) => "a text".to_owned(),
-        Value::Array(_) => "a list".to_owned(),
-        Value::Object(_) => "a mapping".to_owned(),
+        Tree::Null => "empty".to_owned(),
+        Tree::Flag(flag) => format!("the boolean {flag}"),
+        Tree::Number(number) => format!("the number {number}"),
+        Tree::Text(_) => "a text".to_owned(),
+        Tree::List(_) => "a list".to_owned(),
+        Tree::Mapping(_) => "a mapping".to_owned(),
     }
 }
 
@@ -266,7 +281,8 @@ fn refusal(text: &[u8], settings: &ParseSettings) -> Option<(u32, String)> {
     utf16.then(|| (1, "the text is UTF-16; save it as UTF-8".to_owned()))
 }
 
-struct TextReader<'a> {
+/// Reads documents of one text, one after the other.
+pub(crate) struct TextReader<'a> {
     source: Str,
     text: &'a [u8],
     settings: &'a ParseSettings,
@@ -274,7 +290,17 @@ struct TextReader<'a> {
     reading: ParsedText,
 }
 
-impl TextReader<'_> {
+impl<'a> TextReader<'a> {
+    pub(crate) fn new(source: &str, text: &'a [u8], settings: &'a ParseSettings, pool: &'a mut Pool) -> Self {
+        TextReader { source: source.into(), text, settings, pool, reading: ParsedText::default() }
+    }
+
+    /// What stands in documents of the text.
+    pub(crate) fn documents(mut self, documents: &[Document]) -> ParsedText {
+        documents.iter().for_each(|document| self.document(document));
+        self.reading
+    }
+
     fn document(&mut self, document: &Document) {
         let bytes = &self.text[document.bytes.clone()];
         let text = match readable(bytes, &self.settings.limits) {
@@ -309,7 +335,7 @@ impl TextReader<'_> {
     }
 
     /// Reads a document's value; all its problems are located in one go.
-    fn value(&mut self, value: &Value, origin: &DocumentOrigin, text: &str) {
+    fn value(&mut self, value: &Tree<'_>, origin: &DocumentOrigin, text: &str) {
         let mut told = Vec::new();
         self.items(value, origin, &mut told);
         let wanted: Vec<(FieldPath, FieldPart)> =
@@ -322,7 +348,7 @@ impl TextReader<'_> {
     }
 
     /// Reads an object, or every object of a List.
-    fn items(&mut self, value: &Value, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
+    fn items(&mut self, value: &Tree<'_>, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
         let Some((items, inherited)) = list_items(value) else {
             return self.item(value, origin, told);
         };
@@ -338,9 +364,9 @@ impl TextReader<'_> {
         }
     }
 
-    fn item(&mut self, value: &Value, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
+    fn item(&mut self, value: &Tree<'_>, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
         if !value.is_null() {
-            let found = interpret_with(value, self.settings, self.pool);
+            let found = interpret_tree(value, self.settings, self.pool);
             self.keep(found, value, origin, told);
         }
     }
@@ -348,7 +374,7 @@ impl TextReader<'_> {
     fn keep(
         &mut self,
         found: Interpreted,
-        value: &Value,
+        value: &Tree<'_>,
         origin: &DocumentOrigin,
         told: &mut Vec<(FieldPath, Diagnostic)>,
     ) {
@@ -381,22 +407,22 @@ impl TextReader<'_> {
 }
 
 /// The namespace that an object states itself.
-fn stated_namespace(value: &Value) -> Option<&str> {
-    text_of(value.get("metadata")?.as_object()?, "namespace")
+fn stated_namespace<'v>(value: &'v Tree<'v>) -> Option<&'v str> {
+    text_of(value.get("metadata")?.as_mapping()?, "namespace")
 }
 
 /// The Secret that an object of cert-manager, External Secrets or Sealed Secrets makes in the cluster.
-fn announced_secret(value: &Value, settings: &ParseSettings) -> Option<Key> {
-    let map = value.as_object()?;
+fn announced_secret(value: &Tree<'_>, settings: &ParseSettings) -> Option<Key> {
+    let map = value.as_mapping()?;
     let group = text_of(map, "apiVersion")?.split_once('/')?.0;
     let written = match (group, text_of(map, "kind")?) {
-        ("cert-manager.io", "Certificate") => value.pointer("/spec/secretName"),
-        ("external-secrets.io", "ExternalSecret") => value.pointer("/spec/target/name"),
-        ("bitnami.com", "SealedSecret") => value.pointer("/spec/template/metadata/name"),
+        ("cert-manager.io", "Certificate") => value.at(&["spec", "secretName"]),
+        ("external-secrets.io", "ExternalSecret") => value.at(&["spec", "target", "name"]),
+        ("bitnami.com", "SealedSecret") => value.at(&["spec", "template", "metadata", "name"]),
         _ => return None,
     };
-    let own_name = || value.pointer("/metadata/name")?.as_str();
-    let name = written.and_then(Value::as_str).filter(|name| !name.is_empty()).or_else(own_name)?;
+    let own_name = || value.at(&["metadata", "name"])?.as_text();
+    let name = written.and_then(Tree::as_text).filter(|name| !name.is_empty()).or_else(own_name)?;
     Some(Key::new(stated_namespace(value).unwrap_or(&settings.namespace), name))
 }
 
@@ -449,9 +475,9 @@ fn broken_at(bytes: &[u8], at: usize, what: &str) -> Broken {
 }
 
 /// Whether a value is a Secret or a List that has one.
-fn holds_secret(value: &Value) -> bool {
+fn holds_secret(value: &Tree<'_>) -> bool {
     let is_secret =
-        |value: &Value| value.get("kind").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("Secret"));
+        |value: &Tree<'_>| value.get("kind").and_then(Tree::as_text).is_some_and(|kind| kind.starts_with("Secret"));
     is_secret(value) || list_items(value).is_some_and(|(items, _)| items.iter().any(holds_secret))
 }
 
@@ -459,17 +485,17 @@ fn holds_secret(value: &Value) -> bool {
 type Inherited<'v> = (Option<&'v str>, &'v str);
 
 /// The items of a List, and the type that items without one have.
-fn list_items(value: &Value) -> Option<(&Vec<Value>, Option<Inherited<'_>>)> {
-    let map = value.as_object()?;
+fn list_items<'v>(value: &'v Tree<'v>) -> Option<(&'v [Tree<'v>], Option<Inherited<'v>>)> {
+    let map = value.as_mapping()?;
     let kind = text_of(map, "kind")?.strip_suffix("List")?;
-    let items = map.get("items")?.as_array()?;
+    let items = map.get("items")?.as_list()?;
     let inherited = (!kind.is_empty()).then(|| (text_of(map, "apiVersion"), kind));
     Some((items, inherited))
 }
 
 /// An item that has no type of its own, with the one it inherits from its list.
-fn heir<'v>(item: &'v Value, inherited: Option<Inherited<'v>>) -> Option<(&'v Map<String, Value>, Inherited<'v>)> {
-    let map = item.as_object().filter(|map| !map.contains_key("kind"))?;
+fn heir<'v>(item: &'v Tree<'v>, inherited: Option<Inherited<'v>>) -> Option<(&'v Mapping<'v>, Inherited<'v>)> {
+    let map = item.as_mapping().filter(|map| !map.contains_key("kind"))?;
     Some((map, inherited?))
 }
 

@@ -5,7 +5,6 @@
 //! objects but what they cost; it may be dropped at any time, and it forgets what no object holds any more.
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
 use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -13,6 +12,7 @@ use std::sync::Arc;
 use gatepost_core::model::{
     BackendRef, Condition, Filter, HttpMatch, Labels, ParentRef, ParentStatus, Rule, SharedList, Str,
 };
+use hashbrown::HashSet;
 
 /// Texts and lists that objects share.
 #[derive(Default)]

@@ -4,13 +4,16 @@
 //! of text, counted after aliases and merges are expanded, so that no document can ask for more than it is worth. Duplicate
 //! keys are errors in both. Error messages never quote the text: it may hold a private key.
 
-use std::cell::Cell;
-use std::fmt;
-
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::DeserializeSeed;
 use serde_json::{Map, Value};
 
+use self::growth::{Grow, Meter, MeteredTree};
+
+mod growth;
+mod value;
 mod wording;
+
+pub(crate) use self::value::{Mapping, Tree};
 
 /// The most nodes one document may expand to.
 const MAX_NODES: usize = 8_000_000;
@@ -38,15 +41,15 @@ pub(crate) struct Broken {
 }
 
 /// A value of a document and where in the document it stands.
-pub(crate) struct Grown {
-    pub(crate) value: Value,
+pub(crate) struct Grown<'t> {
+    pub(crate) value: Tree<'t>,
     pub(crate) start: usize,
     pub(crate) end: usize,
 }
 
 /// Reads every value of a document: one for YAML, one or more for JSON. Each is handed on before the next is read, so that a
 /// long stream is never in memory as a whole. What could be read before an error is kept.
-pub(crate) fn grow(text: &str, mut take: impl FnMut(Grown)) -> Option<Broken> {
+pub(crate) fn grow<'t>(text: &'t str, mut take: impl FnMut(Grown<'t>)) -> Option<Broken> {
     if looks_like_flow(text) {
         let (any, error) = json_stream(text, &mut take);
         if error.is_none() || any || looks_like_json(text) {
@@ -67,8 +70,8 @@ pub fn mapping(text: &str) -> Result<Map<String, Value>, String> {
         return Err(format!("line {}, column {}: {}", broken.line, broken.column, broken.message));
     }
     match (values.pop().map(|grown| grown.value), values.is_empty()) {
-        (None | Some(Value::Null), true) => Ok(Map::new()),
-        (Some(Value::Object(map)), true) => Ok(map),
+        (None | Some(Tree::Null), true) => Ok(Map::new()),
+        (Some(Tree::Mapping(mapping)), true) => Ok(mapping.into()),
         _ => Err("it must be one mapping of keys to values".to_owned()),
     }
 }
@@ -97,15 +100,15 @@ fn looks_like_json(text: &str) -> bool {
 }
 
 /// Whether there was any value, and what ended the stream before its end.
-fn json_stream(text: &str, take: &mut impl FnMut(Grown)) -> (bool, Option<Broken>) {
+fn json_stream<'t>(text: &'t str, take: &mut impl FnMut(Grown<'t>)) -> (bool, Option<Broken>) {
     let base = text.len() - body(text).len();
-    let mut stream = serde_json::Deserializer::from_str(&text[base..]).into_iter::<MeteredValue>();
+    let mut stream = serde_json::Deserializer::from_str(&text[base..]).into_iter::<MeteredTree<'t>>();
     let mut any = false;
     loop {
         let before = base + stream.byte_offset();
         match stream.next() {
             None => return (any, None),
-            Some(Ok(MeteredValue(value))) => {
+            Some(Ok(MeteredTree(value))) => {
                 let start = before + (text[before..].len() - text[before..].trim_start().len());
                 take(Grown { value, start, end: base + stream.byte_offset() });
                 any = true;
@@ -122,7 +125,7 @@ fn json_error(error: &serde_json::Error, before: &str) -> Broken {
     Broken { message: wording::json(error), line: lines_before + line.max(1), column: indent + column }
 }
 
-fn yaml(text: &str) -> Result<Value, Broken> {
+fn yaml(text: &str) -> Result<Tree<'_>, Broken> {
     let meter = Meter::with_text(text.len() + MAX_REPEATED_TEXT);
     let grow = Grow { meter: &meter };
     serde_saphyr::with_deserializer_from_str_with_options(text, options(), |reader| grow.deserialize(reader))
@@ -166,124 +169,6 @@ fn small(n: u64) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Counts what a document has grown to.
-struct Meter {
-    nodes: Cell<usize>,
-    text: Cell<usize>,
-}
-
-impl Meter {
-    fn with_text(text: usize) -> Self {
-        Meter { nodes: Cell::new(MAX_NODES), text: Cell::new(text) }
-    }
-
-    fn node<E: Error>(&self) -> Result<(), E> {
-        self.spend(&self.nodes, 1, "the document has more parts than any object needs; split it up")
-    }
-
-    fn text<E: Error>(&self, text: &str) -> Result<(), E> {
-        self.spend(&self.text, text.len(), "the aliases of the document repeat more text than any object needs")
-    }
-
-    fn spend<E: Error>(&self, purse: &Cell<usize>, amount: usize, message: &str) -> Result<(), E> {
-        let left = purse.get().checked_sub(amount).ok_or_else(|| E::custom(message))?;
-        purse.set(left);
-        Ok(())
-    }
-}
-
-/// A tree that is read with a meter of its own.
-struct MeteredValue(Value);
-
-impl<'de> Deserialize<'de> for MeteredValue {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let meter = Meter::with_text(MAX_TEXT);
-        Grow { meter: &meter }.deserialize(deserializer).map(MeteredValue)
-    }
-}
-
-/// Reads one value and everything below it.
-#[derive(Clone, Copy)]
-struct Grow<'a> {
-    meter: &'a Meter,
-}
-
-impl<'de> DeserializeSeed<'de> for Grow<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Grow<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a YAML or JSON value")
-    }
-
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        self.meter.node().map(|()| Value::Bool(value))
-    }
-
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        self.meter.node().map(|()| value.into())
-    }
-
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        self.meter.node().map(|()| value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        self.meter.node().map(|()| value.into())
-    }
-
-    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        self.meter.text(value)?;
-        self.meter.node().map(|()| value.into())
-    }
-
-    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
-        self.meter.text(&value)?;
-        self.meter.node().map(|()| Value::String(value))
-    }
-
-    fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        self.meter.node().map(|()| Value::Null)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<Value, E> {
-        self.visit_unit()
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        self.deserialize(deserializer)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        self.meter.node()?;
-        let mut items = Vec::new();
-        while let Some(item) = access.next_element_seed(self)? {
-            items.push(item);
-        }
-        Ok(Value::Array(items))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        self.meter.node()?;
-        let mut map = Map::new();
-        while let Some(key) = access.next_key::<String>()? {
-            self.meter.text(&key)?;
-            if map.contains_key(&key) {
-                return Err(A::Error::custom("a key stands twice in one mapping"));
-            }
-            map.insert(key, access.next_value_seed(self)?);
-        }
-        Ok(Value::Object(map))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,7 +176,7 @@ mod tests {
 
     fn values(text: &str) -> Vec<Value> {
         let mut values = Vec::new();
-        assert_eq!(grow(text, |grown| values.push(grown.value)), None, "{text:?}");
+        assert_eq!(grow(text, |grown| values.push(Value::from(grown.value))), None, "{text:?}");
         values
     }
 

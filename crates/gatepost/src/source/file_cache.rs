@@ -13,7 +13,7 @@ use std::time::{Duration, SystemTime};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::model::ObjectRef;
 use gatepost_core::snapshot::{Change, Object};
-use gatepost_objects::{Loaded, ParseSettings, ParsedText, Pool, read_with};
+use gatepost_objects::{Loaded, NamedText, ParseSettings, ParsedText, Pool, read_all, read_with};
 use ring::digest::{SHA256, digest};
 
 use super::file::{self, FoundFile, Text};
@@ -72,12 +72,16 @@ impl FileCache {
     /// Reads all files for the first time.
     pub fn open(input: &Input) -> Result<(FileCache, Objects), RunError> {
         let mut cache = FileCache { paths: input.files.clone(), settings: input.parse_settings(), files: Vec::new() };
-        let (mut loaded, mut pool) = (Loaded::default(), Pool::new());
-        for found in file::find(&cache.paths)? {
-            let stamp = found.metadata.as_ref().and_then(Stamp::of);
-            let text = file::read(&found.path).map_err(RunError::Unreadable)?;
-            let reading = parse(&text, &cache.settings, &mut pool);
-            cache.files.push(Arc::new(CachedFile::of(found.path, stamp, &text, &reading)));
+        let (mut found, mut texts) = (Vec::new(), Vec::new());
+        for file in file::find(&cache.paths)? {
+            found.push((file.metadata.as_ref().and_then(Stamp::of), file.path));
+            texts.push(file::read(&found[found.len() - 1].1).map_err(RunError::Unreadable)?);
+        }
+        let named: Vec<NamedText<'_>> = texts.iter().map(|text| (&*text.name, &*text.bytes)).collect();
+        let readings = read_all(&named, &cache.settings);
+        let mut loaded = Loaded::default();
+        for (((stamp, path), text), reading) in found.into_iter().zip(texts).zip(readings) {
+            cache.files.push(Arc::new(CachedFile::of(path, stamp, &text, &reading)));
             loaded.take(text.name.into(), text.bytes, reading);
         }
         input.complete(&mut loaded);

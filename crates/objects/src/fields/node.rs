@@ -4,15 +4,15 @@ use std::cell::RefCell;
 
 use gatepost_core::model::Kind;
 use gatepost_core::reason::{INVALID_FIELD, Reason, UNKNOWN_VALUE};
-use serde_json::Value;
 
 use super::{Fields, ProblemCollector, Strictness, ValuePath, shortened, unknown};
 use crate::shapes::Shape;
+use crate::tree::Tree;
 
 /// One value and the way to it.
 #[derive(Clone, Copy)]
 pub(crate) struct FieldValue<'a> {
-    pub(super) value: &'a Value,
+    pub(super) value: &'a Tree<'a>,
     pub(super) path: ValuePath<'a>,
     pub(super) collector: &'a ProblemCollector,
     pub(super) strictness: Strictness,
@@ -20,14 +20,14 @@ pub(crate) struct FieldValue<'a> {
 
 impl<'a> FieldValue<'a> {
     /// The value itself, for fields that may have several types.
-    pub(crate) fn value(self) -> &'a Value {
+    pub(crate) fn value(self) -> &'a Tree<'a> {
         self.value
     }
 
     /// The text it holds.
     pub(crate) fn text(self) -> Option<&'a str> {
         match self.value {
-            Value::String(text) => Some(text),
+            Tree::Text(text) => Some(text),
             _ => self.wrong("text"),
         }
     }
@@ -44,7 +44,7 @@ impl<'a> FieldValue<'a> {
     /// The yes or no it holds.
     pub(crate) fn flag(self) -> Option<bool> {
         match self.value {
-            Value::Bool(flag) => Some(*flag),
+            Tree::Flag(flag) => Some(*flag),
             _ => self.wrong("true or false"),
         }
     }
@@ -52,7 +52,7 @@ impl<'a> FieldValue<'a> {
     /// The whole number it holds.
     pub(crate) fn number(self) -> Option<i64> {
         match self.value {
-            Value::Number(number) => {
+            Tree::Number(number) => {
                 number.as_i64().or_else(|| whole(number.as_f64()?)).or_else(|| self.wrong("a whole number"))
             }
             _ => self.wrong("a whole number"),
@@ -61,7 +61,7 @@ impl<'a> FieldValue<'a> {
 
     /// Reads the mapping it holds, and tells about the fields that `read` did not ask for.
     pub(crate) fn mapping<T>(self, read: impl FnOnce(&Fields<'_>) -> T) -> Option<T> {
-        let Value::Object(map) = self.value else {
+        let Tree::Mapping(map) = self.value else {
             return self.wrong("a mapping");
         };
         let FieldValue { path, collector, strictness, .. } = self;
@@ -72,9 +72,9 @@ impl<'a> FieldValue<'a> {
     }
 
     /// The items of the list it holds.
-    pub(crate) fn items(self) -> Option<&'a [Value]> {
+    pub(crate) fn items(self) -> Option<&'a [Tree<'a>]> {
         match self.value {
-            Value::Array(items) => Some(items),
+            Tree::List(items) => Some(items),
             _ => self.wrong("a list"),
         }
     }
@@ -109,27 +109,27 @@ impl<'a> FieldValue<'a> {
     /// What stands there; values of Secrets are never shown.
     fn found(self) -> String {
         match self.value {
-            Value::Null => "empty".to_owned(),
-            Value::Bool(_) | Value::Number(_) if self.is_secret() => "no text".to_owned(),
-            Value::Bool(flag) => format!("the boolean {flag}"),
-            Value::Number(number) => format!("the number {number}"),
-            Value::String(text) if text.len() <= 40 && !self.is_secret() => {
+            Tree::Null => "empty".to_owned(),
+            Tree::Flag(_) | Tree::Number(_) if self.is_secret() => "no text".to_owned(),
+            Tree::Flag(flag) => format!("the boolean {flag}"),
+            Tree::Number(number) => format!("the number {number}"),
+            Tree::Text(text) if text.len() <= 40 && !self.is_secret() => {
                 format!("the text \"{}\"", text.escape_debug())
             }
-            Value::String(_) => "a text".to_owned(),
-            Value::Array(_) => "a list".to_owned(),
-            Value::Object(_) => "a mapping".to_owned(),
+            Tree::Text(_) => "a text".to_owned(),
+            Tree::List(_) => "a list".to_owned(),
+            Tree::Mapping(_) => "a mapping".to_owned(),
         }
     }
 
     fn hint(self, expected: &str) -> &'static str {
         match (self.value, expected) {
-            (Value::Bool(_), "text") => {
+            (Tree::Flag(_), "text") => {
                 "; YAML takes an unquoted y, n, yes, no, on, off, true or false for a boolean: put it in quotes"
             }
-            (Value::Number(_), "text") => "; YAML takes an unquoted number for a number: put it in quotes",
-            (Value::String(text), "a whole number") if text.parse::<i64>().is_ok() => "; remove the quotes",
-            (Value::String(text), "true or false") if text.parse::<bool>().is_ok() => "; remove the quotes",
+            (Tree::Number(_), "text") => "; YAML takes an unquoted number for a number: put it in quotes",
+            (Tree::Text(text), "a whole number") if text.parse::<i64>().is_ok() => "; remove the quotes",
+            (Tree::Text(text), "true or false") if text.parse::<bool>().is_ok() => "; remove the quotes",
             _ => "",
         }
     }

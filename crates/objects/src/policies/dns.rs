@@ -9,6 +9,7 @@ use crate::fields::{FieldValue, Fields};
 use crate::references::nobody;
 use crate::rules;
 use crate::shapes::Shape;
+use crate::tree::Tree;
 use gatepost_core::model::PolicyTarget;
 
 /// Reads a DNSPolicy.
@@ -70,9 +71,9 @@ fn health_check(f: &Fields<'_>) -> HealthCheck {
 fn provider(f: &Fields<'_>) -> Option<Str> {
     let node = f.node("providerRef")?;
     match node.value() {
-        serde_json::Value::String(name) => {
+        Tree::Text(name) => {
             node.invalid("is a name alone; write `{name: …}`");
-            Some(name.as_str().into())
+            Some((**name).into())
         }
         _ => node.mapping(|f| f.required("name", Shape::ObjectName)),
     }

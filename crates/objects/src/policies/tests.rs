@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::crds;
 use crate::fields::{Fields, ProblemCollector, Strictness};
+use crate::tree::Mapping;
 
 type Reader = fn(Meta, &Fields<'_>, &str) -> Object;
 
@@ -40,6 +41,7 @@ fn full_tls() -> Value {
 fn read(kind: Kind, reader: Reader, spec: Value) -> (Object, BTreeSet<String>, Vec<String>) {
     let collector = ProblemCollector::new(ObjectRef::new(kind, "infra", "p"));
     let map = Map::from_iter([("spec".to_owned(), spec)]);
+    let map = Mapping::from(&map);
     let root = Fields::root(&map, &collector, Strictness::Full);
     let object = reader(Meta::named("infra", "p"), &root, "v1alpha1");
     root.finish();
