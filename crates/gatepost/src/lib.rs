@@ -9,6 +9,7 @@ pub mod cli;
 pub mod controller;
 pub mod error;
 pub mod metrics;
+pub mod progress;
 pub mod render;
 pub mod rights;
 pub mod run;

@@ -48,6 +48,10 @@ impl Colour {
 
 /// A text without control characters: they are shown as escapes, line breaks and tabs excepted.
 pub fn inert(text: &str) -> String {
+    // Nearly every text is plain ASCII, and a plan has hundreds of thousands of them.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return text.to_owned();
+    }
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         if (c.is_control() && c != '\n' && c != '\t') || is_direction_mark(c) {
@@ -61,7 +65,8 @@ pub fn inert(text: &str) -> String {
 
 /// The same on one line: line breaks and tabs are shown as escapes, too.
 pub fn inert_line(text: &str) -> String {
-    inert(text).replace('\n', "\\n").replace('\t', "\\t")
+    let safe = inert(text);
+    if safe.contains(['\n', '\t']) { safe.replace('\n', "\\n").replace('\t', "\\t") } else { safe }
 }
 
 /// The width of a terminal that text is made for.

@@ -14,6 +14,7 @@ use gatepost_core::snapshot::Snapshot;
 
 use crate::cli::Input;
 use crate::error::RunError;
+use crate::progress::LongWork;
 use crate::run::ReadObjects;
 
 pub mod cluster;
@@ -39,6 +40,7 @@ impl Objects {
 
     /// Like [`Objects::read`]; of kinds that may not be listed in the whole cluster, reads one namespace.
     pub fn read_for(input: &Input, namespace: Option<&str>) -> Result<Objects, RunError> {
+        let _work = LongWork::begin("reading the objects");
         if input.files.is_empty() {
             return Ok(Objects { loaded: cluster::read(&input.cluster.place(), namespace)? });
         }

@@ -24,6 +24,7 @@ use super::flags::provider::{self, ProviderFlags};
 use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
 use crate::error::RunError;
+use crate::progress::LongWork;
 use crate::run::desired::DesiredCache;
 use crate::run::{
     ChallengeRecords, Comparison, Decision, Pass, Pipeline, PlanInput, ReadObjects, ZoneCache, derived_zones,
@@ -132,9 +133,12 @@ impl Session {
 
     /// What ought to exist against what does.
     pub(super) async fn decide(&self, objects: &Objects) -> Result<Decision, Failure> {
+        let work = LongWork::begin("deciding which records ought to exist");
         let topology = objects.topology(&self.pipeline.scope);
         let seen = objects.seen(&topology);
         let desired = self.pipeline.desired(seen, &self.challenge_records, &Default::default());
+        drop(work);
+        let _work = LongWork::begin("reading the zones, and planning what to write");
         self.prepare(&desired.records).await?;
         Ok(self.pipeline.decide(self.plan_input(seen), desired).await)
     }
