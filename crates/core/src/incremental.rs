@@ -24,6 +24,7 @@ mod coverage;
 mod decisions;
 mod dirty;
 mod gateways;
+mod hidden;
 mod query;
 mod reverse_indexes;
 mod routes;
@@ -35,8 +36,10 @@ pub use query::{DesiredPatch, NameRecords};
 pub use world::{Delta, World};
 
 use coverage::Coverage;
+use decisions::CnameTargets;
 use dirty::Dirty;
 use gateways::GroupNumbers;
+use hidden::HiddenNames;
 use reverse_indexes::ReverseIndexes;
 
 /// The incremental driver: current results, reverse indexes, and state for the next application.
@@ -49,6 +52,10 @@ pub struct Engine {
     coverage: Coverage,
     guards: WildcardGuards,
     observed: ObservedNames,
+    cname_targets: CnameTargets,
+    hidden: HiddenNames,
+    /// Names that exist for reasons other than routes.
+    existing: BTreeSet<Str>,
 }
 
 impl Engine {
@@ -66,6 +73,9 @@ impl Engine {
             coverage: Coverage::default(),
             guards: WildcardGuards::default(),
             observed: ObservedNames::default(),
+            cname_targets: CnameTargets::default(),
+            hidden: HiddenNames::default(),
+            existing: BTreeSet::new(),
         }
     }
 
@@ -93,6 +103,9 @@ impl Engine {
     /// wildcard does not answer at or above these names (D13).
     pub fn set_existing_names(&mut self, names: impl IntoIterator<Item = Str>) -> Delta {
         let mut dirty = Dirty::default();
+        let names: BTreeSet<Str> = names.into_iter().collect();
+        self.existing.symmetric_difference(&names).for_each(|name| self.hidden.touch(name));
+        self.existing.clone_from(&names);
         if self.coverage.set_existing(names) {
             self.update_names(&mut dirty);
             self.update_reports(&mut dirty);

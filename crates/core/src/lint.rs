@@ -46,6 +46,8 @@ impl<'a> LintContext<'a> {
         }
         all.extend(reach::unreachable(self));
         all.extend(namespaces::unknown(self));
+        // What an API server would refuse was reported when the object was read.
+        all.retain(|diagnostic| diagnostic.reason != reason::INVALID_FIELD);
         all.retain(|diagnostic| !self.rests_on_assumed_namespace(diagnostic));
         all.extend(namespaces::assumed(self));
         all.sort_by(|a, b| a.rank().cmp(&b.rank()));
@@ -143,6 +145,12 @@ const NAMESPACE_DEPENDENT: [reason::Reason; 6] = [
     reason::LISTENER_SET_PARENT_MISSING,
     reason::LISTENER_SET_NOT_ATTACHED,
 ];
+
+/// The field because of which an API server would refuse an object, if it would (D30).
+pub fn invalid(meta: &Meta, object: &ObjectRef) -> Option<Diagnostic> {
+    let invalid = meta.invalid.as_ref()?;
+    Some(Diagnostic::new(reason::INVALID_FIELD, object, invalid.field.clone(), invalid.message.as_str()))
+}
 
 /// A listener in a message.
 pub fn listener_name(listener: &ListenerState) -> String {

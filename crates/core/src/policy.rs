@@ -1,11 +1,11 @@
 //! Which DNSPolicy and which TLSPolicy governs each listener, and why the others govern nothing.
 //!
 //! A policy for a listener takes precedence over one for the whole object, and a ListenerSet's own policy over the one
-//! inherited from its Gateway. Among equal targets the oldest wins, then the first by `namespace/name`. A policy that
-//! is not accepted governs nothing and overrides nothing. The effects of a policy are implemented in
-//! [`crate::publication`], never here.
+//! inherited from its Gateway. Among equal targets the oldest wins, then the first by `namespace/name`. A policy with an
+//! invalid value takes its place among the others all the same: nothing is published or deleted under it, and no other
+//! policy takes its place (D31). The effects of a policy are implemented in [`crate::publication`], never here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::attachment::{ListenerId, Topology};
@@ -105,17 +105,15 @@ impl Policies {
 }
 
 impl<P: Policy> PoliciesOfKind<P> {
-    /// The policy that governs a listener.
+    /// The policy that governs a listener; its values may be invalid.
     pub fn governing(&self, listener: ListenerId) -> Option<&Arc<P>> {
         let key = self.governing.get(&listener)?;
         self.states.get(key).map(|state| &state.policy)
     }
 
-    /// A policy that would govern a listener if its values were valid.
+    /// The policy that governs a listener, if one of its values is invalid.
     pub fn invalid(&self, listener: ListenerId) -> Option<&PolicyState<P>> {
-        let is_invalid = |s: &&PolicyState<P>| s.refused.as_ref().is_some_and(|r| r.reason == reason::POLICY_INVALID);
-        let mut about = self.states.values().filter(is_invalid).filter(|s| s.listeners.contains(&listener));
-        about.next()
+        self.states.get(self.governing.get(&listener)?).filter(|state| state.is_invalid())
     }
 
     /// The listeners that a policy governs, in order.
@@ -132,41 +130,48 @@ impl<P: Policy> PoliciesOfKind<P> {
         for policy in policies {
             policies_of_kind.states.insert(policy.meta().key.clone(), evaluate(snapshot, topology, policy));
         }
-        policies_of_kind.resolve_conflicts();
-        policies_of_kind.assign(topology);
+        let losers = policies_of_kind.resolve_conflicts();
+        policies_of_kind.assign(topology, &losers);
         policies_of_kind
     }
 
-    /// Refuses all but the oldest policy of each target.
-    fn resolve_conflicts(&mut self) {
+    /// Refuses all but the oldest policy of each target, and returns those that are not the oldest.
+    fn resolve_conflicts(&mut self) -> BTreeSet<Key> {
         let mut holders: BTreeMap<(ObjectRef, Option<Str>), Arc<P>> = BTreeMap::new();
+        let mut losers = BTreeSet::new();
         for policy in self.by_age() {
             let Some(target) = targets::identity(&*policy) else { continue };
             match holders.get(&target) {
-                Some(winner) => self.refuse(&policy.meta().key, conflict(&**winner, &*policy)),
+                Some(winner) => {
+                    self.refuse(&policy.meta().key, conflict(&**winner, &*policy));
+                    losers.insert(policy.meta().key.clone());
+                }
                 None => _ = holders.insert(target, policy),
             }
         }
+        losers
     }
 
-    /// Accepted policies, oldest first.
+    /// Accepted and invalid policies, oldest first.
     fn by_age(&self) -> Vec<Arc<P>> {
-        let accepted = self.states.values().filter(|state| state.refused.is_none());
-        let mut policies: Vec<_> = accepted.map(|state| state.policy.clone()).collect();
+        let candidates = self.states.values().filter(|state| state.refused.is_none() || state.is_invalid());
+        let mut policies: Vec<_> = candidates.map(|state| state.policy.clone()).collect();
         policies.sort_by(|a, b| a.meta().seniority().cmp(&b.meta().seniority()));
         policies
     }
 
     fn refuse(&mut self, key: &Key, refusal: Refusal) {
-        if let Some(state) = self.states.get_mut(key) {
+        // An invalid value is to be corrected first.
+        if let Some(state) = self.states.get_mut(key).filter(|state| !state.is_invalid()) {
             state.refused = Some(refusal);
         }
     }
 
     /// Assigns to every listener the policy with the smallest distance.
-    fn assign(&mut self, topology: &Topology) {
+    fn assign(&mut self, topology: &Topology, losers: &BTreeSet<Key>) {
         let mut closest: BTreeMap<ListenerId, (targets::Distance, Key)> = BTreeMap::new();
-        for (key, state) in self.states.iter().filter(|(_, state)| state.refused.is_none()) {
+        let is_candidate = |state: &PolicyState<P>| state.refused.is_none() || state.is_invalid();
+        for (key, state) in self.states.iter().filter(|(key, state)| is_candidate(state) && !losers.contains(*key)) {
             for id in &state.listeners {
                 let distance = targets::distance(&*state.policy, topology.listener(*id));
                 let offer = (distance, key.clone());
@@ -193,6 +198,13 @@ impl<P: Policy> PoliciesOfKind<P> {
         let message = "every listener it is about has a policy of its own, so this one decides nothing";
         let field = FieldPath::of("spec.targetRef");
         Some(Diagnostic::new(reason::POLICY_OVERRIDDEN, &state.policy.object(), field, message))
+    }
+}
+
+impl<P> PolicyState<P> {
+    /// Whether it is refused because of a value.
+    fn is_invalid(&self) -> bool {
+        self.refused.as_ref().is_some_and(|refusal| refusal.reason == reason::POLICY_INVALID)
     }
 }
 
@@ -248,12 +260,21 @@ fn evaluate<P: Policy>(snapshot: &Snapshot, topology: &Topology, policy: &Arc<P>
         Err(refusal) => (Vec::new(), Some(refusal)),
     };
     if refused.is_none() {
-        refused = policy.problem().map(|(field, message)| Refusal {
+        let invalid = policy.meta().invalid.as_ref().map(|invalid| Refusal {
             reason: reason::POLICY_INVALID,
-            message: format!("`{field}` {message}"),
-            field,
+            message: invalid.message.clone(),
+            field: invalid.field.clone(),
             winner: None,
         });
+        let unusable = || {
+            policy.problem().map(|(field, message)| Refusal {
+                reason: reason::POLICY_INVALID,
+                message: format!("`{field}` {message}"),
+                field,
+                winner: None,
+            })
+        };
+        refused = invalid.or_else(unusable);
     }
     PolicyState { policy: policy.clone(), refused, listeners }
 }

@@ -24,6 +24,7 @@ mod asked_names;
 mod build;
 mod certificates;
 pub mod change;
+mod cname_loops;
 mod desired_builder;
 pub mod domains;
 pub mod filters;
@@ -46,13 +47,14 @@ mod verdicts;
 pub mod wildcards;
 
 pub(crate) use certificates::{CertificateNameRequest, CertificateState, SecretDecision};
+pub(crate) use cname_loops::find as find_cname_loops;
 pub(crate) use desired_builder::DesiredBuilder;
 pub(crate) use holders::{CertificateRefusals, HolderInput, WildcardGuards, admitted, is_held};
 pub(crate) use input::{ListenerInput, PublicationInput};
 pub(crate) use listener_context::{GatewayContexts, ListenerContexts};
 pub(crate) use obstacles::{excluded, left_out};
 pub(crate) use policy_status::{PolicyStatusEntries, PolicyStatusEntry};
-pub(crate) use records::{NameDecision, NameExtras, RouteNameClaim, decide as decide_name};
+pub(crate) use records::{NameDecision, NameExtras, RouteNameClaim, decide as decide_name, refuse_loop};
 pub(crate) use route_claims::{RouteClaims, of_route};
 pub(crate) use selection::SelectedOwner;
 pub use settings::PublicationSettings;
@@ -170,6 +172,8 @@ pub enum NameSource {
     Template,
     /// The listener's own wildcard, published instead of the names below it; needs a policy that allows wildcards.
     ListenerWildcard,
+    /// A wildcard that a route serves, at a name that DNS does not answer with it (D35).
+    HiddenFromWildcard,
 }
 
 /// A certificate that a Secret should hold.

@@ -1,8 +1,9 @@
 //! The status that every object should have.
 //!
 //! Conditions and counts follow from [`crate::attachment`]; messages come from [`crate::lint`]. What others wrote is kept field by
-//! field: entries of other controllers, conditions of types that are not ours. `Programmed` belongs to the data plane and is
-//! left out. Nothing is written to a cluster here.
+//! field, in its place: entries of other controllers, conditions of types that are not ours. `Programmed` belongs to the data
+//! plane: what it says is left to it, and is unknown or false until it does. Nothing is written to a cluster here, and
+//! time is a parameter.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +11,9 @@ use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::LintContext;
 use crate::model::*;
+use crate::policy::{HostnameReport, PolicyReport};
 use crate::reason;
+use crate::snapshot::Snapshot;
 
 mod conditions;
 
@@ -21,6 +24,8 @@ pub struct Report {
     pub items: Vec<Item>,
     /// What could not be reported, such as a list that others have filled.
     pub diagnostics: Vec<Diagnostic>,
+    /// The time of conditions whose status is new.
+    now: Option<Str>,
 }
 
 /// The status of one object.
@@ -57,6 +62,13 @@ pub enum ObjectStatus {
     },
     /// Of a route: per parent.
     Route(Vec<ParentReport>),
+    /// Of a DNSPolicy or TLSPolicy.
+    Policy {
+        /// Conditions.
+        conditions: Conditions,
+        /// Every hostname on the listeners it governs.
+        hostnames: Vec<HostnameReport>,
+    },
 }
 
 /// `status.listeners[]`.
@@ -89,14 +101,32 @@ const MAX_CONDITIONS: usize = 8;
 const MAX_PARENTS: usize = 32;
 
 impl Report {
-    /// The statuses of all objects in scope.
-    pub fn build(context: LintContext<'_>) -> Report {
-        let mut report = Report::default();
+    /// The statuses of all objects in scope. `now` is the time of conditions whose status is new.
+    pub fn build(context: LintContext<'_>, now: Option<Str>) -> Report {
+        let mut report = Report { now, ..Report::default() };
         report.classes(context);
         report.gateways(context);
         report.sets(context);
         report.routes(context);
         report
+    }
+
+    /// Adds the statuses of policies.
+    pub fn add_policies(&mut self, policies: &[PolicyReport], snapshot: &Snapshot) {
+        for policy in policies {
+            let key = &policy.policy.key;
+            let meta = match policy.policy.kind {
+                Kind::DnsPolicy => snapshot.dns_policies.get(key).map(|policy| &policy.meta),
+                _ => snapshot.tls_policies.get(key).map(|policy| &policy.meta),
+            };
+            let stamped = |condition: &Condition| {
+                let observed_generation = meta.and_then(|meta| meta.generation);
+                (Condition { observed_generation, ..condition.clone() }, self.now.clone())
+            };
+            let conditions = policy.conditions.iter().map(stamped).collect();
+            let status = ObjectStatus::Policy { conditions, hostnames: policy.hostnames.clone() };
+            self.items.push(Item { object: policy.policy.clone(), status });
+        }
     }
 
     fn classes(&mut self, context: LintContext<'_>) {
@@ -171,19 +201,18 @@ impl Report {
         let controllers: BTreeSet<Str> =
             context.topology.gateways.values().filter(|g| g.is_in_scope()).map(|g| g.controller()).collect();
         for (object, state) in context.topology.routes.iter() {
-            let mut parents = self.own_parents(context, object, state);
-            let written = state.route.status.iter().enumerate();
-            let foreign = written.filter(|(_, p)| !controllers.contains(&p.controller));
-            let foreign: Vec<_> = foreign.map(|(place, _)| as_written(&state.route.status, place)).collect();
-            if parents.is_empty() && state.route.status.len() == foreign.len() {
+            let mut own = self.own_parents(context, object, state);
+            let written = state.route.status.iter();
+            let foreign = written.filter(|entry| !controllers.contains(&entry.controller)).count();
+            if own.is_empty() && state.route.status.len() == foreign {
                 continue;
             }
-            let room = MAX_PARENTS.saturating_sub(foreign.len());
-            if parents.len() > room {
+            let room = MAX_PARENTS.saturating_sub(foreign);
+            if own.len() > room {
                 self.full(object, FieldPath::of("status.parents"), MAX_PARENTS);
-                parents.truncate(room);
+                own.truncate(room);
             }
-            parents.extend(foreign);
+            let parents = in_place(&state.route.status, own, &controllers);
             self.items.push(Item { object: object.clone(), status: ObjectStatus::Route(parents) });
         }
     }
@@ -215,8 +244,13 @@ impl Report {
     ) -> Conditions {
         let foreign = before.timed().filter(|(c, _)| !conditions::is_ours(&c.kind));
         let foreign: Vec<_> = foreign.map(|(c, time)| (c.clone(), time)).collect();
-        let mut merged: Vec<_> = own.into_iter().map(|c| conditions::stamped(c, before, meta)).collect();
+        let now = self.now.clone();
+        let mut merged: Vec<_> = own.into_iter().map(|c| conditions::stamped(c, before, meta, &now)).collect();
         let room = MAX_CONDITIONS.saturating_sub(foreign.len());
+        if merged.len() > room {
+            // Nothing is known about `Programmed` here, so it gives way.
+            merged.retain(|(condition, _)| &*condition.kind != "Programmed");
+        }
         if merged.len() > room {
             self.full(object, field.key("conditions"), MAX_CONDITIONS);
             merged.truncate(room);
@@ -228,6 +262,24 @@ impl Report {
         let message = format!("`{field}` holds at most {most} entries, and others have filled it");
         self.diagnostics.push(Diagnostic::new(reason::STATUS_LIST_FULL, object, field, message));
     }
+}
+
+/// The entries as they were written: those of other controllers untouched, ours renewed; new ones at the end.
+fn in_place(written: &RouteStatus, own: Vec<ParentReport>, controllers: &BTreeSet<Str>) -> Vec<ParentReport> {
+    let mut own: Vec<Option<ParentReport>> = own.into_iter().map(Some).collect();
+    let mut parents = Vec::new();
+    for (place, entry) in written.iter().enumerate() {
+        if !controllers.contains(&entry.controller) {
+            parents.push(as_written(written, place));
+            continue;
+        }
+        let is_it = |new: &&mut Option<ParentReport>| {
+            new.as_ref().is_some_and(|new| new.parent == entry.parent && new.controller == entry.controller)
+        };
+        parents.extend(own.iter_mut().find(is_it).and_then(Option::take));
+    }
+    parents.extend(own.into_iter().flatten());
+    parents
 }
 
 /// The entry that a controller wrote for one parent.

@@ -49,6 +49,23 @@ impl Object {
         ObjectRef { kind, key: self.meta().key.clone() }
     }
 
+    /// Its name, age and labels, to be changed.
+    pub fn meta_mut(&mut self) -> &mut Meta {
+        match self {
+            Object::GatewayClass(o) => &mut o.meta,
+            Object::Gateway(o) => &mut o.meta,
+            Object::ListenerSet(o) => &mut o.meta,
+            Object::Route(o) => &mut o.meta,
+            Object::ReferenceGrant(o) => &mut o.meta,
+            Object::Namespace(o) => &mut o.meta,
+            Object::Service(o) => &mut o.meta,
+            Object::Secret(o) => &mut o.meta,
+            Object::ConfigMap(o) => &mut o.meta,
+            Object::DnsPolicy(o) => &mut o.meta,
+            Object::TlsPolicy(o) => &mut o.meta,
+        }
+    }
+
     /// Its name, age and labels.
     pub fn meta(&self) -> &Meta {
         match self {

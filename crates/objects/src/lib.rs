@@ -42,5 +42,5 @@ pub use parse::{
 };
 pub use pool::Pool;
 pub use portions::{NamedText, read_all};
-pub use times::timestamp;
+pub use times::{rfc3339, timestamp};
 pub use tree::mapping;

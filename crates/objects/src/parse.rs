@@ -8,8 +8,11 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use gatepost_core::diagnostic::{Diagnostic, FieldPath, SourcePosition};
-use gatepost_core::model::{Key, Kind, ObjectRef, Str};
-use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR, UNKNOWN_VALUE};
+use gatepost_core::model::{InvalidField, Key, Kind, ObjectRef, Str};
+use gatepost_core::reason::{
+    ALLOWED_LISTENERS_SHAPE, HOSTNAME_NOT_LOWERCASE, INVALID_FIELD, INVALID_HOSTNAME, OBJECT_UNREADABLE, Reason,
+    SYNTAX_ERROR, UNKNOWN_VALUE,
+};
 use gatepost_core::snapshot::Object;
 use serde_json::Value;
 
@@ -380,7 +383,10 @@ impl<'a> TextReader<'a> {
     ) {
         let prefix = &origin.prefix;
         match found {
-            Interpreted::Object(object, diagnostics) => {
+            Interpreted::Object(mut object, diagnostics) => {
+                let invalid = diagnostics.iter().find(|diagnostic| is_refused(diagnostic));
+                let invalid = invalid.map(|d| InvalidField { field: d.field.clone(), message: d.message.clone() });
+                object.meta_mut().invalid = invalid.map(Box::new);
                 told.extend(diagnostics.into_iter().map(|d| (prefix.clone(), d)));
                 let is_namespace_assumed =
                     !object.object().kind.is_cluster_scoped() && stated_namespace(value).is_none();
@@ -404,6 +410,15 @@ impl<'a> TextReader<'a> {
         let place = SourcePosition { source: self.source.clone(), line: 1, column: 1 };
         Diagnostic { field, ..Diagnostic::of_text(reason, place, message) }
     }
+}
+
+/// Reasons for which an API server would refuse the whole object. Values that a newer API may know are not among them.
+const REFUSED: [Reason; 4] = [INVALID_FIELD, INVALID_HOSTNAME, HOSTNAME_NOT_LOWERCASE, ALLOWED_LISTENERS_SHAPE];
+
+/// Whether an API server would refuse the object because of a field. It takes selectors as they are.
+fn is_refused(diagnostic: &Diagnostic) -> bool {
+    let is_in_selector = || diagnostic.field.to_string().contains(".selector.match");
+    REFUSED.contains(&diagnostic.reason) && !is_in_selector()
 }
 
 /// The namespace that an object states itself.

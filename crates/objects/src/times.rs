@@ -26,6 +26,11 @@ pub fn timestamp(text: &str) -> Option<i64> {
     (offset.abs() < DAY).then(|| time.duration_since(EPOCH).as_secs() + leap - offset)
 }
 
+/// A time in seconds since 1970 as Kubernetes writes it.
+pub fn rfc3339(seconds: i64) -> String {
+    jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
+}
+
 /// Digits and marks of a time to the second; `T` also stands for `t` and a space.
 const SECONDS: &str = "0000-00-00T00:00:00";
 /// Digits and marks of an offset behind its sign.

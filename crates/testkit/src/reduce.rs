@@ -92,9 +92,10 @@ fn parent_name(value: &Value, several: bool) -> String {
 }
 
 /// `Accepted: True`, `Accepted: False NotAllowedByListeners`: the reason only where it says more than the type, and no
-/// word about conflicts that there are none.
+/// word about conflicts that there are none, nor that nothing is known of the data plane.
 fn conditions(value: &Value, messages: bool) -> Entries {
-    let told = list(value).iter().filter(|condition| condition["reason"] != "NoConflicts");
+    let is_unknown = |one: &&Value| one["type"] == "Programmed" && one["reason"] == "Pending";
+    let told = list(value).iter().filter(|condition| condition["reason"] != "NoConflicts" && !is_unknown(condition));
     told.map(|one| (text(&one["type"]).to_owned(), CompactNode::text(condition(one, messages)))).collect()
 }
 

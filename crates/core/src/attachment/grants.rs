@@ -56,5 +56,5 @@ fn permits(grant: &ReferenceGrant, referrer: Referrer<'_>, target: &Reference) -
     let to = |t: &GrantTo| {
         t.group == target.group && t.kind == target.kind && t.name.as_ref().is_none_or(|name| *name == target.name)
     };
-    grant.from.iter().any(from) && grant.to.iter().any(to)
+    grant.meta.invalid.is_none() && grant.from.iter().any(from) && grant.to.iter().any(to)
 }

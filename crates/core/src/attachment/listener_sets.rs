@@ -63,8 +63,13 @@ pub(crate) fn admits(
 }
 
 /// Why a set that its Gateway allows is not accepted, if so.
-pub(super) fn refusal(listeners: &[Arc<ListenerState>], gateway_refused: Option<Reason>) -> Option<Reason> {
+pub(super) fn refusal(
+    set: &ListenerSet,
+    listeners: &[Arc<ListenerState>],
+    gateway_refused: Option<Reason>,
+) -> Option<Reason> {
     match gateway_refused {
+        _ if set.meta.invalid.is_some() => Some(reason::INVALID_FIELD),
         Some(_) => Some(reason::GATEWAY_NOT_ACCEPTED),
         None if listeners.iter().any(|listener| is_valid_entry(listener)) => None,
         None => Some(reason::LISTENER_SET_NO_LISTENERS),

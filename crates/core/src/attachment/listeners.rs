@@ -177,7 +177,7 @@ impl ListenerEvaluation<'_> {
         state.listeners = listeners.iter().map(|listener| listener.id).collect();
         let joined = members.into_iter().zip(&resources[1..]).map(|(set, range)| {
             let own = &listeners[range.clone()];
-            let refused = parent.and(listener_sets::refusal(own, state.refused));
+            let refused = parent.and(listener_sets::refusal(&set, own, state.refused));
             set_state(set, parent.cloned(), refused, own)
         });
         let sets: Vec<SetState> = joined.collect();
@@ -291,6 +291,9 @@ fn kinds(listener: &Listener) -> (Vec<RouteKind>, Vec<(Str, Str)>) {
 
 /// Why a Gateway is not accepted.
 fn gateway_refusal(state: &GatewayState, own: &[Arc<ListenerState>]) -> Option<Reason> {
+    if state.gateway.meta.invalid.is_some() {
+        return Some(reason::INVALID_FIELD);
+    }
     if state.gateway.parameters.is_some() && *state.controller() == *OWN_CONTROLLER && state.is_in_scope() {
         return Some(reason::INVALID_PARAMETERS);
     }

@@ -13,7 +13,7 @@ pub(super) fn build(topology: &mut Topology, snapshot: &Snapshot, grants: &Grant
         (object.clone(), Arc::new(attach_route(snapshot, topology, grants, route)))
     };
     topology.routes = snapshot.routes.iter().map(attach).collect();
-    for listener in topology.routes.values().flat_map(|route| attached_listeners(route)) {
+    for listener in topology.routes.values().flat_map(|route| counted_listeners(route)) {
         *topology.attached.entry(listener).or_default() += 1;
     }
 }
@@ -128,6 +128,11 @@ pub(crate) fn attached_listeners(route: &RouteState) -> ShortVec<ListenerId> {
     attached.sort_unstable();
     attached.dedup();
     attached
+}
+
+/// The listeners whose `attachedRoutes` count a route: those it attaches to, unless an API server would refuse it.
+pub(crate) fn counted_listeners(route: &RouteState) -> ShortVec<ListenerId> {
+    if route.route.meta.invalid.is_some() { ShortVec::new() } else { attached_listeners(route) }
 }
 
 /// The hostnames that a route and a listener's hostname have in common, in the route's order and without repetition.

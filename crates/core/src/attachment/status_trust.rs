@@ -46,6 +46,14 @@ pub enum Observed {
 }
 
 impl Observed {
+    /// Reads the conditions of a listener: one that is in conflict serves nothing, whatever `Accepted` says.
+    pub fn of_listener(conditions: &[Condition], generation: Option<i64>) -> Observed {
+        let observed = Observed::of(conditions, generation);
+        let is_stale = |c: &Condition| c.observed_generation.zip(generation).is_some_and(|(of, now)| of < now);
+        let conflict = condition(conditions, "Conflicted").filter(|c| c.is_true() && !is_stale(c));
+        if observed == Observed::Accepted && conflict.is_some() { Observed::Refused } else { observed }
+    }
+
     /// Reads the `Accepted` condition of an object of this generation.
     pub fn of(conditions: &[Condition], generation: Option<i64>) -> Observed {
         let Some(accepted) = condition(conditions, "Accepted") else { return Observed::Silent };

@@ -9,7 +9,8 @@ pub(super) fn chains(context: LintContext<'_>, route: &RouteState, hostname: &Ho
         return vec![broken_chain(route, vec![route_link(route, false)], unreadable(&route.route, index))];
     }
     if route.parents.is_empty() {
-        let broken = context.route(route).into_iter().next();
+        let invalid = crate::lint::invalid(&route.route.meta, &route.route.object());
+        let broken = invalid.or_else(|| context.route(route).into_iter().next());
         return vec![broken_chain(route, vec![route_link(route, false)], broken)];
     }
     (0..route.parents.len()).flat_map(|index| parent_chains(context, route, index, hostname, asks)).collect()
@@ -70,7 +71,9 @@ fn parent_chains(
     let parent = &route.parents[index];
     let candidates = context.candidates(route, index);
     if candidates.is_empty() {
-        let broken = context.parent(route, index).or_else(|| out_of_scope(context, route, index));
+        let invalid = crate::lint::invalid(&route.route.meta, &route.route.object());
+        let refused = context.parent(route, index).or_else(|| out_of_scope(context, route, index));
+        let broken = invalid.or(refused);
         let refused = asks == Asks::ByName;
         let mut links = gateway_links(context, parent.gateway());
         links.push(route_link(route, false));
@@ -131,13 +134,15 @@ fn candidate_chain(
         holds: above.is_none(),
     });
     let intersected = covering_names(candidate, hostname);
+    let invalid = crate::lint::invalid(&route.route.meta, &route.route.object());
     let refused = match (&candidate.verdict, &intersected) {
+        _ if invalid.is_some() => invalid.clone(),
         (Err(_), _) => context.candidate(route, index, candidate),
         (Ok(_), None) => Some(attached_under_others(listener, route, hostname)),
         (Ok(_), Some(_)) => None,
     };
     links.push(route_link(route, refused.is_none()));
-    let broken = above.or(refused).or_else(|| shadowed(context, route, candidate.listener, hostname));
+    let broken = invalid.or(above).or(refused).or_else(|| shadowed(context, route, candidate.listener, hostname));
     let notes = if broken.is_none() { context.backends(route) } else { Vec::new() };
     let listener = Some(candidate.listener);
     Chain { intersected, listener, notes, ..broken_chain(route, links, broken) }
@@ -169,10 +174,15 @@ fn above(context: LintContext<'_>, id: ListenerId) -> Option<Diagnostic> {
     {
         return context.set(context.topology.sets.get(&set.object())?).into_iter().next();
     }
-    if !listener.is_accepted() {
+    let gateway = context.topology.gateways.get(listener.gateway.as_ref()?)?;
+    if let Owner::Set(set) = &listener.owner
+        && let Some(invalid) = crate::lint::invalid(&set.meta, &set.object())
+    {
+        return Some(invalid);
+    }
+    if !listener.is_accepted() && gateway.gateway.meta.invalid.is_none() {
         return context.listener(id).into_iter().next();
     }
-    let gateway = context.topology.gateways.get(listener.gateway.as_ref()?)?;
     gateway.refused.and_then(|_| context.gateway(gateway).into_iter().find(|d| Some(d.reason) == gateway.refused))
 }
 

@@ -156,7 +156,12 @@ impl Engine {
 
     fn mark_class(&self, class: &Str, dirty: &mut Dirty) {
         let of_class = self.world.snapshot.gateways.iter().filter(|(_, gateway)| gateway.class == *class);
-        dirty.gateways.extend(of_class.map(|(key, _)| key.clone()));
+        for (key, _) in of_class {
+            dirty.gateways.insert(key.clone());
+            // The status of the class is part of the contexts.
+            let object = ObjectRef { kind: Kind::Gateway, key: key.clone() };
+            dirty.contexts.extend(self.group_numbers.number(&object));
+        }
     }
 
     /// Marks everything that refers into a namespace.

@@ -51,6 +51,7 @@ struct Certain<'a> {
 impl Coverage {
     /// Records the changed decision of a name.
     pub(super) fn note(&mut self, name: &Hostname, before: Option<&NameDecision>, after: Option<&NameDecision>) {
+        let after = after.filter(|decision| decision.has_records());
         let is_coverable = |decision: Option<&NameDecision>| decision.is_some_and(|decision| decision.is_coverable);
         self.coverable += usize::from(is_coverable(after));
         self.coverable -= usize::from(is_coverable(before));
@@ -207,6 +208,7 @@ impl<N> ReversedNames<N> {
     }
 }
 
-fn reversed(name: &str) -> Box<[u8]> {
+/// A key under which names below a name follow it.
+pub(super) fn reversed(name: &str) -> Box<[u8]> {
     name.bytes().rev().collect()
 }

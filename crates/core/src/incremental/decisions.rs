@@ -1,28 +1,67 @@
 //! The last stages: names, Secrets and policies. A result equal to its previous value is not part of the delta.
 
+use std::collections::BTreeMap;
+
 use super::Engine;
 use super::dirty::Dirty;
+use super::hidden::Published;
 use super::reverse_indexes::StatusSource;
 use crate::model::{Key, Kind, ObjectRef, ShortVec, Str};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
 use crate::publication::{
     CertificateRefusals, HolderInput, NameDecision, NameExtras, PolicyStatusEntries, PolicyStatusEntry, RouteNameClaim,
-    SecretDecision, admitted as admitted_by, decide_name,
+    SecretDecision, admitted as admitted_by, decide_name, find_cname_loops, refuse_loop,
 };
 
+/// The targets of CNAME records, and the names whose CNAME leads back to themselves.
+#[derive(Default)]
+pub(super) struct CnameTargets {
+    counts: TargetCounts,
+    /// Their decisions before they were refused.
+    looping: BTreeMap<Hostname, NameDecision>,
+}
+
+/// The number of names with a CNAME record for each target.
+#[derive(Default)]
+struct TargetCounts(BTreeMap<Str, usize>);
+
+impl TargetCounts {
+    fn replace(&mut self, before: Option<&NameDecision>, after: Option<&NameDecision>) {
+        for target in after.into_iter().flat_map(NameDecision::cname_targets) {
+            *self.0.entry(target.clone()).or_default() += 1;
+        }
+        for target in before.into_iter().flat_map(NameDecision::cname_targets) {
+            let Some(count) = self.0.get_mut(target) else { continue };
+            *count -= 1;
+            if *count == 0 {
+                self.0.remove(target);
+            }
+        }
+    }
+}
+
 impl Engine {
-    /// Decides the dirty names, and which of them a wildcard answers for.
+    /// Decides the dirty names, which of them a wildcard answers for, and which names are hidden from a wildcard.
     pub(super) fn update_names(&mut self, dirty: &mut Dirty) {
         for name in std::mem::take(&mut dirty.names) {
             self.update_name(name, dirty);
         }
+        self.update_loops(dirty);
         for name in self.coverage.update(&self.world.names, &mut self.world.covered) {
+            self.hidden.touch(name.text());
             dirty.changed_names.insert(name.text().clone());
             let extras = self.world.names.get(&name).and_then(NameDecision::extras);
             let entries = extras.into_iter().flat_map(|extras| &extras.policy_entries);
             dirty.reports.extend(entries.map(|entry| entry.policy.clone()));
         }
+        let published = Published {
+            names: &self.world.names,
+            covered: &self.world.covered,
+            domains: &self.world.settings.domains,
+            existing: &self.existing,
+        };
+        dirty.changed_names.extend(self.hidden.update(published, &mut self.world.hidden));
     }
 
     fn update_name(&mut self, name: Hostname, dirty: &mut Dirty) {
@@ -31,9 +70,40 @@ impl Engine {
         let is_certified = claims.iter().any(RouteNameClaim::is_certified);
         let admitted = self.guards.is_watched(&name).then(|| admitted_by(after.as_ref(), &claims));
         self.guard(&name, is_certified, admitted, dirty);
+        let known = self.cname_targets.looping.remove(&name);
+        let before = known.as_ref().or_else(|| self.world.names.get(&name));
+        self.cname_targets.counts.replace(before, after.as_ref());
+        self.replace_name(name, after, dirty);
+    }
+
+    /// Refuses the names whose CNAME leads back to themselves, and restores those of which that is no longer so.
+    fn update_loops(&mut self, dirty: &mut Dirty) {
+        let CnameTargets { counts, looping } = &self.cname_targets;
+        if counts.0.is_empty() && looping.is_empty() {
+            return;
+        }
+        let decision = |name: &str| looping.get(name).or_else(|| self.world.names.get(name));
+        let found = find_cname_loops(counts.0.keys(), decision);
+        let restored: Vec<Hostname> = looping.keys().filter(|name| !found.contains(name.as_str())).cloned().collect();
+        let refused = found.iter().filter(|name| !looping.contains_key(name.as_str()));
+        let refused: Vec<Hostname> =
+            refused.filter_map(|name| Some(self.world.names.get_key_value(&**name)?.0.clone())).collect();
+        for name in restored {
+            let decision = self.cname_targets.looping.remove(&name);
+            self.replace_name(name, decision, dirty);
+        }
+        for name in refused {
+            let after = refuse_loop(&name, &mut self.claims_on(&name), self.holder_input());
+            let before = self.replace_name(name.clone(), after, dirty);
+            self.cname_targets.looping.extend(before.map(|before| (name, before)));
+        }
+    }
+
+    /// Replaces the decision about a name, and returns the previous one.
+    fn replace_name(&mut self, name: Hostname, after: Option<NameDecision>, dirty: &mut Dirty) -> Option<NameDecision> {
         let before = self.world.names.get(&name);
         if before == after.as_ref() {
-            return;
+            return before.cloned();
         }
         let holders = (before.and_then(NameDecision::holder), after.as_ref().and_then(NameDecision::holder));
         if holders.0 != holders.1 {
@@ -48,6 +118,7 @@ impl Engine {
         if !is_same_to_readers(before, after.as_ref()) {
             dirty.changed_names.insert(name.text().clone());
         }
+        self.hidden.touch(name.text());
         let before = match after.clone() {
             Some(after) => self.world.names.insert(name.clone(), after),
             None => self.world.names.remove(&name),
@@ -61,6 +132,7 @@ impl Engine {
         let withheld = old.into_iter().chain(new).flat_map(|extras| &extras.withheld);
         dirty.changed_withheld.extend(withheld.map(|withheld| withheld.route.clone()));
         self.replace_status_source(&StatusSource::Name(name), entries_of(old), entries_of(new), dirty);
+        before
     }
 
     /// The claims on a name.

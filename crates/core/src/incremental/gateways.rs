@@ -28,6 +28,11 @@ impl GroupNumbers {
         self.numbers.values().copied()
     }
 
+    /// The number of an object's group.
+    pub(super) fn number(&self, object: &ObjectRef) -> Option<u32> {
+        self.numbers.get(object).copied()
+    }
+
     fn assign(&mut self, object: &ObjectRef) -> u32 {
         if let Some(number) = self.numbers.get(object) {
             return *number;

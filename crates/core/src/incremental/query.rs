@@ -105,7 +105,11 @@ impl World {
     /// The records of one name, including those that a wildcard answers with.
     fn name_records(&self, name: &Str) -> NameRecords {
         let mut of_name = NameRecords { name: name.clone(), ..NameRecords::default() };
-        let Some((name, decision)) = self.names.get_key_value(&**name) else { return of_name };
+        let Some((name, decision)) = self.names.get_key_value(&**name) else {
+            of_name.records = self.hidden_records(name);
+            of_name.records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+            return of_name;
+        };
         let mut records: Vec<Record> = decision.records(name).collect();
         records.sort_by(|a, b| a.rank().cmp(&b.rank()));
         match self.covered.contains(name) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Engine;
 use super::dirty::Dirty;
 use super::reverse_indexes::{RouteId, StatusSource};
-use crate::attachment::routes::{attach_route, attached_listeners};
+use crate::attachment::routes::{attach_route, attached_listeners, counted_listeners};
 use crate::attachment::{ListenerId, RouteState};
 use crate::diagnostic::Diagnostic;
 use crate::model::*;
@@ -104,17 +104,23 @@ impl Engine {
     /// Updates the index and the number of routes at the listeners that a route attaches to.
     fn count_attachments(&mut self, id: RouteId, before: Option<&RouteState>, after: Option<&RouteState>) {
         let list = |state: Option<&RouteState>| state.map(attached_listeners).unwrap_or_default();
+        let counted = |state: Option<&RouteState>| state.map(counted_listeners).unwrap_or_default();
+        let (counted_before, counted_after) = (counted(before), counted(after));
         let (before, after) = (list(before), list(after));
-        let attached = &mut self.world.topology.attached;
         for listener in before.iter().filter(|listener| !after.contains(listener)) {
             self.indexes.listeners.remove(listener, id);
+        }
+        for listener in after.iter().filter(|listener| !before.contains(listener)) {
+            self.indexes.listeners.add(listener, id);
+        }
+        let attached = &mut self.world.topology.attached;
+        for listener in &counted_before {
             match attached.get_mut(listener) {
                 Some(count) if *count > 1 => *count -= 1,
                 _ => _ = attached.remove(listener),
             }
         }
-        for listener in after.iter().filter(|listener| !before.contains(listener)) {
-            self.indexes.listeners.add(listener, id);
+        for listener in &counted_after {
             *attached.entry(*listener).or_default() += 1;
         }
     }
@@ -133,6 +139,8 @@ impl Engine {
             dirty.changed_withheld.insert(object.clone());
         }
         dirty.names.extend(old.names.iter().chain(&new.names).map(|name| (*name).clone()));
+        let blocked = |claims: Option<&'_ RouteClaims>| claims.map(RouteClaims::blocked).unwrap_or_default().to_vec();
+        self.hidden.replace_blocked(&blocked(before.as_deref()), &blocked(after.as_deref()));
         dirty.changed_notes |= old.notes != new.notes;
         self.replace_requests(before.as_deref(), after.as_deref(), dirty);
         self.replace_status_source(&StatusSource::Route(object.clone()), old.policy_entries, new.policy_entries, dirty);

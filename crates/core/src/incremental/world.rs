@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::hidden::Hidden;
 use crate::attachment::Topology;
 use crate::external_dns;
 use crate::lint;
@@ -32,6 +33,8 @@ pub struct World {
     pub(super) contested: BTreeSet<Hostname>,
     /// Names that a wildcard answers for.
     pub(super) covered: BTreeSet<Hostname>,
+    /// Names that a routed wildcard serves and DNS does not answer with it.
+    pub(super) hidden: Hidden,
     pub(super) certificate_states: BTreeMap<Key, CertificateState>,
     pub(super) secrets: BTreeMap<Key, SecretDecision>,
     pub(super) reports: BTreeMap<ObjectRef, PolicyReport>,
@@ -64,8 +67,14 @@ impl World {
         }
         match self.names.get_key_value(name) {
             Some((name, decision)) if !self.covered.contains(name) => decision.records(name).collect(),
-            _ => Vec::new(),
+            _ => self.hidden_records(name),
         }
+    }
+
+    /// The records of a name that is hidden from a wildcard.
+    pub(super) fn hidden_records(&self, name: &str) -> Vec<Record> {
+        let Some((name, wildcard)) = self.hidden.get_key_value(name) else { return Vec::new() };
+        self.names.get(wildcard).into_iter().flat_map(|decision| decision.hidden_records(name)).collect()
     }
 
     /// The kinds of routes that request records, in lower case; a plan of a few names needs them.
@@ -110,6 +119,9 @@ impl World {
         self.extras.values().for_each(|claims| builder.route(claims, |kept| self.is_held(kept)));
         for (name, decision) in &self.names {
             builder.name(name, decision, !self.covered.contains(name));
+        }
+        for (name, wildcard) in &self.hidden {
+            self.names.get(wildcard).into_iter().for_each(|decision| builder.hidden(name, decision));
         }
         for (secret, decision) in &self.secrets {
             let routes = self.certificate_states.get(secret).into_iter().flat_map(CertificateState::routes);

@@ -29,6 +29,9 @@ pub(super) fn gateway(context: LintContext<'_>, state: &GatewayState) -> Vec<Dia
 }
 
 fn gateway_refused(state: &GatewayState, object: &ObjectRef, refused: reason::Reason) -> Diagnostic {
+    if let Some(invalid) = super::invalid(&state.gateway.meta, object) {
+        return invalid;
+    }
     if refused == reason::INVALID_PARAMETERS {
         let field = FieldPath::of("spec.infrastructure.parametersRef");
         return Diagnostic::new(refused, object, field, "this class supports no parameters");
@@ -48,6 +51,9 @@ fn set_refused(context: LintContext<'_>, state: &SetState, refused: reason::Reas
     let own = &set.meta.key.namespace;
     let parent = Key::new(set.parent.namespace_or(own).clone(), set.parent.name.clone());
     let field = FieldPath::of("spec.parentRef");
+    if let Some(invalid) = super::invalid(&set.meta, &object).filter(|invalid| invalid.reason == refused) {
+        return invalid;
+    }
     match refused {
         reason::LISTENER_SET_PARENT_MISSING => {
             let message = format!("{} {parent} {}", set.parent.kind, context.absent());

@@ -1,5 +1,6 @@
 //! Identity and metadata of objects: kind, namespace, name, age, labels.
 
+use crate::diagnostic::FieldPath;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -249,13 +250,24 @@ pub struct Meta {
     pub labels: Labels,
     /// Annotations.
     pub annotations: Labels,
+    /// The first field because of which an API server would refuse the object; only set for objects from files (D30).
+    pub invalid: Option<Box<InvalidField>>,
+}
+
+/// A field that breaks a rule of the API.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidField {
+    /// The field.
+    pub field: FieldPath,
+    /// What is wrong with it.
+    pub message: String,
 }
 
 impl Meta {
     /// Metadata with only a namespace and name.
     pub fn named(namespace: impl Into<Str>, name: impl Into<Str>) -> Self {
         let key = Key::new(namespace, name);
-        Meta { key, created: None, generation: None, labels: Labels::new(), annotations: Labels::new() }
+        Meta { key, created: None, generation: None, labels: Labels::new(), annotations: Labels::new(), invalid: None }
     }
 
     /// The order of precedence among objects: oldest first, then `namespace/name`.

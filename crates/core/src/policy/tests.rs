@@ -86,13 +86,15 @@ fn targets_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn an_invalid_policy_shadows_nobody() {
+fn an_invalid_policy_keeps_its_place() {
     let bad = |policy: DnsPolicy| DnsPolicy { exclude_addresses: vec!["x/y".into()], ..policy };
     let whole = || aged(dns("infra/whole", "Gateway", "edge"), 9);
     let (who, refused) = evaluated(vec![whole(), bad(section(dns("infra/own", "Gateway", "edge"), "a"))]);
-    assert_eq!((who, refused), (vec!["whole".to_owned(); 4], vec!["own policy-invalid".to_owned()]));
+    let own = ["own", "whole", "whole", "whole"].map(str::to_owned).to_vec();
+    assert_eq!((who, refused), (own, vec!["own policy-invalid".to_owned()]));
     let (who, refused) = evaluated(vec![whole(), bad(aged(dns("infra/old", "Gateway", "edge"), 1))]);
-    assert_eq!((who, refused), (vec!["whole".to_owned(); 4], vec!["old policy-invalid".to_owned()]));
+    let both = vec!["old policy-invalid".to_owned(), "whole policy-conflicted".to_owned()];
+    assert_eq!((who, refused), (vec!["old".to_owned(); 4], both));
 }
 
 #[test]

@@ -52,6 +52,14 @@ impl Targets {
         matches!(self, Targets::Name(_))
     }
 
+    /// The target of the CNAME, if this is one.
+    pub(super) fn name(&self) -> Option<&Str> {
+        match self {
+            Targets::Name(targets) => targets.first(),
+            Targets::Addresses { .. } => None,
+        }
+    }
+
     /// Adds the addresses of `other`, if both are addresses.
     pub(super) fn unite(&mut self, other: &Targets) {
         if let (Targets::Addresses { v4, v6 }, Targets::Addresses { v4: more4, v6: more6 }) = (self, other) {
@@ -93,9 +101,20 @@ pub(super) fn of_gateway(
         let message = format!("{values} can be reached inside the cluster only and is not published");
         diagnostics.push(Diagnostic::new(reason::CLUSTER_ADDRESS, &place.object, place.field.clone(), message));
     }
-    let values: Vec<Str> = outside.iter().filter(|a| is_known_kind(a)).map(|a| a.value.clone()).collect();
+    let (known, others): (Vec<&Address>, Vec<&Address>) = outside.into_iter().partition(|a| is_known_kind(a));
+    let others: Vec<String> = others.iter().map(|a| format!("`{}` is of type {}", a.value, a.kind)).collect();
+    if !others.is_empty() {
+        let message = format!("{}; an IPAddress or a Hostname can be published", others.join(", "));
+        diagnostics.push(Diagnostic::new(
+            reason::ADDRESS_TYPE_UNSUPPORTED,
+            &place.object,
+            place.field.clone(),
+            message,
+        ));
+    }
+    let values: Vec<Str> = known.iter().map(|a| a.value.clone()).collect();
     if values.is_empty() {
-        let targets = Err(without_address(input, place, !inside.is_empty()));
+        let targets = Err(without_address(input, place, !inside.is_empty(), &others));
         return ResolvedTargets { targets, diagnostics: diagnostics.into() };
     }
     let inward: Vec<&Str> = values.iter().filter(|value| is_inward(value)).collect();
@@ -244,8 +263,12 @@ fn all_excluded(policy: &DnsPolicy, place: &TargetOrigin) -> Obstacle {
     Obstacle { reason: reason::ADDRESS_EXCLUDED, message, object, field: FieldPath::of("spec.excludeAddresses") }
 }
 
-fn without_address(input: PublicationInput<'_>, place: TargetOrigin, has_inside: bool) -> Obstacle {
+fn without_address(input: PublicationInput<'_>, place: TargetOrigin, has_inside: bool, others: &[String]) -> Obstacle {
     let gateway = &place.object;
+    if !others.is_empty() {
+        let message = format!("{gateway} has no address that can be published: {}", others.join(", "));
+        return place.obstacle(reason::GATEWAY_WITHOUT_ADDRESS, message);
+    }
     let what = if has_inside { "no address outside the cluster" } else { "no address" };
     let message = match input.snapshot.origin {
         Origin::Cluster => format!("{gateway} has {what} in `status.addresses`"),

@@ -87,6 +87,17 @@ impl<'a> Annotations<'a> {
         }
     }
 
+    /// Reports annotations of a Gateway or ListenerSet that have an effect on routes only.
+    pub fn report_without_effect(&self, object: &ObjectRef, diagnostics: &mut Vec<Diagnostic>) {
+        const OF_ROUTES: [&str; 5] =
+            ["gateway-hostname-source", "hostname", "set-identifier", "target-strategy", "ttl"];
+        for entry in self.entries.iter().filter(|entry| OF_ROUTES.contains(&entry.name)) {
+            let message = format!("`{}` has an effect on routes only, not on a {}", entry.key, object.kind);
+            let field = annotation_field(entry.key);
+            diagnostics.push(Diagnostic::new(reason::ANNOTATION_WITHOUT_EFFECT, object, field, message));
+        }
+    }
+
     fn add(&mut self, entry: AnnotationEntry<'a>) {
         match self.entries.last() {
             Some(last) if last.name == entry.name && last.value != entry.value => self.overruled.push((*last, entry)),

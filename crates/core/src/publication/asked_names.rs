@@ -57,6 +57,24 @@ pub(super) fn of_route<'a>(
     wanted.into_iter().map(|wanted| read(route, wanted)).collect()
 }
 
+/// The request for the listeners' own hostnames, if a route names no hostname of its own and no listener serves those of
+/// its annotation or template.
+pub(super) fn last_resort<'a, 'l>(
+    route: &Route,
+    annotations: &RouteAnnotations,
+    asked: &[AskedName<'_>],
+    mut listeners: impl Iterator<Item = &'l Hostname>,
+) -> Option<AskedName<'a>> {
+    let is_own = |one: &AskedName<'_>| one.is_the_listeners() || matches!(one, AskedName::Own(..));
+    let names_hostnames = route.kind.has_hostnames() && !route.hostnames.is_empty();
+    if names_hostnames || annotations.hostname_source != HostnameSource::All || asked.iter().any(is_own) {
+        return None;
+    }
+    let is_served = listeners.any(|listener| asked.iter().any(|one| one.at(listener).is_some()));
+    let wanted = WantedHostname { text: "".into(), origin: HostnameOrigin::Listener };
+    (!is_served).then(|| AskedName::Other(wanted, Ok(Hostname::any())))
+}
+
 /// Whether a route without annotations requests exactly its own hostnames: it has some, and no template is combined
 /// with them.
 pub(super) fn are_all_its_own(route: &Route, settings: &PublicationSettings) -> bool {

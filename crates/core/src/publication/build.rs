@@ -2,7 +2,7 @@
 //!
 //! No rule is written here.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::certificates::{CertificateNameRequest, CertificateState, SecretDecision};
 use super::desired_builder::DesiredBuilder;
@@ -14,7 +14,7 @@ use super::records::{self, NameDecision, RouteNameClaim};
 use super::route_claims::{self, RouteClaims};
 use super::selection::SelectedOwner;
 use super::wildcards::{self, DnsTree};
-use super::{Desired, KeptName, PresentState, PublicationSettings};
+use super::{Desired, KeptName, PresentState, PublicationSettings, cname_loops};
 use crate::attachment::Topology;
 use crate::model::{Key, ObjectRef, ShortVec, Str};
 use crate::names::Hostname;
@@ -35,8 +35,11 @@ pub(super) fn publish(
     let base = PublicationInput { snapshot, topology, settings };
     let contexts = ListenerContexts::build(ListenerInput { base, policies: &policies });
     let routes = claim_names(base, &contexts);
-    let (names, guards) = decide_names(&routes, HolderInput { snapshot, observed: beside.observed });
+    let holder_input = HolderInput { snapshot, observed: beside.observed };
+    let (mut names, guards) = decide_names(&routes, holder_input);
+    refuse_loops(&mut names, &routes, holder_input);
     let covered = covered_names(&names, beside.names);
+    let hidden = hidden_names(&names, &covered, &routes, beside.names, settings);
     let secrets = request_names(&routes);
     let secrets = decide_secrets(&secrets, &routes, settings, (&names, &guards));
 
@@ -52,6 +55,7 @@ pub(super) fn publish(
     let is_held = |kept: &KeptName| holders::is_held(names.get(&*kept.hostname), &kept.secret);
     routes.values().for_each(|route| builder.route(route, is_held));
     names.iter().for_each(|(name, decision)| builder.name(name, decision, !covered.contains(name.as_str())));
+    hidden.iter().for_each(|(name, wildcard)| builder.hidden(name, wildcard));
     for (secret, state, decision) in &secrets {
         builder.secret(decision.certificate(secret, state.routes()), decision);
     }
@@ -110,6 +114,53 @@ fn decide_names(routes: &RoutesClaims, input: HolderInput<'_>) -> (NameDecisions
 
 fn has_records(names: &NameDecisions, name: &str) -> bool {
     names.get(name).is_some_and(NameDecision::has_records)
+}
+
+/// Decides again the names whose CNAME would lead back to themselves.
+fn refuse_loops(names: &mut NameDecisions, routes: &RoutesClaims, input: HolderInput<'_>) {
+    let targets: BTreeSet<&Str> = names.values().flat_map(NameDecision::cname_targets).collect();
+    for looping in cname_loops::find(targets.iter().copied(), |name| names.get(name)) {
+        let all = routes.values().flat_map(RouteNameClaim::all);
+        let mut claims: Vec<_> = all.filter(|(name, _)| name.as_str() == looping).map(|(_, claim)| claim).collect();
+        if let Some((name, _)) = names.get_key_value(&*looping) {
+            let name = name.clone();
+            names.extend(records::refuse_loop(&name, &mut claims, input).map(|decision| (name, decision)));
+        }
+    }
+}
+
+/// The names that a routed wildcard serves and DNS does not answer with it, with the decision about that wildcard.
+fn hidden_names<'n>(
+    names: &'n NameDecisions,
+    covered: &BTreeSet<Str>,
+    routes: &RoutesClaims,
+    others: &[Str],
+    settings: &PublicationSettings,
+) -> BTreeMap<Hostname, &'n NameDecision> {
+    let owners = || names.iter().filter(|(name, decision)| decision.has_records() && !covered.contains(name.as_str()));
+    if !owners().any(|(name, decision)| name.is_wildcard() && decision.is_routed()) {
+        return BTreeMap::new();
+    }
+    let blocked: BTreeSet<&Hostname> = routes.values().flat_map(RouteClaims::blocked).collect();
+    let wildcard = |base: &str| {
+        let name = format!("*.{base}");
+        names.get(&*name).filter(|decision| decision.has_records() && !covered.contains(&*name))
+    };
+    let is_free = |name: &Hostname| {
+        !names.contains_key(name) && !blocked.contains(name) && settings.domains.admits(name.as_str())
+    };
+    let existing = owners().map(|(name, _)| name.as_str()).chain(others.iter().map(|name| &**name));
+    let (mut hidden, mut seen) = (BTreeMap::new(), HashSet::new());
+    for name in existing.flat_map(|name| std::iter::once(name).chain(wildcards::above(name))) {
+        if !seen.insert(name) {
+            continue;
+        }
+        let Some((decision, served)) = wildcards::hidden(name, wildcard) else { continue };
+        if decision.is_routed() {
+            hidden.extend(served.into_iter().filter(is_free).map(|name| (name, decision)));
+        }
+    }
+    hidden
 }
 
 /// The names that need no records because a wildcard answers for them.

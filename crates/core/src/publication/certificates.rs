@@ -199,11 +199,12 @@ fn obstacle(input: ListenerInput<'_>, listener: &ListenerState, is_governed: boo
     if *input.base.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
         return Some((reason::KIND_NOT_VISIBLE, "TLSPolicies could not be listed".to_owned()));
     }
-    if is_governed || input.base.settings.publish == Publish::All {
-        return None;
+    if let Some(state) = input.policies.tls.invalid(listener.id) {
+        let what = state.refused.as_ref().map(|refusal| refusal.message.as_str()).unwrap_or_default();
+        return Some((reason::POLICY_INVALID, format!("{} is not valid: {what}", state.policy.object())));
     }
-    let invalid = input.policies.tls.invalid(listener.id).is_some();
-    Some((if invalid { reason::POLICY_INVALID } else { reason::NO_POLICY }, String::new()))
+    let is_published = is_governed || input.base.settings.publish == Publish::All;
+    (!is_published).then(|| (reason::NO_POLICY, String::new()))
 }
 
 /// The Secrets that a listener refers to and that may be filled, with their index; or why there are none.

@@ -17,13 +17,15 @@ pub(crate) struct DesiredBuilder {
     desired: Desired,
     /// Addresses of shared diagnostics that were already added, to add each once.
     added: BTreeSet<usize>,
+    /// Whether records were added out of order.
+    is_unsorted: bool,
 }
 
 impl DesiredBuilder {
     /// Starts with the reports and diagnostics of policies.
     pub(crate) fn new(policies: Vec<PolicyReport>, diagnostics: Vec<Diagnostic>) -> Self {
         let desired = Desired { policies, diagnostics, ..Desired::default() };
-        DesiredBuilder { desired, added: BTreeSet::new() }
+        DesiredBuilder { desired, added: BTreeSet::new(), is_unsorted: false }
     }
 
     /// Adds the exclusion and diagnostics of a Gateway or ListenerSet.
@@ -58,6 +60,12 @@ impl DesiredBuilder {
         }
     }
 
+    /// Adds the records of a wildcard at a name that it serves and that DNS does not answer with it.
+    pub(crate) fn hidden(&mut self, name: &Hostname, wildcard: &NameDecision) {
+        self.desired.records.extend(wildcard.hidden_records(name));
+        self.is_unsorted = true;
+    }
+
     /// Adds the certificate of a Secret.
     pub(crate) fn secret(&mut self, certificate: Certificate, decision: &SecretDecision) {
         self.desired.diagnostics.extend(decision.diagnostics.iter().cloned());
@@ -69,6 +77,9 @@ impl DesiredBuilder {
     /// The desired state, sorted and without duplicate diagnostics.
     pub(crate) fn finish(self) -> Desired {
         let mut desired = self.desired;
+        if self.is_unsorted {
+            desired.records.sort_by(|a, b| a.rank().cmp(&b.rank()));
+        }
         desired.sort();
         desired.kept_names.dedup();
         desired.withheld.dedup();

@@ -18,7 +18,7 @@ use crate::attachment::{
 use crate::lint::{listener_field, listener_name};
 use crate::model::*;
 use crate::names::Hostname;
-use crate::policy::Policy;
+use crate::policy::{Policy, PolicyState};
 use crate::publication::settings::Publish;
 use crate::reason;
 use crate::snapshot::Visibility;
@@ -36,7 +36,7 @@ pub(crate) struct ListenerContext {
     pub(super) computed: Option<Obstacle>,
     /// The worst observed status among Gateway, ListenerSet and listener, if there is any.
     pub(super) observed_status: Option<ObservedStatus>,
-    /// Whether the Gateway's status has any conditions.
+    /// Whether the Gateway's status has any conditions, or its class is refused.
     pub(super) has_conditions: bool,
     /// The controller of the Gateway, if known.
     pub(super) controller: Option<Str>,
@@ -185,7 +185,9 @@ struct ContextBuilder<'a> {
 struct GatewaySide<'a> {
     state: &'a GatewayState,
     selected: SelectedOwner,
+    /// That of its class, if that is refused.
     observed_status: ObservedStatus,
+    is_class_refused: bool,
     computed: Option<Obstacle>,
 }
 
@@ -198,12 +200,21 @@ struct SetSide {
 
 impl<'a> GatewaySide<'a> {
     fn of(base: PublicationInput<'_>, state: &'a GatewayState) -> Self {
+        let refused_class = verdicts::of_refused_class(base, &state.gateway);
         GatewaySide {
             state,
             selected: SelectedOwner::gateway(&state.gateway, base.settings),
-            observed_status: verdicts::of_gateway(&state.gateway),
+            is_class_refused: refused_class.is_some(),
+            observed_status: refused_class.unwrap_or_else(|| verdicts::of_gateway(&state.gateway)),
             computed: verdicts::computed_gateway(base, state),
         }
+    }
+}
+
+impl GatewaySide<'_> {
+    /// Whether an implementation has written a status for the Gateway or refused its class.
+    fn has_conditions(&self) -> bool {
+        self.is_class_refused || !self.state.gateway.status.conditions.is_empty()
     }
 }
 
@@ -253,7 +264,7 @@ impl<'a> ContextBuilder<'a> {
             left_out: self.left_out(listener),
             computed: self.computed(listener),
             observed_status: self.observed_status(listener, status_entry),
-            has_conditions: gateway.is_some_and(|state| !state.gateway.status.conditions.is_empty()),
+            has_conditions: self.gateway.as_ref().is_some_and(GatewaySide::has_conditions),
             controller: gateway.and_then(controller),
             waits_for_secret: verdicts::waits_for_secret(listener, status_entry),
             policy: policy.cloned(),
@@ -369,19 +380,23 @@ fn ungoverned(input: ListenerInput<'_>, listener: &ListenerState, is_governed: b
         let message = "DNSPolicies could not be listed, so it is not known what is allowed".to_owned();
         return obstacle(reason::KIND_NOT_VISIBLE, message);
     }
+    if let Some(state) = input.policies.dns.invalid(listener.id) {
+        return Some(invalid_policy(state, listener));
+    }
     if is_governed || input.base.settings.publish == Publish::All {
         return None;
     }
-    let name = listener_name(listener);
-    match input.policies.dns.invalid(listener.id) {
-        Some(state) => {
-            let object = state.policy.object();
-            let message = format!("{object} is about {name}, and is not valid");
-            let field = state.refused.as_ref().map(|refusal| refusal.field.clone()).unwrap_or_default();
-            Some(Obstacle { reason: reason::POLICY_INVALID, message, object, field })
-        }
-        None => obstacle(reason::NO_POLICY, format!("no DNSPolicy governs {name}")),
-    }
+    obstacle(reason::NO_POLICY, format!("no DNSPolicy governs {}", listener_name(listener)))
+}
+
+/// Nothing is published, changed or deleted under a policy with an invalid value (D31).
+fn invalid_policy(state: &PolicyState<DnsPolicy>, listener: &ListenerState) -> Obstacle {
+    let object = state.policy.object();
+    let refusal = state.refused.as_ref();
+    let what = refusal.map(|refusal| refusal.message.as_str()).unwrap_or_default();
+    let message = format!("{object} governs {} and is not valid: {what}", listener_name(listener));
+    let field = refusal.map(|refusal| refusal.field.clone()).unwrap_or_default();
+    Obstacle { reason: reason::POLICY_INVALID, message, object, field }
 }
 
 /// The listener's wildcard, if it may be published instead of names below it.

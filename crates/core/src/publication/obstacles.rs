@@ -38,6 +38,16 @@ impl Obstacle {
         }
     }
 
+    /// The field because of which an API server would refuse an object (D30).
+    pub(super) fn of_invalid(invalid: &InvalidField, object: ObjectRef) -> Self {
+        Obstacle {
+            reason: reason::INVALID_FIELD,
+            message: invalid.message.clone(),
+            object,
+            field: invalid.field.clone(),
+        }
+    }
+
     /// The withheld hostname with this obstacle.
     pub(super) fn withhold(self, route: &ObjectRef, hostname: &str, listener: Option<ListenerKey>) -> Withheld {
         Withheld {
@@ -137,7 +147,10 @@ impl Case<'_> {
 
     /// What is wrong with the hostname itself.
     fn own_fault(&self) -> Option<Obstacle> {
-        let error = self.asked.name().err()?;
+        let route = &self.route.route;
+        let Err(error) = self.asked.name() else {
+            return Some(Obstacle::of_invalid(route.meta.invalid.as_ref()?, route.object()));
+        };
         let message = format!("`{}` {error}", self.asked.text());
         Some(Obstacle { field: self.asked.field(), ..self.on_route(reason::INVALID_HOSTNAME, message) })
     }

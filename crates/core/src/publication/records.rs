@@ -208,6 +208,24 @@ pub(crate) fn decide(
     claims: &mut [RouteNameClaim<'_>],
     input: HolderInput<'_>,
 ) -> Option<NameDecision> {
+    decide_records(name, claims, input, false)
+}
+
+/// The same for a name whose CNAME would lead back to itself: it gets no records (D34).
+pub(crate) fn refuse_loop(
+    name: &Hostname,
+    claims: &mut [RouteNameClaim<'_>],
+    input: HolderInput<'_>,
+) -> Option<NameDecision> {
+    decide_records(name, claims, input, true)
+}
+
+fn decide_records(
+    name: &Hostname,
+    claims: &mut [RouteNameClaim<'_>],
+    input: HolderInput<'_>,
+    is_loop: bool,
+) -> Option<NameDecision> {
     let holder = holders::holder(name, claims, input);
     let mut own: ShortVec<RouteNameClaim<'_>> =
         claims.iter().copied().filter(|claim| claim.on_records().is_some()).collect();
@@ -227,7 +245,13 @@ pub(crate) fn decide(
     let mut decision = hold(&winners, stand_ins);
     let mut extras = NameExtras::default();
     for claim in &*winners {
-        extras.policy_entries.extend(served(name, claim));
+        match is_loop {
+            true => withhold_loop(name, claim, &mut extras),
+            false => extras.policy_entries.extend(served(name, claim)),
+        }
+    }
+    if is_loop {
+        (decision.sets, decision.is_coverable) = (ShortVec::new(), false);
     }
     losses.into_iter().for_each(|loss| withhold(name, loss, &mut extras));
     if let Some(holder) = holder {
@@ -236,6 +260,28 @@ pub(crate) fn decide(
     }
     decision.extras = (extras != NameExtras::default()).then(|| Box::new(extras));
     Some(decision)
+}
+
+/// Withholds a name whose CNAME would lead back to itself, from a claim that would have it (D34).
+fn withhold_loop(name: &Hostname, claim: &RouteNameClaim<'_>, extras: &mut NameExtras) {
+    let obstacle = loop_obstacle(name, claim);
+    let state = HostnameState::Skipped(obstacle.reason);
+    extras.policy_entries.extend(policy_entry_of(name, claim, state, obstacle.message.clone()));
+    let route = claim.route_claims.route.object();
+    extras.withheld.push(obstacle.withhold(&route, name.as_str(), Some(claim.listener().key.clone())));
+}
+
+fn loop_obstacle(name: &Hostname, claim: &RouteNameClaim<'_>) -> Obstacle {
+    let target = claim.targets().name().map(|target| &**target).unwrap_or_default();
+    let (object, field) = match claim.claim().has_own_targets() {
+        true => (claim.route_claims.route.object(), FieldPath::of("metadata.annotations")),
+        false => (claim.gateway(), FieldPath::of("status.addresses")),
+    };
+    let message = match target == name.as_str() {
+        true => format!("`{name}` would be a CNAME for itself"),
+        false => format!("`{name}` would be a CNAME for `{target}`, which leads back to `{name}`"),
+    };
+    Obstacle { reason: reason::CNAME_LOOP, message, object, field }
 }
 
 /// Splits claims, given in order, into those that share the name and those that lose it.
@@ -417,6 +463,16 @@ impl NameDecision {
         self.extras.as_deref()
     }
 
+    /// The targets of its CNAME records: one for each set identifier.
+    pub(crate) fn cname_targets(&self) -> impl Iterator<Item = &Str> {
+        self.sets.iter().filter_map(|set| set.targets.name())
+    }
+
+    /// Whether it is a wildcard that a route serves, and not only one that covers precise names.
+    pub(crate) fn is_routed(&self) -> bool {
+        self.has_records() && self.source != NameSource::ListenerWildcard
+    }
+
     /// Whether the records are equal, regardless of withheld routes and policy entries.
     pub(crate) fn is_same_to_readers(&self, other: &NameDecision) -> bool {
         self.sets == other.sets && self.source == other.source
@@ -439,6 +495,11 @@ impl NameDecision {
     /// The records of the name.
     pub(crate) fn records<'a>(&'a self, name: &'a Hostname) -> impl Iterator<Item = Record> + 'a {
         self.sets.iter().flat_map(move |set| set.records(name, self.source))
+    }
+
+    /// The records of a name that is hidden from this wildcard.
+    pub(crate) fn hidden_records<'a>(&'a self, name: &'a Hostname) -> impl Iterator<Item = Record> + 'a {
+        self.sets.iter().flat_map(move |set| set.records(name, NameSource::HiddenFromWildcard))
     }
 }
 

@@ -92,12 +92,19 @@ pub(crate) struct RouteExtras {
     pub(crate) kept: Vec<KeptName>,
     /// Names that it requests at listeners where it is not known whether it gets them.
     pub(crate) pending: Vec<(Hostname, Arc<ListenerContext>)>,
+    /// Names that are withheld at a listener that the route attaches to: no wildcard's records take their place.
+    pub(crate) blocked: Vec<Hostname>,
 }
 
 impl RouteClaims {
     /// Parts that most routes lack.
     pub(crate) fn extras(&self) -> Option<&RouteExtras> {
         self.extras.as_deref()
+    }
+
+    /// Names that are withheld at a listener that the route attaches to.
+    pub(crate) fn blocked(&self) -> &[Hostname] {
+        self.extras().map(|extras| &extras.blocked[..]).unwrap_or_default()
     }
 
     /// Whether a hostname is withheld.
@@ -140,6 +147,11 @@ impl RouteClaims {
 }
 
 impl NameClaim {
+    /// Whether the targets differ from the listener's usual ones: they come from an annotation of the route.
+    pub(super) fn has_own_targets(&self) -> bool {
+        self.targets.is_some()
+    }
+
     /// The targets of the name.
     pub(super) fn targets(&self) -> &Arc<Targets> {
         // A claim without its own targets is only made if the listener has some.
@@ -181,7 +193,7 @@ pub(crate) fn of_route(base: PublicationInput<'_>, contexts: &ListenerContexts, 
     } else if annotations.hostname_source != HostnameSource::All {
         builder.extras().withheld.extend(obstacles::left_out(route, &annotations));
     }
-    builder.claim_names(&annotations, &asked);
+    builder.claim_names(&annotations, asked);
     builder.finish(AnnotatedValues::of(&annotations))
 }
 
@@ -207,10 +219,16 @@ struct ClaimSite<'p> {
 }
 
 impl<'a> ClaimBuilder<'a> {
-    fn claim_names(&mut self, annotations: &RouteAnnotations, asked: &[AskedName<'_>]) {
+    fn claim_names(&mut self, annotations: &RouteAnnotations, mut asked: ShortVec<AskedName<'_>>) {
+        let attached_listeners = attached_listeners(self.base, self.state);
+        let listeners = attached_listeners.iter().filter(|attached| self.is_usable(attached.id));
+        let hostnames = listeners.map(|attached| &self.base.topology.listener(attached.id).hostname);
+        let last_resort = asked_names::last_resort(&self.state.route, annotations, &asked, hostnames);
+        // Without any listener the names that the route does ask for say enough.
+        asked.extend(last_resort.filter(|_| attached_listeners.iter().any(|attached| self.is_usable(attached.id))));
         let mut is_answered: ShortVec<bool> = asked.iter().map(|_| false).collect();
-        for attached in &attached_listeners(self.base, self.state) {
-            self.claim_at(annotations, asked, attached, &mut is_answered);
+        for attached in &attached_listeners {
+            self.claim_at(annotations, &asked, attached, &mut is_answered);
         }
         for (one, _) in asked.iter().zip(&is_answered).filter(|(_, is_answered)| !**is_answered) {
             let withheld = obstacles::unanswered(self.base, self.contexts, self.state, one);
@@ -228,6 +246,11 @@ impl<'a> ClaimBuilder<'a> {
         RouteClaims { route: self.state.route.clone(), names: self.names, annotated, extras }
     }
 
+    /// Whether a listener is part of a Gateway, and the settings select it.
+    fn is_usable(&self, id: ListenerId) -> bool {
+        self.base.topology.listener(id).gateway.is_some() && self.contexts.at(id).left_out.is_none()
+    }
+
     /// Claims the names that the route requests at one listener, and sets `is_answered` for them.
     fn claim_at(
         &mut self,
@@ -237,7 +260,7 @@ impl<'a> ClaimBuilder<'a> {
         is_answered: &mut [bool],
     ) {
         let (listener, context) = (self.base.topology.listener(attached.id), self.contexts.at(attached.id));
-        if listener.gateway.is_none() || context.left_out.is_some() {
+        if !self.is_usable(attached.id) {
             return;
         }
         let Some((verdict, common)) = self.pair_verdict(context, &attached.parents) else { return };
@@ -320,10 +343,10 @@ impl<'a> ClaimBuilder<'a> {
         name: &NameAtListener<'_>,
         verdict: &PairVerdict,
     ) -> Result<NameClaim, Obstacle> {
-        if let Some(obstacle) = &verdict.obstacle {
-            return Err(obstacle.clone());
-        }
-        if let Some(obstacle) = &site.context.ungoverned {
+        // Under an invalid policy nothing is deleted, whatever else is wrong (D31).
+        let ungoverned = site.context.ungoverned.as_ref();
+        let invalid = ungoverned.filter(|obstacle| obstacle.reason == reason::POLICY_INVALID);
+        if let Some(obstacle) = invalid.or(verdict.obstacle.as_ref()).or(ungoverned) {
             return Err(obstacle.clone());
         }
         self.check_name(site, name)?;
@@ -347,12 +370,19 @@ impl<'a> ClaimBuilder<'a> {
             };
             Err(Obstacle { reason, message, object, field })
         };
+        let policy = site.context.policy.as_ref().filter(|policy| !policy.allows_wildcards());
+        if let Some(policy) = policy.filter(|_| hostname.is_any()) {
+            let (listener, policy) = (listener_name(listener), policy.object());
+            let message = format!(
+                "neither the route nor {listener} names a hostname, which is a wildcard, and {policy} does not allow wildcards"
+            );
+            return refused(reason::WILDCARD_NOT_ALLOWED, message);
+        }
         if hostname.is_any() {
             let listener = listener_name(listener);
             return refused(reason::NO_NAME, format!("neither the route nor {listener} names a hostname"));
         }
-        let policy = site.context.policy.as_ref();
-        if let Some(policy) = policy.filter(|policy| hostname.is_wildcard() && !policy.allows_wildcards()) {
+        if let Some(policy) = policy.filter(|_| hostname.is_wildcard()) {
             let message = format!("`{hostname}` is a wildcard, and {} does not allow wildcards", policy.object());
             return refused(reason::WILDCARD_NOT_ALLOWED, message);
         }
@@ -433,6 +463,7 @@ impl<'a> ClaimBuilder<'a> {
             .policy_entries
             .extend(site.context.policy.as_ref().map(|policy| PolicyStatusEntry { policy: policy.object(), report }));
         extras.withheld.push(withheld);
+        extras.blocked.push(name.hostname.clone());
     }
 }
 

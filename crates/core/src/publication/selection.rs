@@ -51,6 +51,7 @@ impl SelectedOwner {
             SelectedOwner { object, left_out, targets: Vec::new(), target_key: None, diagnostics: Vec::new() };
         if selected.left_out.is_none() {
             annotations.report(&selected.object, &mut selected.diagnostics);
+            annotations.report_without_effect(&selected.object, &mut selected.diagnostics);
             selected.targets = annotations.targets();
             selected.target_key = annotations.entry("target").map(|entry| entry.key.clone());
         }

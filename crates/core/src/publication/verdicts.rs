@@ -49,6 +49,9 @@ pub(super) fn of_pair(
     route: &Route,
     parent: usize,
 ) -> PairVerdict {
+    if let Some(invalid) = &route.meta.invalid {
+        return PairVerdict { obstacle: Some(Obstacle::of_invalid(invalid, route.object())), for_certificates: false };
+    }
     let computed = &context.computed;
     let entry = || entry(context, route, parent);
     let verdict = decided(base, context, route, entry, computed.as_ref().map_or(Ok(()), |o| Err(o.reason)));
@@ -151,6 +154,14 @@ pub(super) fn of_gateway(gateway: &Gateway) -> ObservedStatus {
     observed_status(gateway_object(&gateway.meta.key), &gateway.status.conditions, gateway.meta.generation)
 }
 
+/// The refusal in the status of a Gateway's class, if there is one (D36).
+pub(super) fn of_refused_class(base: PublicationInput<'_>, gateway: &Gateway) -> Option<ObservedStatus> {
+    let class = base.snapshot.classes.get(&gateway.class)?;
+    let object = ObjectRef::new(Kind::GatewayClass, "", gateway.class.clone());
+    let observed_status = observed_status(object, &class.conditions, class.meta.generation);
+    (observed_status.observed == Observed::Refused).then_some(observed_status)
+}
+
 /// The worst observation among those of the listener's context and the route.
 fn observed(context: &ListenerContext, route: &Route, entry: Option<usize>) -> Observed {
     let own = of_route(route, entry);
@@ -196,7 +207,13 @@ fn severity(observed: Observed) -> usize {
 fn of_listener(listener: &ListenerState, index: Option<usize>) -> Option<ObservedStatus> {
     let index = index?;
     let entry = &status_entries(listener)[index];
-    let observed_status = observed_status(listener.owner.object(), &entry.conditions, listener.owner.meta().generation);
+    let (object, generation) = (listener.owner.object(), listener.owner.meta().generation);
+    let mut observed_status = observed_status(object, &entry.conditions, generation);
+    let observed = Observed::of_listener(&entry.conditions, generation);
+    if observed != observed_status.observed {
+        let conflict = condition(&entry.conditions, "Conflicted").cloned();
+        observed_status = ObservedStatus { observed, accepted: conflict, ..observed_status };
+    }
     (observed_status.observed != Observed::Silent)
         .then_some(ObservedStatus { field: StatusField::Listener(index), ..observed_status })
 }
@@ -253,7 +270,7 @@ impl ObservedStatus {
         match (self.observed, &self.accepted) {
             (Observed::Refused, Some(c)) => {
                 let message =
-                    format!("the status of {object} says Accepted: {}, {}: {}", c.status, c.reason, c.message);
+                    format!("the status of {object} says {}: {}, {}: {}", c.kind, c.status, c.reason, c.message);
                 message.trim_end_matches([':', ' ']).to_owned()
             }
             (Observed::Undecided, Some(c)) => {

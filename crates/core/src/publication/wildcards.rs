@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
+use crate::names::Hostname;
+
 /// The owners of records, and all names that exist because of them. Hash sets are looked up, never iterated.
 #[derive(Clone, Debug, Default)]
 pub struct DnsTree<'a> {
@@ -74,6 +76,18 @@ pub fn explicit<'a>(
         explicit.extend(missed);
         covered = answered;
     }
+}
+
+/// The names at an existing name that a wildcard serves in a Gateway and that DNS does not answer with it: the name
+/// itself, and the wildcard directly below it (D35). Returned with the closest wildcard above.
+///
+/// `wildcard` returns the published wildcard with a base, if there is one. The caller leaves out names that have records.
+pub(crate) fn hidden<W>(name: &str, wildcard: impl Fn(&str) -> Option<W>) -> Option<(W, [Hostname; 2])> {
+    let wildcard = above(name).find_map(wildcard)?;
+    // A name with a label that no hostname has, such as that of a challenge, is not served.
+    let own = Hostname::parse(name).ok().filter(Hostname::is_precise)?;
+    let below = Hostname::parse(&format!("*.{name}")).ok()?;
+    Some((wildcard, [own, below]))
 }
 
 /// The names above a name, closest first.

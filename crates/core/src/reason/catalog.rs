@@ -51,8 +51,8 @@ catalog! {
     DUPLICATE_OBJECT = "duplicate-object" "GP0109" Error ("", "")
         "Two documents describe the same object; the later one is used."
         "Remove one of the two, or give it another name.";
-    INVALID_FIELD = "invalid-field" "GP0110" Error ("", "")
-        "A field breaks a rule of the API, so a cluster would refuse the object."
+    INVALID_FIELD = "invalid-field" "GP0110" Error unknown ("Accepted", "Invalid")
+        "A field breaks a rule of the API, so a cluster would refuse the object, and nothing is published or deleted because of it."
         "Change the field as the message says.";
     ALLOWED_LISTENERS_SHAPE = "allowed-listeners-shape" "GP0111" Error ("", "")
         "`allowedListeners` is a list, the shape of an early draft."
@@ -192,7 +192,7 @@ catalog! {
         "A policy is about an object or a listener that is not there, or that is not looked after here."
         "Correct `spec.targetRef`; a policy and its target share a namespace.";
     POLICY_INVALID = "policy-invalid" "GP0313" Error unknown ("Accepted", "Invalid")
-        "A policy has a value that cannot be carried out, so it governs nothing and nothing is deleted because of it."
+        "A policy has a value that cannot be used, so nothing on its listeners is created, changed or deleted."
         "Correct the field that the message names.";
     NO_POLICY = "no-policy" "GP0314" Info ("", "")
         "Hostnames are published only under a DNSPolicy, and none governs the listener."
@@ -274,6 +274,15 @@ catalog! {
     RECORD_PUT_BACK = "record-put-back" "GP0428" Warning ("", "")
         "A record was written and still reads as before, so it is not written again for an hour."
         "Ask for what the provider keeps (the message shows it), or find out who else writes the record.";
+    CNAME_LOOP = "cname-loop" "GP0429" Error ("", "")
+        "A CNAME record would lead back to its own name, so the name gets no record."
+        "Give the Gateway an IP address, or a hostname address that none of its routes serves.";
+    ADDRESS_TYPE_UNSUPPORTED = "address-type-unsupported" "GP0430" Warning ("", "")
+        "A Gateway has an address of a type that cannot be published in DNS."
+        "Nothing to do if the Gateway has other addresses; else give it one with `--gateway-address NAMESPACE/NAME=VALUE`.";
+    ANNOTATION_WITHOUT_EFFECT = "annotation-without-effect" "GP0431" Warning ("", "")
+        "An annotation of external-dns is on a Gateway or ListenerSet, where it has no effect."
+        "Set the annotation on the routes. A DNSPolicy sets the TTL of all names of a Gateway.";
 
     // GP05: held by a safety rule.
     TOO_MANY_DELETES = "too-many-deletes" "GP0501" Error ("", "")
@@ -407,6 +416,7 @@ mod tests {
         let unknown: Vec<_> = Reason::all().filter(|reason| reason.is_unknown()).collect();
         let expected = [
             KIND_NOT_VISIBLE,
+            INVALID_FIELD,
             GATEWAY_CLASS_MISSING,
             STATUS_STALE,
             STATUS_MISSING,

@@ -12,26 +12,51 @@ pub(super) fn is_ours(kind: &str) -> bool {
 }
 
 /// A condition with its generation; the old transition time is kept while the status is unchanged.
-pub(super) fn stamped(mut own: Condition, before: &Conditions, meta: &Meta) -> (Condition, Option<Str>) {
+pub(super) fn stamped(
+    mut own: Condition,
+    before: &Conditions,
+    meta: &Meta,
+    now: &Option<Str>,
+) -> (Condition, Option<Str>) {
     own.observed_generation = meta.generation;
     let same = before.timed().find(|(c, _)| c.kind == own.kind && c.status == own.status);
     let since = same.and_then(|(_, time)| time);
-    (own, since)
+    (own, since.or_else(|| now.clone()))
+}
+
+/// `Programmed` as long as the data plane has not written it: unknown, or false for what is not accepted.
+fn programmed(accepted: &Condition, before: &Conditions) -> Option<Condition> {
+    if condition(before, "Programmed").is_some() {
+        return None;
+    }
+    Some(match accepted.is_true() {
+        true => {
+            let message = "the data plane has not reported whether it is programmed";
+            Condition { status: "Unknown".into(), ..Condition::new("Programmed", false, "Pending", message) }
+        }
+        false => Condition::new("Programmed", false, "Invalid", accepted.message.clone()),
+    })
 }
 
 pub(super) fn gateway(context: LintContext<'_>, state: &GatewayState) -> Vec<Condition> {
+    let accepted = accepted_gateway(context, state);
+    let programmed = programmed(&accepted, &state.gateway.status.conditions);
+    std::iter::once(accepted).chain(programmed).collect()
+}
+
+fn accepted_gateway(context: LintContext<'_>, state: &GatewayState) -> Condition {
     if let Some(refused) = state.refused {
         let message = said(context.gateway(state), refused);
-        return vec![Condition::new("Accepted", false, refused.row().condition.1, message)];
+        return Condition::new("Accepted", false, refused.row().condition.1, message);
     }
     let own = &state.listeners[..state.gateway.listeners.len()];
     let bad = own.iter().filter(|id| !context.topology.listener(**id).is_accepted()).count();
-    vec![match bad {
+    match bad {
         0 => Condition::new("Accepted", true, "Accepted", ""),
         _ => {
             Condition::new("Accepted", true, "ListenersNotValid", format!("{bad} of {} listeners not valid", own.len()))
         }
-    }]
+    }
 }
 
 pub(super) fn set(context: LintContext<'_>, state: &SetState) -> Vec<Condition> {
@@ -47,7 +72,9 @@ pub(super) fn set(context: LintContext<'_>, state: &SetState) -> Vec<Condition> 
         None if bad == 0 => (true, "Accepted", String::new()),
         None => (true, "ListenersNotValid", format!("{bad} of {} listeners not valid", state.listeners.len())),
     };
-    vec![Condition::new("Accepted", accepted, reason, message)]
+    let accepted = Condition::new("Accepted", accepted, reason, message);
+    let programmed = programmed(&accepted, &state.set.conditions);
+    std::iter::once(accepted).chain(programmed).collect()
 }
 
 pub(super) fn listener(context: LintContext<'_>, id: ListenerId) -> Vec<Condition> {
@@ -95,7 +122,12 @@ fn resolved(state: &ListenerState, diagnostics: &[Diagnostic]) -> Condition {
 }
 
 pub(super) fn route(context: LintContext<'_>, state: &RouteState, index: usize) -> Vec<Condition> {
+    let invalid = crate::lint::invalid(&state.route.meta, &state.route.object());
     let accepted = match state.parents[index].refused {
+        _ if invalid.is_some() => {
+            let message = invalid.map(|invalid| invalid.message).unwrap_or_default();
+            Condition::new("Accepted", false, "UnsupportedValue", message)
+        }
         Some(refused) => {
             let message = context.parent(state, index).map(|d| d.message).unwrap_or_default();
             Condition::new("Accepted", false, refused.row().condition.1, message)

@@ -4,9 +4,13 @@ use std::io::Write;
 
 use clap::Args;
 use gatepost_core::lint::LintContext;
+use gatepost_core::publication::settings::StatusMode;
+use gatepost_core::publication::{self, PublicationSettings};
 use gatepost_core::report::{self, Report};
+use gatepost_objects::rfc3339;
 
 use super::{Ending, Failure, Format, Input};
+use crate::certificates;
 use crate::render::inert_line;
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
@@ -24,6 +28,9 @@ pub(super) struct StatusCommand {
     /// Only objects of this namespace are shown
     #[arg(short = 'n', long)]
     namespace: Option<String>,
+    /// The time of conditions whose status is new, in RFC 3339; the present time unless given
+    #[arg(long, value_name = "TIME")]
+    at: Option<String>,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
@@ -34,7 +41,12 @@ impl StatusCommand {
         let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
         super::warn_unreadable(&objects);
         let topology = objects.topology(&Default::default());
-        let mut report = Report::build(LintContext { snapshot: objects.snapshot(), topology: &topology });
+        let now = self.at.clone().unwrap_or_else(|| rfc3339(certificates::now()));
+        let context = LintContext { snapshot: objects.snapshot(), topology: &topology };
+        let mut report = Report::build(context, Some(now.into()));
+        let settings = PublicationSettings { status: StatusMode::Compute, ..PublicationSettings::default() };
+        let desired = publication::build(objects.snapshot(), &topology, &settings);
+        report.add_policies(&desired.policies, objects.snapshot());
         if let Some(namespace) = &self.namespace {
             report.items.retain(|item| **item.object.namespace() == **namespace);
             report.diagnostics.retain(|d| d.object.as_ref().is_some_and(|object| **object.namespace() == **namespace));
@@ -65,6 +77,14 @@ fn write_text(out: &mut dyn Write, report: &Report) -> std::io::Result<()> {
             report::ObjectStatus::Set { conditions, listeners } => {
                 write_conditions(out, conditions)?;
                 listeners.iter().try_for_each(|listener| write_listener(out, listener))?;
+            }
+            report::ObjectStatus::Policy { conditions, hostnames } => {
+                write_conditions(out, conditions)?;
+                for hostname in hostnames {
+                    let why = hostname.state.reason().map(|reason| format!(" ({reason})")).unwrap_or_default();
+                    let line = format!("{}: {}{why}", hostname.hostname, hostname.state.as_str());
+                    writeln!(out, "  hostname {}", inert_line(&line))?;
+                }
             }
             report::ObjectStatus::Route(parents) => {
                 for parent in parents {

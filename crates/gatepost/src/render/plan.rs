@@ -1,4 +1,4 @@
-//! `plan` as text: one line per record and certificate with its because, a summary first and last.
+//! `plan` as text: one line per record and certificate with its because, a summary last.
 
 use std::io::Write;
 
@@ -20,7 +20,6 @@ pub fn write(
     colour: Colour,
 ) -> std::io::Result<()> {
     let summary = plan.map_or_else(|| change.map_or_else(|| summary(desired), changed), steps::summary);
-    writeln!(out, "{summary}")?;
     if let Some(change) = change {
         write_change(out, change, colour)?;
     }

@@ -240,6 +240,7 @@ pub fn source(source: NameSource) -> &'static str {
         NameSource::Annotation => "annotation",
         NameSource::Template => "template",
         NameSource::ListenerWildcard => "listener-wildcard",
+        NameSource::HiddenFromWildcard => "hidden-from-wildcard",
     }
 }
 

@@ -1,6 +1,7 @@
 //! `status -o json`: statuses as Kubernetes spells them.
 
 use gatepost_core::model::{self, Kind, ParentRef};
+use gatepost_core::policy::HostnameReport;
 use gatepost_core::report::{self, Report};
 use serde::Serialize;
 
@@ -41,6 +42,20 @@ struct ObjectStatusView {
     listeners: Vec<ListenerStatusView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parents: Option<Vec<ParentStatusView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hostnames: Option<Vec<GovernedHostnameView>>,
+}
+
+#[derive(Serialize, Debug)]
+struct GovernedHostnameView {
+    hostname: String,
+    listener: String,
+    route: String,
+    state: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    message: String,
 }
 
 #[derive(Serialize, Debug)]
@@ -120,7 +135,10 @@ fn item(item: &report::Item) -> ItemView {
 }
 
 fn api_version(kind: Kind) -> String {
-    let version = if kind == Kind::XListenerSet { "v1alpha1" } else { "v1" };
+    let version = match kind {
+        Kind::XListenerSet | Kind::DnsPolicy | Kind::TlsPolicy => "v1alpha1",
+        _ => "v1",
+    };
     format!("{}/{version}", kind.group())
 }
 
@@ -138,7 +156,7 @@ fn status(status: &report::ObjectStatus) -> ObjectStatusView {
                 attached_listener_sets: Some(*attached_sets),
                 conditions: conditions(own),
                 listeners: each.iter().map(listener).collect(),
-                parents: None,
+                ..ObjectStatusView::default()
             }
         }
         report::ObjectStatus::Set { conditions: own, listeners: each } => ObjectStatusView {
@@ -146,9 +164,25 @@ fn status(status: &report::ObjectStatus) -> ObjectStatusView {
             listeners: each.iter().map(listener).collect(),
             ..ObjectStatusView::default()
         },
+        report::ObjectStatus::Policy { conditions: own, hostnames } => ObjectStatusView {
+            conditions: conditions(own),
+            hostnames: Some(hostnames.iter().map(hostname).collect()),
+            ..ObjectStatusView::default()
+        },
         report::ObjectStatus::Route(parents) => {
             ObjectStatusView { parents: Some(parents.iter().map(parent).collect()), ..ObjectStatusView::default() }
         }
+    }
+}
+
+fn hostname(report: &HostnameReport) -> GovernedHostnameView {
+    GovernedHostnameView {
+        hostname: report.hostname.to_string(),
+        listener: report.listener.to_string(),
+        route: report.route.to_string(),
+        state: report.state.as_str(),
+        reason: report.state.reason().map(|reason| reason.name()),
+        message: report.message.clone(),
     }
 }
 

@@ -224,6 +224,10 @@ fn meta(chance: &mut Chance, names: &[&str]) -> Meta {
     let mut meta = Meta::named(*chance.pick(&NAMESPACES), *chance.pick(names));
     meta.created = chance.one_in(3).then(|| chance.below(3) as i64);
     meta.generation = chance.one_in(3).then_some(2);
+    if chance.one_in(20) {
+        let field = crate::diagnostic::FieldPath::of("spec.field");
+        meta.invalid = Some(Box::new(InvalidField { field, message: "is not valid".to_owned() }));
+    }
     if chance.one_in(8) {
         meta.labels.insert("team".into(), (*chance.pick(&["red", "blue"])).into());
     }
@@ -231,7 +235,11 @@ fn meta(chance: &mut Chance, names: &[&str]) -> Meta {
 }
 
 fn annotate(chance: &mut Chance, meta: &mut Meta) {
-    const NOTES: [(&str, &str); 9] = [
+    const NOTES: [(&str, &str); 13] = [
+        ("hostname", "outside.test"),
+        ("target", "a.x.test"),
+        ("target", "y.test"),
+        ("target", "q.a.x.test"),
         ("hostname", "n.x.test"),
         ("hostname", "a.x.test,m.y.test"),
         ("target", "192.0.2.9"),
@@ -251,7 +259,12 @@ fn annotate(chance: &mut Chance, meta: &mut Meta) {
 fn class(chance: &mut Chance) -> GatewayClass {
     let name = *chance.pick(&["one", "two"]);
     let controller = (*chance.pick(&["example.test/controller", "gatepost.dev/gateway"])).into();
-    GatewayClass { meta: Meta::named("", name), controller, features: Vec::new(), conditions: Vec::new().into() }
+    GatewayClass {
+        meta: Meta::named("", name),
+        controller,
+        features: Vec::new(),
+        conditions: if chance.one_in(3) { conditions(chance) } else { Vec::new().into() },
+    }
 }
 
 fn gateway(chance: &mut Chance) -> Gateway {
@@ -284,14 +297,18 @@ fn told(chance: &mut Chance) -> ListenerStatus {
 }
 
 fn address(chance: &mut Chance) -> Address {
-    let value = *chance.pick(&["192.0.2.1", "192.0.2.2", "2001:db8::1", "lb.example.org", "not an address"]);
-    Address { kind: "IPAddress".into(), value: value.into(), routability: chance.one_in(8).then(|| "Cluster".into()) }
+    const VALUES: [&str; 7] =
+        ["192.0.2.1", "192.0.2.2", "2001:db8::1", "lb.example.org", "not an address", "a.x.test", "z.y.test"];
+    let value = *chance.pick(&VALUES);
+    let kind = if chance.one_in(8) { "NamedAddress" } else { "IPAddress" };
+    Address { kind: kind.into(), value: value.into(), routability: chance.one_in(8).then(|| "Cluster".into()) }
 }
 
 fn conditions(chance: &mut Chance) -> Conditions {
     let mut condition = Condition::new("Accepted", !chance.one_in(4), "Why", "because");
     condition.observed_generation = chance.one_in(2).then(|| 1 + chance.below(2) as i64);
-    vec![condition].into()
+    let conflicted = chance.one_in(8).then(|| Condition::new("Conflicted", true, "HostnameConflict", "because"));
+    [condition].into_iter().chain(conflicted).collect::<Vec<_>>().into()
 }
 
 fn section(chance: &mut Chance) -> Str {
@@ -452,7 +469,11 @@ fn dns_policy(chance: &mut Chance) -> DnsPolicy {
         target: target(chance),
         allow_wildcards: *chance.pick(&[None, Some(true), Some(false)]),
         ttl: *chance.pick(&[None, None, Some(60), Some(0)]),
-        exclude_addresses: if chance.one_in(5) { vec!["192.0.2.1".into()] } else { Vec::new() },
+        exclude_addresses: match chance.below(10) {
+            0 | 1 => vec!["192.0.2.1".into()],
+            2 => vec!["10.0.0.0/99".into()],
+            _ => Vec::new(),
+        },
         health_check: chance.one_in(4).then(|| HealthCheck {
             protocol: "HTTP".into(),
             port: 80,

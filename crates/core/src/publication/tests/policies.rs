@@ -45,7 +45,7 @@ fn a_policy_without_routes_is_enforced_and_says_so() {
 }
 
 #[test]
-fn an_invalid_policy_governs_nothing_and_deletes_nothing() {
+fn an_invalid_policy_holds_its_names_and_no_other_takes_its_place() {
     let bad = DnsPolicy { exclude_addresses: vec!["10.0.0.0/99".into()], ..policy() };
     let web = || route("shop/web", "infra/edge", &["a.example.com"]);
     let found = governed(objects![edge(), web(), bad.clone()]);
@@ -57,7 +57,10 @@ fn an_invalid_policy_governs_nothing_and_deletes_nothing() {
     assert!(found.withheld[0].holds());
     assert_eq!(told(&found)[0], "DNSPolicy/infra/dns policy-invalid");
     let younger = DnsPolicy { meta: Meta { created: Some(200), ..Meta::named("infra", "young") }, ..policy() };
-    assert_eq!(records(&governed(objects![edge(), web(), bad, younger])), ["a.example.com A 192.0.2.1"]);
+    let found = governed(objects![edge(), web(), bad, younger]);
+    assert!(records(&found).is_empty());
+    assert_eq!(withheld(&found), ["a.example.com policy-invalid"]);
+    assert_eq!(told(&found), ["DNSPolicy/infra/dns policy-invalid", "DNSPolicy/infra/young policy-conflicted"]);
 }
 
 #[test]

@@ -29,8 +29,16 @@ const ROUTE_NAMES: [&str; 9] = [
     "d.a.test",
     "e.c.d.a.test",
 ];
-const ADDRESSES: [&[&str]; 6] =
-    [&["192.0.2.1"], &["192.0.2.1", "2001:db8::1"], &["192.0.2.2"], &["lb1.lb"], &["lb2.lb"], &[]];
+const ADDRESSES: [&[&str]; 8] = [
+    &["y.a.test"],
+    &["z.b.a.test"],
+    &["192.0.2.1"],
+    &["192.0.2.1", "2001:db8::1"],
+    &["192.0.2.2"],
+    &["lb1.lb"],
+    &["lb2.lb"],
+    &[],
+];
 
 /// Objects with names of their own: a letter and a number.
 fn named<T>(objects: Vec<T>, letter: char, meta: impl Fn(&mut T) -> &mut Meta) -> Vec<T> {
@@ -89,10 +97,12 @@ fn policy_values() -> impl Strategy<Value = (PolicyTarget, Option<bool>, i64)> {
 }
 
 fn policies() -> impl Strategy<Value = Vec<Object>> {
-    let dns = policy_values().prop_map(|(target, allow_wildcards, created)| {
-        let meta = Meta { created: Some(created), ..Meta::named("infra", "x") };
-        DnsPolicy { meta, target, allow_wildcards, ..dns("infra/x", "Gateway", "x") }
-    });
+    let dns =
+        (policy_values(), prop::bool::weighted(0.1)).prop_map(|((target, allow_wildcards, created), is_invalid)| {
+            let meta = Meta { created: Some(created), ..Meta::named("infra", "x") };
+            let exclude_addresses = if is_invalid { vec!["10.0.0.0/99".into()] } else { Vec::new() };
+            DnsPolicy { meta, target, allow_wildcards, exclude_addresses, ..dns("infra/x", "Gateway", "x") }
+        });
     let tls = policy_values().prop_map(|(target, allow_wildcards, created)| {
         let meta = Meta { created: Some(created), ..Meta::named("infra", "x") };
         TlsPolicy { meta, target, allow_wildcards, ..tls("infra/x", "Gateway", "x") }
@@ -137,7 +147,7 @@ impl Made {
         let mut granted: BTreeMap<Hostname, BTreeSet<Claimant>> = BTreeMap::new();
         for (route, id, names) in self.topology.attachments() {
             let listener = self.topology.listener(id);
-            for hostname in asked(&route.route, &listener.hostname, names) {
+            for hostname in asked(&route.route, &listener.hostname, names, &self.topology) {
                 let object = route.route.object();
                 let entry = (object.clone(), Some(listener.key()), hostname.as_str().into());
                 if !withheld.contains(&entry) {
@@ -160,10 +170,13 @@ impl Made {
 }
 
 /// The names that a route requests at a listener. These are the intersections and the annotation's names; the
-/// listener's hostname only if the route has none.
-fn asked(route: &Route, listener: &Hostname, names: &[Intersection]) -> Vec<Hostname> {
+/// listener's hostname only if the route has none, and no listener that it attaches to serves the annotation's.
+fn asked(route: &Route, listener: &Hostname, names: &[Intersection], topology: &Topology) -> Vec<Hostname> {
     let added = annotation(route, "hostname").and_then(|name| Hostname::parse(name).ok());
-    let has_other_names = route.hostnames.is_empty() && added.is_some();
+    let attached = topology.attachments().filter(|(state, ..)| state.route.object() == route.object());
+    let mut hosts = attached.map(|(_, id, _)| &topology.listener(id).hostname);
+    let is_served = hosts.any(|host| added.as_ref().is_some_and(|name| host.overlaps(name)));
+    let has_other_names = route.hostnames.is_empty() && is_served;
     let common = names.iter().filter(|_| !has_other_names).map(|name| name.hostname.clone());
     common.chain(added.and_then(|name| listener.intersect(&name))).collect()
 }
@@ -220,10 +233,74 @@ proptest! {
                 NameSource::Annotation => annotated.contains(&*record.name),
                 NameSource::ListenerWildcard => wildcards.contains(&record.name),
                 NameSource::Template => false,
+                NameSource::HiddenFromWildcard => !intersected.contains(&record.name),
             };
             prop_assert!(is_known, "{:?}", record);
             prop_assert!(!record.routes.is_empty() && !record.listeners.is_empty());
             prop_assert!(record.routes.is_sorted_by(|a, b| a < b) && record.listeners.is_sorted_by(|a, b| a < b));
+        }
+    }
+
+    /// D35: below a wildcard that a route serves every name has an answer, whatever else exists there.
+    #[test]
+    fn a_routed_wildcard_answers_for_everything_below_it((objects, settings) in worlds(), front in select(vec!["q", "q.x", "q.z.b", "z.b", "b", "q.b", "d", "q.d", "c.d"])) {
+        let made = made(objects, &settings);
+        let name = format!("{front}.a.test");
+        let query = Hostname::parse(&name).unwrap();
+        let covering = |r: &&Record| Hostname::parse(&r.name).is_ok_and(|n| n.is_wildcard() && n.contains(&query));
+        let own = [query.as_str().to_owned(), format!("*.{query}")];
+        let is_withheld = made.desired.withheld.iter().any(|w| own.contains(&w.hostname.to_string()) || w.hostname.starts_with("*."));
+        let closest = made.desired.records.iter().filter(covering).max_by_key(|record| record.name.len());
+        if let Some(wildcard) = closest.filter(|w| w.source != NameSource::ListenerWildcard && !is_withheld) {
+            prop_assert!(!resolved(&made.desired.records, &name).is_empty(), "{} below {}", name, wildcard.name);
+        }
+    }
+
+    /// D34: following CNAMEs through what is published ends.
+    #[test]
+    fn no_cname_leads_back_to_itself((objects, settings) in worlds()) {
+        let made = made(objects, &settings);
+        for record in made.desired.records.iter().filter(|r| r.kind == crate::publication::RecordType::Cname) {
+            let mut name = record.targets[0].to_string();
+            for _ in 0..made.desired.records.len() {
+                let next = resolved(&made.desired.records, &name).into_iter().find(|target| !crate::names::is_ip(target));
+                let Some(next) = next else { break };
+                prop_assert_ne!(&next, &*record.name);
+                name = next;
+            }
+            prop_assert!(resolved(&made.desired.records, &name).iter().all(|target| crate::names::is_ip(target)), "{}", record.name);
+        }
+    }
+
+    /// The names in a desired state are those that a route, listener or annotation asks for: none is lost without a reason,
+    /// and none is added but those that a routed wildcard serves.
+    #[test]
+    fn no_name_is_lost_without_a_reason((objects, settings) in worlds()) {
+        let made = made(objects, &settings);
+        let names_of = |route: &Route| -> Vec<Hostname> {
+            let written = route.hostnames.iter().filter_map(|written| written.name().ok().cloned());
+            let annotated = annotation(route, "hostname").and_then(|name| Hostname::parse(name).ok());
+            let names: Vec<Hostname> = written.chain(annotated).collect();
+            if route.hostnames.is_empty() { [names, vec![Hostname::any()]].concat() } else { names }
+        };
+        let is_about = |told: &str, name: &Hostname| Hostname::parse(told).map_or(told == "*", |told| told.overlaps(name));
+        let published = || made.desired.records.iter().chain(&made.desired.covered).filter(|r| r.source != NameSource::HiddenFromWildcard);
+        for state in made.topology.routes.values() {
+            let object = state.route.object();
+            // A bare `*` stands for the listeners' hostnames, which are a last resort.
+            let asked = names_of(&state.route);
+            let certain = if asked.len() > 1 { asked.iter().filter(|name| !name.is_any()).collect() } else { Vec::from_iter(&asked) };
+            for name in certain {
+                let is_published = published().any(|r| r.routes.contains(&object) && is_about(&r.name, name));
+                let is_withheld = made.desired.withheld.iter().any(|w| w.route == object && is_about(&w.hostname, name));
+                prop_assert!(is_published || is_withheld, "{} of {}", name, object);
+            }
+            for withheld in made.desired.withheld.iter().filter(|withheld| withheld.route == object) {
+                prop_assert!(asked.iter().any(|name| is_about(&withheld.hostname, name)), "{:?}", withheld);
+            }
+            for record in published().filter(|r| r.routes.contains(&object) && r.source != NameSource::ListenerWildcard) {
+                prop_assert!(asked.iter().any(|name| is_about(&record.name, name)), "{:?}", record);
+            }
         }
     }
 
@@ -298,7 +375,7 @@ proptest! {
         let made = made(objects, &settings);
         let told: BTreeSet<&Str> = made.desired.withheld.iter().map(|w| &w.hostname).collect();
         for (route, id, names) in made.topology.attachments() {
-            for hostname in asked(&route.route, &made.topology.listener(id).hostname, names) {
+            for hostname in asked(&route.route, &made.topology.listener(id).hostname, names, &made.topology) {
                 let is_told = told.contains(&Str::from(hostname.as_str()));
                 prop_assert!(is_told || !made.desired.answer(hostname.as_str()).is_empty(), "{}", &hostname);
             }

@@ -6,7 +6,7 @@ use crate::model::*;
 use crate::objects;
 use crate::publication::holders::ObservedNames;
 use crate::publication::settings::PublicationSettings;
-use crate::publication::{NameSource, PresentState, build_beside};
+use crate::publication::{NameSource, PresentState, Record, build_beside};
 use crate::snapshot::{Origin, Snapshot};
 
 const WILD: &str = "*.example.com";
@@ -30,6 +30,8 @@ fn every_intersected_name_gets_all_addresses() {
     assert_eq!(
         records(&desired),
         [
+            "*.a.example.com A 192.0.2.1 192.0.2.2",
+            "*.a.example.com AAAA 2001:db8::1",
             "*.example.com A 192.0.2.1 192.0.2.2",
             "*.example.com AAAA 2001:db8::1",
             "a.example.com A 192.0.2.1 192.0.2.2",
@@ -39,7 +41,8 @@ fn every_intersected_name_gets_all_addresses() {
     assert_eq!(withheld(&desired), ["x.test no-common-hostname"]);
     assert_eq!(desired.records[0].routes[..], [ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web")]);
     assert_eq!(desired.records[0].listeners[0].to_string(), "Gateway/infra/edge/web");
-    assert!(desired.records.iter().all(|record| record.source == NameSource::Intersected));
+    let is_hidden = |record: &Record| record.source == NameSource::HiddenFromWildcard;
+    assert!(desired.records[..2].iter().all(is_hidden) && !desired.records[2..].iter().any(is_hidden));
 }
 
 #[test]
@@ -114,8 +117,11 @@ fn a_wildcard_that_a_route_wants_is_answered_as_the_route_says() {
     let own = annotated(route("shop/any", "infra/edge", &[WILD]), "target", "192.0.2.7");
     let usual = route("shop/a", "infra/edge", &["a.example.com"]);
     let desired = plain(objects![wild(), own, usual, allowing()]);
-    assert_eq!(records(&desired), ["*.example.com A 192.0.2.7", "a.example.com A 192.0.2.1"]);
-    assert_eq!(desired.records[0].routes.len(), 1);
+    assert_eq!(
+        records(&desired),
+        ["*.a.example.com A 192.0.2.7", "*.example.com A 192.0.2.7", "a.example.com A 192.0.2.1"]
+    );
+    assert_eq!(desired.records[1].routes.len(), 1);
 }
 
 #[test]
