@@ -6,11 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{DiffContext, DiffFindings, Held, Purpose, StepDraft, WantedSet};
 use crate::model::Str;
-use crate::names::is_below;
-use crate::plan::answers::{Answers, at_and_above, reversed};
+use crate::plan::answers::{Answers, reversed};
 use crate::plan::zone::ZoneIndex;
 use crate::plan::{PlanStep, steps};
-use crate::publication::{NameSource, Record};
 use crate::reason;
 
 /// Holds records that names still need, and notes which steps must precede a delete.
@@ -73,17 +71,9 @@ fn verdicts(
     let mut after = before.clone();
     planned.iter().flat_map(PlanStep::all_changes).for_each(|change| after.carry_out(change));
     let made = drafts.iter().filter(|draft| !draft.upserts.is_empty()).map(|draft| &draft.name);
-    let routed = context.intent.records.iter().filter(|record| is_routed_wildcard(record)).map(|record| &*record.name);
-    let (answered, made, routed) = (by_owner(names, &before), Made::new(made), routed.collect());
-    let replacements = Replacements { names, answered, routed, after, made };
+    let replacements = Replacements { names, answered: by_owner(names, &before), after, made: Made::new(made) };
     let judge = |draft: &StepDraft<'_>| (draft.name.clone(), replacements.verdict(draft));
     drafts.iter().filter(|draft| goes(draft)).map(judge).collect()
-}
-
-/// Whether a record is a wildcard that routes serve, and not one that only covers precise names.
-fn is_routed_wildcard(record: &Record) -> bool {
-    let is_own = !matches!(record.source, NameSource::ListenerWildcard | NameSource::HiddenFromWildcard);
-    is_own && record.name.starts_with("*.")
 }
 
 /// The names by the name whose records answer for them.
@@ -103,8 +93,6 @@ struct Replacements<'w, 'b, 'a> {
     names: &'w BTreeSet<&'w str>,
     /// The same by the wildcard that answers for them before.
     answered: BTreeMap<String, Vec<&'w str>>,
-    /// Wanted wildcards that routes serve.
-    routed: BTreeSet<&'w str>,
     after: Answers<'b, 'a>,
     made: Made<'w>,
 }
@@ -123,7 +111,7 @@ impl Replacements<'_, '_, '_> {
             let owner = self.after.owner(name).filter(|_| self.after.mask(name) != 0);
             if let Some(owner) = owner {
                 verdict.after.extend(self.made.all.get(&Str::from(owner)).map(|name| (*name).clone()));
-            } else if verdict.loses.is_none() && (self.names.contains(name) || self.is_served(name)) {
+            } else if verdict.loses.is_none() && self.names.contains(name) {
                 verdict.loses = Some(name.into());
             }
         };
@@ -132,19 +120,9 @@ impl Replacements<'_, '_, '_> {
             Some(base) => {
                 self.answered.get(&*draft.name).into_iter().flatten().for_each(|name| look(name));
                 verdict.after.extend(self.made.overlapping(base).cloned());
-                if self.is_served(base) && self.after.mask_below(base) == 0 {
-                    verdict.loses.get_or_insert_with(|| draft.name.clone());
-                }
             }
         }
         verdict
-    }
-
-    /// Whether a wanted wildcard that routes serve is above a name and nothing wanted hides the name from it: then only
-    /// records that are kept do (D35). Where something wanted does, the desired state has the name if it ought to exist.
-    fn is_served(&self, name: &str) -> bool {
-        at_and_above(name).skip(1).any(|base| self.routed.contains(format!("*.{base}").as_str()))
-            && !self.names.iter().any(|wanted| *wanted == name || is_below(wanted, name))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::model::*;
 use crate::model::{Kind, ObjectRef, RouteKind};
 use crate::plan::{Hold, HoldScope, PlanSettings, Policy, Registry, Unseen};
-use crate::publication::{NameSource, Record};
+use crate::publication::Record;
 use crate::reason;
 
 fn many(count: usize) -> Vec<crate::publication::Record> {
@@ -278,22 +278,4 @@ fn a_marker_that_stays_under_upsert_only_hides_a_covered_name_from_the_wildcard(
     let wish = TestIntent { covered, ..TestIntent::of(&[record("*.example.com", &["192.0.2.2"])]) };
     model.settle(&wish, &settings);
     assert_eq!(model.values("a-b.example.com", "A"), ["192.0.2.2"]);
-}
-
-/// D35: `a.b` is not known to be unwanted and stays, so what a routed wildcard serves around it stays, too.
-#[test]
-fn names_that_a_kept_record_hides_from_a_routed_wildcard_stay() {
-    let mut model = Model::of(&[]);
-    let hidden = |name| Record { source: NameSource::HiddenFromWildcard, ..record(name, &["192.0.2.1"]) };
-    let wildcard = record("*.example.com", &["192.0.2.1"]);
-    let deep = record("a.b.example.com", &["192.0.2.2"]);
-    let all = [wildcard.clone(), deep, hidden("b.example.com"), hidden("*.b.example.com")];
-    model.settle(&TestIntent::of(&all), &settings());
-    let wish = TestIntent { holds: vec![hold("a.b.example.com")], ..TestIntent::of(&[wildcard]) };
-    let plan = model.plan(&wish, &settings());
-    assert!(plan.steps.is_empty(), "{:?}", verbs(&plan));
-    let kept: BTreeSet<&str> = plan.held.iter().map(|held| &*held.name).collect();
-    assert_eq!(kept, ["*.b.example.com", "a.b.example.com", "b.example.com"].into());
-    let wish = TestIntent { holds: Vec::new(), ..wish };
-    assert_eq!(model.plan(&wish, &settings()).steps.len(), 3, "nothing hides them any more");
 }

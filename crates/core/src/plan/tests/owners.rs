@@ -200,7 +200,7 @@ fn a_marker_that_cannot_stand_keeps_its_record_from_being_made() {
     let table: [(&str, &[Sets<'_>], &str); 5] = [
         ("example.com", &[], "outside zone `example.com`"),
         (&long, &[], "has a label of 64 characters"),
-        (&longer, &[], "is no possible name"),
+        (&longer, &[], "is not a possible name"),
         ("www.example.com", &[("a-www.example.com", "CNAME", &["x."])], "is a CNAME"),
         ("www.example.com", &[("a-www.example.com", "TXT", &["\"hello\""])], "has TXT records that are left alone"),
     ];
