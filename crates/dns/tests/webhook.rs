@@ -308,13 +308,13 @@ async fn our_server_takes_only_what_it_should() {
     let url = serve(WebhookService::new(memory.shared()).with_limits(limits)).await;
     let post = |path: &str, kind: &str, length: usize, body: &str| {
         format!(
-            "POST {path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\n\r\n{body}"
         )
     };
     let rows = [
-        ("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(), "200 OK"),
-        ("GET /x HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(), "404"),
-        ("DELETE /records HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_owned(), "405"),
+        ("GET / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".to_owned(), "200 OK"),
+        ("GET /x HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".to_owned(), "404"),
+        ("DELETE /records HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".to_owned(), "405"),
         (post("/records", "text/plain", 2, "{}"), "415"),
         (post("/records", JSON, 2, "{}"), "204"),
         (post("/records", JSON, 1, "{"), "400"),
@@ -335,7 +335,7 @@ async fn our_server_takes_only_what_it_should() {
 async fn a_failed_read_is_a_500_without_records() {
     let memory = Memory::new(ZONE, &[("www.example.com", "A", "192.0.2.1")]).unreadable();
     let url = served(&memory).await;
-    let answer = raw(&url, "GET /records HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await;
+    let answer = raw(&url, "GET /records HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 500"), "{answer}");
     assert!(client(&url).read(ZONE).await.unwrap_err().is_transient());
 }
