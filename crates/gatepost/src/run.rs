@@ -4,6 +4,7 @@
 //! One pass runs the stages once, in order. No rule is written here: values are passed from one stage to the next, and
 //! whatever could not be read or resolved is passed on as not known.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use gatepost_core::attachment::{Scope, Topology};
@@ -294,6 +295,7 @@ impl Pipeline {
         let mut settings = self.planning.clone();
         settings.capabilities = input.provider.capabilities().plan;
         settings.recent_deletes = input.memory.recent_deletes();
+        settings.explained.clone_from(input.explained);
         settings.ineffective = input.memory.ineffective();
         settings
     }
@@ -360,6 +362,8 @@ pub struct PlanInput<'a> {
     pub challenge_records: &'a ChallengeRecords,
     /// What earlier runs remember.
     pub memory: &'a Memory,
+    /// Names that were seen to lose their records.
+    pub explained: &'a BTreeSet<Str>,
     /// The provider of the zones.
     pub provider: &'a dyn Provider,
 }

@@ -167,6 +167,17 @@ fn the_last_good_zone_is_kept_for_a_restart() {
     let _ = std::fs::remove_dir_all(&state);
 }
 
+/// A file that is removed while it is followed is a cause, also for the last name.
+#[test]
+fn the_last_name_goes_with_its_file() {
+    let served = Served::start("last", &[]);
+    served.comes_to("www.example.org", FOUND);
+    std::fs::remove_file(served.folder.join("route.yaml")).unwrap();
+    served.comes_to("www.example.org", NXDOMAIN);
+    write_route(&served.folder, "www.example.org");
+    served.comes_to("www.example.org", FOUND);
+}
+
 /// A restart over an empty folder finds the zone of before, and does not take it for something that nobody wants.
 #[test]
 fn an_emptied_folder_takes_nothing_away_across_a_restart() {

@@ -1,7 +1,7 @@
 //! Safety rules: deletes that are held, either always or until they are confirmed.
 //!
 //! A delete needs a computed "no" over everything that was visible. What is unknown is kept and cannot be released; what is
-//! known but looks like a mistake (a third of a zone, an empty source, an apex, a wildcard that names depend on, a record
+//! known but looks like a mistake (more than 30 % of a zone, an empty source, an apex, a wildcard that names depend on, a record
 //! that this instance never wrote) is kept until it is confirmed. No rule adds an edit.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +53,10 @@ pub(super) fn judge<'a>(
     if !context.settings.confirm_deletes {
         hold_where(&mut drafts, findings, |draft, edit| unproven(draft, edit, context));
         let empty = emptied(&drafts, context.intent, findings);
-        hold_where(&mut drafts, findings, |draft, edit| in_emptied(draft, edit, &empty));
+        let is_explained = |draft: &StepDraft<'_>| context.settings.explained.contains(&draft.name);
+        hold_where(&mut drafts, findings, |draft, edit| {
+            in_emptied(draft, edit, &empty).filter(|_| !is_explained(draft))
+        });
         hold_where(&mut drafts, findings, at_apex);
         let crowded = crowded(&drafts, context.settings, findings);
         hold_where(&mut drafts, findings, |draft, edit| too_many(draft, edit, &crowded));

@@ -28,6 +28,9 @@ pub struct PlanSettings {
     pub adopt: BTreeSet<Str>,
     /// Record sets deleted recently, by zone: the limit on deletes includes them.
     pub recent_deletes: BTreeMap<Str, usize>,
+    /// Names that were seen to lose their records: an object changed or went while it was followed. An emptied source does not
+    /// hold them (D33).
+    pub explained: BTreeSet<Str>,
     /// Changes that had no effect before, by [`PlanStep::mark`].
     pub ineffective: BTreeSet<String>,
 }
@@ -101,6 +104,7 @@ impl PlanSettings {
             trust_unstamped: false,
             adopt: BTreeSet::new(),
             recent_deletes: BTreeMap::new(),
+            explained: BTreeSet::new(),
             ineffective: BTreeSet::new(),
         }
     }

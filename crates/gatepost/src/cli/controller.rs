@@ -200,6 +200,7 @@ impl Controller {
     fn passes(&self, connection: &Connection, election: &Option<Election>) -> Result<ClusterPasses, Failure> {
         let mut session = self.session(connection, election)?;
         session.zones = ZoneCache::new(self.interval);
+        session.explained.settles_in = SETTLES_IN;
         if let Some(most) = self.issuer.most_names() {
             session.pipeline.publishing.certificate_names = most;
         }
@@ -339,6 +340,9 @@ impl Passes for ClusterPasses {
         self.session.pipeline.mode
     }
 }
+
+/// An object that was deleted may have gone with its CRD, which discovery notices after some rounds of ten seconds.
+const SETTLES_IN: Duration = Duration::from_secs(30);
 
 /// What is in the way of every certificate where nobody issues.
 const NOBODY: &str = "nobody issues certificates: start the controller with --issuer";

@@ -2,8 +2,10 @@
 //!
 //! Flags become values here, before anything is read or asked. Nothing here prints.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::incremental::{Delta, Engine};
@@ -46,10 +48,55 @@ pub(super) struct Session {
     pub(super) desired: DesiredCache,
     /// What is kept from pass to pass, for who makes many.
     pub(super) zones: ZoneCache,
+    /// Names whose records changed while objects were followed, until that is written.
+    pub(super) explained: ExplainedNames,
     /// The embedded server, where that is the provider.
     pub(super) local: Option<Local>,
     /// The certificates, where somebody issues them.
     pub(super) certificates: Option<Certificates>,
+}
+
+/// Names that were seen to lose their records, by a change of an object after the first pass.
+#[derive(Debug, Default)]
+pub(super) struct ExplainedNames {
+    names: BTreeMap<Str, Instant>,
+    /// Whether a first pass has shown what there is at the start.
+    has_begun: bool,
+    /// How long it takes until a change is an explanation: it may belong to a greater one, such as a CRD that goes and takes
+    /// its objects first.
+    pub(super) settles_in: Duration,
+}
+
+/// More names are not remembered; what goes with them is held as if nobody had seen it.
+const MOST_EXPLAINED: usize = 100_000;
+
+impl ExplainedNames {
+    fn note<'n>(&mut self, names: impl Iterator<Item = &'n Str>) {
+        if std::mem::replace(&mut self.has_begun, true) {
+            let now = Instant::now();
+            self.names.extend(names.map(|name| (name.clone(), now)));
+        }
+        if self.names.len() > MOST_EXPLAINED {
+            self.names.clear();
+        }
+    }
+
+    /// The names whose change is an explanation by now.
+    fn settled(&self) -> BTreeSet<Str> {
+        let settled = self.names.iter().filter(|(_, at)| at.elapsed() >= self.settles_in);
+        settled.map(|(name, _)| name.clone()).collect()
+    }
+
+    /// Forgets what needs no delete any more.
+    fn finish(&mut self, pass: &Pass) {
+        if self.names.is_empty() || !pass.unread.is_empty() {
+            return;
+        }
+        let is_unwritten = |(i, _): &(usize, _)| !pass.outcome.written.contains(i);
+        let unwritten = pass.plan.steps.iter().enumerate().filter(is_unwritten).map(|(_, step)| &step.name);
+        let open: BTreeSet<&Str> = pass.plan.held.iter().map(|held| &held.name).chain(unwritten).collect();
+        self.names.retain(|name, _| open.contains(name));
+    }
 }
 
 /// The embedded server.
@@ -121,7 +168,8 @@ impl Session {
         let pipeline = Pipeline { publishing, scope, planning, mode: flags.planning.mode(), confirmed: None, resolver };
         let (challenge_records, zones, desired) =
             (ChallengeRecords::default(), ZoneCache::default(), DesiredCache::default());
-        Ok(Session { pipeline, provider, state, challenge_records, desired, zones, local, certificates: None })
+        let (explained, certificates) = (ExplainedNames::default(), None);
+        Ok(Session { pipeline, provider, state, challenge_records, desired, zones, explained, local, certificates })
     }
 
     /// Takes the identity of this instance, where it was not known yet when the session was opened.
@@ -140,7 +188,7 @@ impl Session {
         drop(work);
         let _work = LongWork::begin("reading the zones, and planning what to write");
         self.prepare(&desired.records).await?;
-        Ok(self.pipeline.decide(self.plan_input(seen), desired).await)
+        Ok(self.pipeline.decide(self.plan_input(seen, &self.explained.settled()), desired).await)
     }
 
     /// What decides about the objects of this session as they change.
@@ -160,6 +208,7 @@ impl Session {
         let by_challenges = engine.set_existing_names(challenges);
         let (mut desired, mut zones) = (std::mem::take(&mut self.desired), std::mem::take(&mut self.zones));
         zones.note(delta.names.iter().chain(&by_challenges.names).cloned());
+        self.explained.note(delta.names.iter());
         let deltas = [delta, by_challenges];
         let decision = self.decide_change(engine, &deltas, problems, &mut desired, &mut zones).await;
         if decision.is_err() {
@@ -199,7 +248,9 @@ impl Session {
         }
         whole = whole.filter(|_| by_records.is_empty());
         let world = engine.world();
-        let input = self.plan_input(ReadObjects { snapshot: world.snapshot(), topology: world.topology(), problems });
+        let explained = self.explained.settled();
+        let seen = ReadObjects { snapshot: world.snapshot(), topology: world.topology(), problems };
+        let input = self.plan_input(seen, &explained);
         if matches!(comparison, Comparison::WithCache)
             && let Some(decision) = self.pipeline.decide_part(world, input, desired, zones)
         {
@@ -216,11 +267,12 @@ impl Session {
         }
     }
 
-    fn plan_input<'a>(&'a self, seen: ReadObjects<'a>) -> PlanInput<'a> {
+    fn plan_input<'a>(&'a self, seen: ReadObjects<'a>, explained: &'a BTreeSet<Str>) -> PlanInput<'a> {
         PlanInput {
             seen,
             challenge_records: &self.challenge_records,
             memory: self.state.memory(),
+            explained,
             provider: &*self.provider,
         }
     }
@@ -279,6 +331,7 @@ impl Session {
     pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
         let pass = self.pipeline.write(decision, &*self.provider, &mut self.desired, progress).await;
         self.zones.finish_pass(&pass, &self.challenge_records);
+        self.explained.finish(&pass);
         if self.pipeline.mode == Mode::Observe {
             return (pass, Ok(()));
         }

@@ -16,6 +16,7 @@ pub(crate) fn trials() -> Vec<Trial> {
         trial("scenario 5: a filter that matches nothing deletes nothing", filtered),
         trial("scenario 6: a third of the zone goes only when it is confirmed", many_deletes),
         trial("held deletes go when a word on the Lease confirms these and no others", confirmed_deletes),
+        trial("the last route that is deleted takes its name along", last_route_deleted),
         trial("scenario 8: a CRD that is deleted deletes nothing", crd_deleted),
         trial("scenario 10: objects that an upgrade of their CRD makes unreadable keep their records", crd_upgraded),
         trial("scenario 11: routes that are all refused at once keep their records", refused_at_once),
@@ -145,6 +146,15 @@ fn confirmed_deletes() -> Result<(), Failed> {
     delete(15..30)?;
     until("the next are held again", || unconfirmed() > 14.5, state);
     controller.passes_again(|| assert_eq!(count(), 26, "{}", controller.log()));
+    Ok(())
+}
+
+/// Its hostname is held while it is not known whether the CRD goes as well.
+fn last_route_deleted() -> Result<(), Failed> {
+    let (cluster, zone, controller) = published(&["a"], &[])?;
+    cluster.delete("httproute/a", "shop")?;
+    controller.says("source-empty");
+    zone_comes_to(&zone, &[], &[&controller]);
     Ok(())
 }
 

@@ -23,7 +23,14 @@ fn files_are_followed_on_a_server_of_updates() {
     comes_true("c is published", || bed.addresses("c.example.org") == ["192.0.2.10"]);
     comes_true("b is gone", || bed.addresses("b.example.org").is_empty());
     assert!(get(served.address("http"), "/plan.json").contains("\"outcome\": \"written\""));
+    // Who edits a file while it is followed means it, also for the last name; who starts without any does not.
     put(&bed, &[]);
+    comes_true("a and c are gone", || ["a", "c"].iter().all(|n| bed.addresses(&format!("{n}.example.org")).is_empty()));
+    put(&bed, &["a.example.org"]);
+    comes_true("a is published", || bed.addresses("a.example.org") == ["192.0.2.10"]);
+    assert_eq!(served.stop(), Some(0));
+    put(&bed, &[]);
+    let served = start(&bed, "");
     comes_true("the brake is told", || served.said().contains("source-empty"));
     assert_eq!(bed.addresses("a.example.org"), ["192.0.2.10"]);
     assert_eq!(served.stop(), Some(0));

@@ -68,6 +68,21 @@ fn a_kind_that_asks_for_nothing_any_more_deletes_nothing() {
     assert_eq!(model.plan(&TestIntent::of(&[many(1), vec![grpc]].concat()), &settings()).steps.len(), 2);
 }
 
+/// 24 names of three namespaces, and nothing asks for any: those whose objects were seen to go are deleted, the others are held.
+#[test]
+fn an_empty_source_holds_only_what_vanished_without_a_cause() {
+    let mut model = Model::of(&[]);
+    model.settle(&TestIntent::of(&of_three_namespaces()), &settings());
+    let explained = ["n1.blog", "n2.shop", "n3.team"].map(|label| format!("{label}.example.com"));
+    let seen = PlanSettings { explained: explained.iter().map(|name| name.as_str().into()).collect(), ..settings() };
+    let plan = model.plan(&TestIntent::default(), &seen);
+    assert_eq!(plan.steps.iter().map(|step| step.name.to_string()).collect::<Vec<_>>(), explained);
+    assert_eq!(plan.held.iter().filter(|held| held.reason == reason::SOURCE_EMPTY).count(), 21);
+    let all = PlanSettings { explained: of_three_namespaces().into_iter().map(|r| r.name).collect(), ..settings() };
+    let plan = model.plan(&TestIntent::default(), &all);
+    assert!(plan.steps.is_empty() && plan.held.iter().all(|held| held.reason == reason::TOO_MANY_DELETES));
+}
+
 #[test]
 fn the_apex_is_guarded() {
     use crate::plan::layout::Layout;
