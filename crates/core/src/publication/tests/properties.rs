@@ -227,13 +227,15 @@ proptest! {
             made.topology.listener_ids().filter(|(id, _)| allows(*id)).map(|(_, l)| l.hostname.as_str().into()).collect();
         let annotated: BTreeSet<&str> =
             made.topology.routes.values().filter_map(|r| annotation(&r.route, "hostname")).map(|name| &**name).collect();
+        let published = made.desired.records.iter().filter(|record| record.source != NameSource::HiddenFromWildcard);
+        let published: BTreeSet<&Str> = published.map(|record| &record.name).collect();
         for record in &made.desired.records {
             let is_known = match record.source {
                 NameSource::Intersected => intersected.contains(&record.name),
                 NameSource::Annotation => annotated.contains(&*record.name),
                 NameSource::ListenerWildcard => wildcards.contains(&record.name),
                 NameSource::Template => false,
-                NameSource::HiddenFromWildcard => !intersected.contains(&record.name),
+                NameSource::HiddenFromWildcard => !published.contains(&record.name),
             };
             prop_assert!(is_known, "{:?}", record);
             prop_assert!(!record.routes.is_empty() && !record.listeners.is_empty());
