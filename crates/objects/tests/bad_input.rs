@@ -146,7 +146,7 @@ fn very_many_problems_of_one_object() {
 #[test]
 fn bytes_that_are_no_text() {
     assert_says(b"a: 1\nb: \0\n", 2, "NUL");
-    assert_says(b"a: 1\nb: \xC3\x28\n", 2, "no UTF-8");
+    assert_says(b"a: 1\nb: \xC3\x28\n", 2, "not UTF-8");
     let utf16: Vec<u8> = "\u{feff}kind: Gateway".encode_utf16().flat_map(u16::to_le_bytes).collect();
     let told = reading(&utf16).diagnostics;
     assert!(told[0].message.contains("UTF-16"), "{told:?}");

@@ -55,10 +55,10 @@ fn what_is_missing_or_broken() {
     malformed(encoded(&key(), &key()), "holds no PEM certificate");
     malformed(encoded(CERTIFICATE, CERTIFICATE), "holds no PEM private key");
     malformed(material(serde_json::json!({"data": {"tls.crt": STANDARD.encode(CERTIFICATE)}})), "`tls.key` is missing");
-    malformed(material(serde_json::json!({"data": {"tls.crt": "*", "tls.key": STANDARD.encode(key())}})), "no base64");
+    malformed(material(serde_json::json!({"data": {"tls.crt": "*", "tls.key": STANDARD.encode(key())}})), "not base64");
     malformed(material(serde_json::json!({"data": {"tls.crt": 5, "tls.key": STANDARD.encode(key())}})), "is not text");
     malformed(encoded("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----", &key()), "cannot be read");
-    malformed(encoded("-----BEGIN CERTIFICATE-----\n****\n-----END CERTIFICATE-----", &key()), "no base64");
+    malformed(encoded("-----BEGIN CERTIFICATE-----\n****\n-----END CERTIFICATE-----", &key()), "not base64");
     malformed(encoded(&CERTIFICATE[..200], &key()), "holds no PEM certificate");
     malformed(encoded(&CERTIFICATE.repeat(120), &key()), "larger than 64 KiB");
     malformed(encoded(CERTIFICATE, &"-----BEGIN ".repeat(5000)), "holds no PEM private key");

@@ -245,8 +245,8 @@ fn addresses() {
     sound(&address(
         "{value: 192.0.2.1, routability: Cluster}, {value: 192.0.2.2, routability: a.b/c}, {value: 192.0.2.3, routability: \"\"}",
     ));
-    invalid(&address("{value: 256.0.0.1}"), "spec.addresses[0].value", "no IP address");
-    invalid(&address("{value: \"[::1]\"}"), "spec.addresses[0].value", "no IP address");
+    invalid(&address("{value: 256.0.0.1}"), "spec.addresses[0].value", "not an IP address");
+    invalid(&address("{value: \"[::1]\"}"), "spec.addresses[0].value", "not an IP address");
     invalid(&address("{type: Hostname, value: a_b}"), "spec.addresses[0].value", "`_`");
     invalid(&address("{value: 192.0.2.1}, {value: 192.0.2.1}"), "spec.addresses[1].value", "repeats the address");
     sound(&address("{type: NamedAddress, value: x}, {type: NamedAddress, value: x}"));
@@ -268,7 +268,7 @@ fn rest_of_a_gateway() {
         "labels: {a.b/c: d}, annotations: {a: \"any text!\"}, parametersRef: {group: g, kind: K, name: m}",
     ));
     invalid(&infrastructure("labels: {-a: b}"), "spec.infrastructure.labels.-a", "key");
-    invalid(&infrastructure("labels: {a: \"b c\"}"), "spec.infrastructure.labels.a", "no value of a label");
+    invalid(&infrastructure("labels: {a: \"b c\"}"), "spec.infrastructure.labels.a", "not a valid label value");
     invalid(&infrastructure("annotations: {a/b/c: b}"), "spec.infrastructure.annotations[\"a/b/c\"]", "key");
     let entries = |n: usize| (0..n).map(|i| format!("k{i}: v")).collect::<Vec<_>>().join(",");
     invalid(&infrastructure(&format!("labels: {{{}}}", entries(9))), "spec.infrastructure.labels", "at most 8");

@@ -279,7 +279,7 @@ fn opening(body: &Bytes) -> String {
 
 fn check_url(url: &str) -> Result<()> {
     let refuse = |cause: &str| Err(ProviderError::settings(format!("--cloudflare-api-url `{url}`: {cause}")));
-    let Ok(uri) = url.parse::<Uri>() else { return refuse("this is no URL") };
+    let Ok(uri) = url.parse::<Uri>() else { return refuse("this is not a URL") };
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
     let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
     match uri.scheme_str() {
