@@ -49,7 +49,7 @@ impl Bed {
     pub(crate) fn routes(&self, hostnames: &[&str]) {
         let text = format!(
             "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{namespace: shop, name: web}}\nspec:\n  \
-             parentRefs: [{{namespace: infra, name: edge}}]\n  hostnames: ['{}']\n",
+             parentRefs: [{{namespace: infra, name: edge}}]\n  hostnames: ['{}']\n  rules: [{{backendRefs: [{{name: web, port: 80}}]}}]\n",
             hostnames.join("', '")
         );
         self.folder.file("in/route.yaml", &text).unwrap();

@@ -72,11 +72,13 @@ fn manifests(row: Row, address: SocketAddr) -> String {
     let protocol = if kind == "TLSRoute" { "TLS" } else { "HTTPS" };
     let secret = if mode == "Terminate" { ", certificateRefs: [{name: edge-tls}]" } else { "" };
     let version = "gateway.networking.k8s.io/v1";
+    // A TLSRoute of v1 needs hostnames; an older one may leave them out.
+    let route_version = if hostname == UNSET { "gateway.networking.k8s.io/v1alpha2" } else { version };
     let hostnames = if hostname == UNSET { String::new() } else { format!("  hostnames: ['{hostname}']\n") };
     format!(
         "apiVersion: {version}\nkind: Gateway\nmetadata: {{namespace: infra, name: edge}}\nspec:\n  gatewayClassName: standard\n  \
          addresses: [{{value: {}}}]\n  listeners:\n  - name: tls\n    port: {}\n    protocol: {protocol}\n    hostname: '{listener}'\n    \
-         tls: {{mode: {mode}{secret}}}\n---\napiVersion: {version}\nkind: {kind}\nmetadata: {{namespace: infra, name: web}}\nspec:\n  \
+         tls: {{mode: {mode}{secret}}}\n---\napiVersion: {route_version}\nkind: {kind}\nmetadata: {{namespace: infra, name: web}}\nspec:\n  \
          parentRefs: [{{name: edge}}]\n{hostnames}  rules: [{{backendRefs: [{{name: web, port: 443}}]}}]\n",
         address.ip(),
         address.port()

@@ -71,8 +71,8 @@ mod tests {
     fn what_cannot_be_read_is_told_and_harms_nothing() {
         for (data, word) in [
             (json!({}), "no tls.crt"),
-            (json!({"tls.crt": "%"}), "no base64"),
-            (json!({"tls.crt": "/w=="}), "no text"),
+            (json!({"tls.crt": "%"}), "not base64"),
+            (json!({"tls.crt": "/w=="}), "not text"),
             (json!({"tls.crt": "A".repeat(2 << 20)}), "larger than"),
             (json!({"tls.crt": ""}), "no certificate"),
         ] {
