@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use gatepost_core::snapshot::Origin;
 
 use crate::error::RunError;
 
@@ -144,13 +145,16 @@ impl Input {
         if let Some(namespace) = &self.default_namespace {
             settings.namespace = namespace.as_str().into();
         }
+        if self.as_cluster {
+            settings.origin = Origin::Cluster;
+        }
         settings
     }
 
     /// Adds what the flags say about all files to what was read.
     pub fn complete(&self, loaded: &mut gatepost_objects::Loaded) {
         if self.as_cluster {
-            loaded.snapshot.origin = gatepost_core::snapshot::Origin::Cluster;
+            loaded.snapshot.origin = Origin::Cluster;
         }
         if self.default_namespace.is_some() {
             loaded.snapshot.file_facts.without_namespace.clear();

@@ -13,7 +13,7 @@ use gatepost_core::reason::{
     ALLOWED_LISTENERS_SHAPE, HOSTNAME_NOT_LOWERCASE, INVALID_FIELD, INVALID_HOSTNAME, OBJECT_UNREADABLE, Reason,
     SYNTAX_ERROR, UNKNOWN_VALUE,
 };
-use gatepost_core::snapshot::Object;
+use gatepost_core::snapshot::{Object, Origin};
 use serde_json::Value;
 
 use crate::documents::{self, Document};
@@ -50,11 +50,13 @@ pub struct ParseSettings {
     pub namespace: Str,
     /// How many threads may read many documents; what they hold does not depend on it.
     pub threads: usize,
+    /// What the texts hold; an object of a cluster was accepted by its API server, also if a newer version refuses it.
+    pub origin: Origin,
 }
 
 impl Default for ParseSettings {
     fn default() -> Self {
-        ParseSettings { limits: ParseLimits::default(), namespace: "default".into(), threads: 1 }
+        ParseSettings { limits: ParseLimits::default(), namespace: "default".into(), threads: 1, origin: Origin::Files }
     }
 }
 
@@ -384,7 +386,8 @@ impl<'a> TextReader<'a> {
         let prefix = &origin.prefix;
         match found {
             Interpreted::Object(mut object, diagnostics) => {
-                let invalid = diagnostics.iter().find(|diagnostic| is_refused(diagnostic));
+                let is_from_files = self.settings.origin == Origin::Files;
+                let invalid = diagnostics.iter().find(|diagnostic| is_from_files && is_refused(diagnostic));
                 let invalid = invalid.map(|d| InvalidField { field: d.field.clone(), message: d.message.clone() });
                 object.meta_mut().invalid = invalid.map(Box::new);
                 told.extend(diagnostics.into_iter().map(|d| (prefix.clone(), d)));
