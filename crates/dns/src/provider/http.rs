@@ -1,9 +1,10 @@
-//! What clients of HTTP have in common: why there is no answer, and how long to wait.
+//! What clients of HTTP have in common: why there is no answer, how long to wait, and `null` in JSON.
 
 use std::time::{Duration, SystemTime};
 
 use http_body_util::LengthLimitError;
 use hyper::header::{HeaderMap, RETRY_AFTER};
+use serde::{Deserialize, Deserializer};
 
 /// Longer waits are not asked for in earnest.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(3600);
@@ -45,6 +46,15 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).ok()?,
     };
     Some(wait.min(LONGEST_WAIT))
+}
+
+/// Reads a value that servers also write as `null`, as Go does with a list or map that was never made.
+pub(crate) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Default + Deserialize<'de>,
+{
+    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
 #[cfg(test)]

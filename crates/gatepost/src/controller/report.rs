@@ -365,7 +365,7 @@ mod tests {
     fn of_one_object_so_many_texts_are_remembered_and_no_more() {
         let event = |name: &str, i: usize| {
             let object = ObjectRef::new(Kind::Route(RouteKind::Http), "shop", name);
-            (object, "Told".to_owned(), format!("{i:04}"))
+            (object, "Published".to_owned(), format!("{i:04}"))
         };
         let all = (0..MOST_TEXTS * 3).map(|i| (event("loud", i), 1)).chain([(event("quiet", 0), 1)]);
         let mut times: BTreeMap<_, _> = all.collect();

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::provider::http::null_is_default;
+
 /// What every answer is wrapped in.
 #[derive(Debug, Deserialize)]
 pub(super) struct Envelope<T> {
@@ -155,14 +157,6 @@ impl BatchResult {
     pub(super) fn counts(&self) -> [usize; 3] {
         [self.deletes.len(), self.patches.len(), self.posts.len()]
     }
-}
-
-fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
 #[cfg(test)]

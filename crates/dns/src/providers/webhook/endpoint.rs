@@ -7,6 +7,8 @@ use gatepost_core::plan::{RecordSet, SetChange};
 use gatepost_core::publication::{Record, RecordType};
 use serde::{Deserialize, Serialize};
 
+use crate::provider::http::null_is_default;
+
 /// One set of records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -14,7 +16,7 @@ pub struct Endpoint {
     /// The name, in any case, with or without a dot at the end.
     pub dns_name: String,
     /// Values.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub targets: Vec<String>,
     /// The type.
     pub record_type: String,
@@ -25,10 +27,10 @@ pub struct Endpoint {
     #[serde(default, rename = "recordTTL", skip_serializing_if = "is_zero")]
     pub record_ttl: i64,
     /// Labels of the registry.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "null_is_default")]
     pub labels: BTreeMap<String, String>,
     /// Properties for the provider.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub provider_specific: Vec<Property>,
 }
 
@@ -48,16 +50,16 @@ pub struct Property {
 #[serde(rename_all = "camelCase")]
 pub struct Changes {
     /// What is made.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub create: Vec<Endpoint>,
     /// What is there before a change.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub update_old: Vec<Endpoint>,
     /// What is there after a change.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub update_new: Vec<Endpoint>,
     /// What goes.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "null_is_default")]
     pub delete: Vec<Endpoint>,
 }
 
@@ -170,15 +172,6 @@ fn properties(all: &[(Str, Str)]) -> Vec<Property> {
 
 fn is_zero(number: &i64) -> bool {
     *number == 0
-}
-
-/// Go writes `null` for a list or map that was never made.
-fn null_is_empty<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -205,7 +205,8 @@ mod tests {
 
     fn event(namespace: &str, text: &str) -> ReportWrite {
         let object = ObjectRef::new(Kind::Route(RouteKind::Http), namespace, "web");
-        let note = EventNote { is_warning: false, reason: "Told".into(), action: "Publish", text: text.to_owned() };
+        let note =
+            EventNote { is_warning: false, reason: "Published".into(), action: "Publish", text: text.to_owned() };
         ReportWrite {
             served: ServedObject { object, version: "v1".to_owned() },
             content: ReportContent::Event(note, 1),
