@@ -65,11 +65,11 @@ impl Bed {
     }
 }
 
-/// The answers to every name of the story.
+/// The answers to every name of the story, and all that dig said if the server did not answer every question.
 fn asked(server: SocketAddr) -> Vec<String> {
     let (host, port) = (format!("@{}", server.ip()), server.port().to_string());
     let mut command = Command::new("dig");
-    command.args(["+noall", "+answer", "+time=5", "+tries=3", "-p", &port, &host]);
+    command.args(["+noall", "+answer", "+comments", "+time=5", "+tries=3", "-p", &port, &host]);
     for name in NAMES {
         let name = format!("{}.example.org", if name == "any" { "below.any" } else { name });
         command.args([&*name, "A", &name, "AAAA"]);
@@ -80,6 +80,10 @@ fn asked(server: SocketAddr) -> Vec<String> {
     let line = |words: Vec<&str>| format!("{} {}", words[0], words[4]).replace(".example.org. ", " ");
     let mut found: Vec<String> = words.map(line).map(|line| line.replace("below.any ", "*.any ")).collect();
     found.sort();
+    let answered = |status: &str| said.matches(&format!("status: {status},")).count();
+    if answered("NOERROR") + answered("NXDOMAIN") != 2 * NAMES.len() {
+        found.push(format!("not every question was answered: {said}"));
+    }
     found
 }
 
