@@ -244,16 +244,28 @@ pub fn find(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).chain(usual).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// A loopback address with a port that is free for UDP and TCP.
+/// A loopback address with a port that is free for UDP and TCP, each port once per process.
+///
+/// The port lies below those that the system gives to clients. So it stays free while its server is away. And `dig` and `named` let
+/// others share their UDP ports: `dig` could get the port of the server that it is to ask, and would then read its own
+/// question as an answer without records.
 pub fn free_address() -> io::Result<SocketAddr> {
-    for _ in 0..50 {
-        let address = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?;
-        if UdpSocket::bind(address).is_ok() {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let ports = u32::from(SERVER_PORTS.end - SERVER_PORTS.start);
+    // Processes begin at different ports, so that two of them rarely try the same one at the same time.
+    let first = std::process::id().wrapping_mul(97);
+    for _ in 0..ports {
+        let offset = first.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % ports;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, SERVER_PORTS.start + offset as u16));
+        if TcpListener::bind(address).is_ok() && UdpSocket::bind(address).is_ok() {
             return Ok(address);
         }
     }
-    Err(other("no port is free for both UDP and TCP".to_owned()))
+    Err(other(format!("no port of {SERVER_PORTS:?} is free for both UDP and TCP")))
 }
+
+/// Where servers get their ports: below 32768, where the ports of clients begin on Linux.
+const SERVER_PORTS: std::ops::Range<u16> = 16384..32768;
 
 /// The whole zone of a server that knows the key of the test bed, as other tools see it: one record per line, sorted, without
 /// SOA. Names are in lower case, because compression on the wire mixes the cases of equal names.

@@ -6,10 +6,9 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -18,7 +17,7 @@ use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
 use super::process::Process;
-use super::{Scratch, other, output};
+use super::{Scratch, free_address, other, output};
 use crate::tree;
 
 pub mod proxy;
@@ -114,8 +113,8 @@ impl Cluster {
         let cluster = Cluster {
             programs: programs.to_owned(),
             crds: crds.to_owned(),
-            address: lasting_address()?,
-            store: [lasting_address()?, lasting_address()?],
+            address: free_address()?,
+            store: [free_address()?, free_address()?],
             users: setup.users.clone(),
             flags: setup.flags.clone(),
             api: Mutex::default(),
@@ -403,20 +402,6 @@ impl Cluster {
         };
         logs.iter().map(tail).collect::<Vec<_>>().join("\n")
     }
-}
-
-/// A loopback address that stays free while its server is away: below the ports that systems give to outgoing connections.
-fn lasting_address() -> io::Result<SocketAddr> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    for _ in 0..2000 {
-        let step = NEXT.fetch_add(1, Ordering::Relaxed);
-        let port = 20_000 + (std::process::id().wrapping_mul(97).wrapping_add(step * 7)) % 12_000;
-        let address = SocketAddr::from(([127, 0, 0, 1], u16::try_from(port).unwrap_or(20_000)));
-        if TcpListener::bind(address).is_ok() {
-            return Ok(address);
-        }
-    }
-    Err(other("no port between 20000 and 32000 is free".to_owned()))
 }
 
 fn lock(process: &Mutex<Option<Process>>) -> MutexGuard<'_, Option<Process>> {
