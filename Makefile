@@ -1,18 +1,18 @@
 # The names that people and CI use. `make test` is the whole judgement.
 SHELL := /bin/bash -eo pipefail
-.PHONY: run test lint fmt bench setup bless
+.PHONY: run test test-quick lint fmt bench setup servers bless
 
 run: setup        ## build, show every command on examples/quickstart, then serve it (QUICKSTART_ONCE=1: once)
-	cargo build --quiet --package gatepost
+	@echo "run: building gatepost; about five minutes on a new machine with two cores, seconds afterwards"
+	cargo build --package gatepost
 	scripts/quickstart target/debug/gatepost
 
-test: lint        ## format, lints, all tests; ends with the number of tests
-	scripts/servers >/dev/null
-	scripts/servers-pebble >/dev/null
-	scripts/servers-helm >/dev/null
-	scripts/servers-cert-manager >/dev/null
-	scripts/peer external-dns >/dev/null
-	scripts/run-tests
+test: servers lint ## format, lints, all tests; installs and builds every server that they need; ends with the number of tests
+	scripts/run-tests --workspace
+
+test-quick: lint  ## format, lints, and the tests that need no other program
+	scripts/run-tests --package gatepost-core --package gatepost-objects --package gatepost-worlds --package gatepost-testkit
+	scripts/run-tests --package gatepost --lib --test cases --test diagnostics --test faults --test generated
 
 lint: setup       ## format and lints alone
 	cargo fmt --all --check
@@ -28,5 +28,8 @@ bench:            ## every benchmark, optimized; BENCH_ONLY=word: those of bench
 bless: setup      ## rewrites the expected outputs of tests/cases and generated files; read the diff
 	GATEPOST_BLESS=1 cargo test --quiet --package gatepost --test cases --test generated
 
-setup:            ## installs what is missing on this machine
+setup:            ## installs what building needs and this machine lacks
 	@scripts/setup
+
+servers:          ## installs and builds the servers that tests run
+	@scripts/setup tests
