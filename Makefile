@@ -1,6 +1,6 @@
 # The names that people and CI use. `make test` is the whole judgement.
 SHELL := /bin/bash -eo pipefail
-.PHONY: run test test-quick lint fmt bench setup servers bless
+.PHONY: run test test-quick lint fmt bench chaos fuzz setup servers bless
 
 run: setup        ## build, show every command on examples/quickstart, then serve it (QUICKSTART_ONCE=1: once)
 	@echo "run: building gatepost; about five minutes on a new machine with two cores, seconds afterwards"
@@ -24,6 +24,12 @@ fmt: setup        ## formats all code
 bench:            ## every benchmark, optimized; BENCH_ONLY=word: those of benches/scale with the word in their name
 	@scripts/setup bench
 	cargo bench --workspace --bench $(if $(BENCH_ONLY),scale,'*')
+
+chaos: servers     ## half an hour of faults at random with 2,000 routes; MINUTES=5 takes less, GATEPOST_CHAOS_SEED=n repeats one
+	GATEPOST_CHAOS_MINUTES=$(or $(MINUTES),30) cargo test --package gatepost --test chaos
+
+fuzz: setup        ## a minute of every fuzz target; FUZZ_SECONDS=1800 takes longer
+	scripts/fuzz $(or $(FUZZ_SECONDS),60)
 
 bless: setup      ## rewrites the expected outputs of tests/cases and generated files; read the diff
 	GATEPOST_BLESS=1 cargo test --quiet --package gatepost --test cases --test generated

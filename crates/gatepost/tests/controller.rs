@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod controller {
+    #[allow(dead_code, reason = "shared with other tests")]
     pub(crate) mod bed;
     pub(crate) mod cert_manager;
     pub(crate) mod chart;

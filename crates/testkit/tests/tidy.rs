@@ -9,6 +9,7 @@ use gatepost_testkit::{page, tree};
 
 mod tidy {
     mod names;
+    mod reliability;
 }
 
 /// A file has at most this many lines, tests not counted.

@@ -272,7 +272,7 @@ impl Controller {
         Controller::start_in(&[], kubeconfig, words)
     }
 
-    fn start_in(variables: &[(&str, String)], kubeconfig: &Path, words: &[&str]) -> Controller {
+    pub(crate) fn start_in(variables: &[(&str, String)], kubeconfig: &Path, words: &[&str]) -> Controller {
         let mut command = Command::new(env!("CARGO_BIN_EXE_gatepost"));
         command.args(["controller", "--http-addr", "127.0.0.1:0", "--dns-addr", "127.0.0.1:0", "--kubeconfig"]);
         command.arg(kubeconfig).args(words).env_clear().envs(variables.iter().cloned());
@@ -368,6 +368,11 @@ impl Controller {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id)).unwrap_or_default();
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         line.and_then(|words| words.split_whitespace().next()?.parse().ok()).unwrap_or(u64::MAX)
+    }
+
+    /// How many files and connections it has open.
+    pub(crate) fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.id)).map_or(0, Iterator::count)
     }
 
     /// A number from the metrics.
