@@ -7,11 +7,13 @@ pub mod case;
 pub mod clock;
 pub mod fault;
 pub mod handshake;
+pub mod markdown;
 pub mod page;
 pub mod program;
 pub mod query_loop;
 pub mod scratch;
 pub mod servers;
+pub mod transcript;
 pub mod tree;
 
 mod compact;
