@@ -8,6 +8,8 @@ use gatepost_testkit::program::Program;
 
 #[path = "documents/action.rs"]
 mod action;
+#[path = "documents/admission.rs"]
+mod admission;
 #[path = "documents/examples.rs"]
 mod examples;
 #[path = "documents/pages.rs"]
@@ -17,7 +19,13 @@ mod values;
 
 fn main() {
     let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
-    let parts = [examples::trials(&program), pages::trials(&program), values::trials(), action::trials()];
+    let parts = [
+        examples::trials(&program),
+        pages::trials(&program),
+        values::trials(),
+        action::trials(),
+        admission::trials(&program),
+    ];
     let trials: Vec<Trial> = parts.into_iter().flatten().collect();
     gatepost_testkit::run(trials);
 }

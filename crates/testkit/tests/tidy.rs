@@ -197,7 +197,16 @@ fn dependencies_come_from_the_public_registry() {
 
 #[test]
 fn the_papers_are_there() {
-    for name in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "Makefile", ".ci/run"] {
+    for name in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "SECURITY.md",
+        "LICENSE",
+        "Makefile",
+        ".ci/run",
+    ] {
         assert!(!read(name).trim().is_empty(), "{name} is empty");
     }
 }

@@ -17,7 +17,7 @@ const NOT_ALONE: [&str; 5] = [
 ];
 
 /// The pages for users; those of the reasons have tests of their own.
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     let root = tree::root();
     let mut pages: Vec<PathBuf> = ["README.md", "SECURITY.md"].map(|name| root.join(name)).into();
     for folder in ["docs", "examples"] {
@@ -56,7 +56,7 @@ fn console(name: &str, path: PathBuf, page: &str) -> Trial {
     Trial::test(format!("{name}::console"), move || Ok(transcript::judge(&path, program, bless)?))
 }
 
-fn holds_objects(block: &Block) -> bool {
+pub(crate) fn holds_objects(block: &Block) -> bool {
     let has = |key: &str| block.text.lines().any(|line| line.starts_with(key));
     block.language == "yaml" && has("apiVersion:") && has("kind:")
 }
