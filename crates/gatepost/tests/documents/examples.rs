@@ -1,4 +1,4 @@
-//! Examples: `check --strict` is content with each, and `plan.txt` is what `plan` says.
+//! Examples: `check --strict` ends as the table says, and `plan.txt` is what `plan` says.
 
 use std::fs;
 
