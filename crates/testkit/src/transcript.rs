@@ -2,9 +2,11 @@
 //!
 //! A page is run from its first block to its last in one shell, in a folder of its own with a copy of `examples/` and
 //! `charts/`. A block of any language whose heading ends with `file PATH` is written to that file first. A console block
-//! headed `not run: REASON` is left out, one headed `needs PROGRAM…` only where a program is missing.
+//! headed `not run: REASON` is left out, one headed `needs PROGRAM…` only where a program is missing; `cluster` stands for an
+//! API server of the page's own and kubectl.
 //! In the expected output `…` stands for any text of a line, and a line `…` for any lines.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use std::process::{Command, Stdio};
 
 use crate::markdown::{self, Block};
 use crate::scratch::Scratch;
+use crate::servers::helm::Helm;
+use crate::servers::kube::{self, ADMIN, Cluster, Setup};
 use crate::{servers, tree};
 
 /// Heads a console block that nobody runs, with the reason behind it.
@@ -19,6 +23,12 @@ pub const NOT_RUN: &str = "not run: ";
 
 /// Heads a console block that needs programs which a machine may lack.
 pub const NEEDS: &str = "needs ";
+
+/// The need for an API server.
+const CLUSTER: &str = "cluster";
+
+/// The need for Helm, which tests build.
+const HELM: &str = "helm";
 
 /// Heads a block that is the content of a file.
 pub const FILE: &str = "file ";
@@ -43,15 +53,30 @@ pub fn is_run(block: &Block) -> bool {
     block.language == "console" && !block.info.starts_with(NOT_RUN)
 }
 
-/// The programs that a page needs and this machine lacks; none where `CI` is set, so that a missing one fails there.
-pub fn missing(page: &str) -> Vec<String> {
-    if std::env::var_os("CI").is_some() {
-        return Vec::new();
-    }
+/// What a block needs.
+fn needs(block: &Block) -> impl Iterator<Item = &str> {
+    block.info.strip_prefix(NEEDS).unwrap_or_default().split_whitespace()
+}
+
+/// Whether this machine lacks what a block may need; never where `CI` is set, so that a missing program fails there.
+fn lacks(need: &str) -> bool {
+    let is_there = || match need {
+        CLUSTER => kube::is_wanted(),
+        HELM => Helm::find().is_ok(),
+        program => servers::find(program).is_some(),
+    };
+    std::env::var_os("CI").is_none() && !is_there()
+}
+
+/// What blocks of a page need and this machine lacks; these blocks are left out.
+pub fn missing(page: &str) -> BTreeSet<String> {
     let blocks = markdown::blocks(page);
-    let needs = blocks.iter().filter_map(|block| block.info.strip_prefix(NEEDS));
-    let words = needs.flat_map(str::split_whitespace).filter(|program| servers::find(program).is_none());
-    words.map(str::to_owned).collect()
+    blocks.iter().filter(|block| is_run(block)).flat_map(needs).filter(|need| lacks(need)).map(str::to_owned).collect()
+}
+
+/// Whether a console block is run on this machine.
+fn is_run_here(block: &Block) -> bool {
+    is_run(block) && !needs(block).any(lacks)
 }
 
 /// Runs a page and compares, or rewrites what it shows.
@@ -77,7 +102,7 @@ pub fn judge(path: &Path, program: &Path, bless: bool) -> Result<(), String> {
 
 fn steps(blocks: &[Block]) -> Result<Vec<Step>, String> {
     let mut steps: Vec<Step> = Vec::new();
-    for (number, block) in blocks.iter().enumerate().filter(|(_, block)| is_run(block)) {
+    for (number, block) in blocks.iter().enumerate().filter(|(_, block)| is_run_here(block)) {
         let mut goes_on = false;
         for line in block.text.lines() {
             match (line.strip_prefix("$ "), steps.last_mut().filter(|step| step.block == number)) {
@@ -109,6 +134,18 @@ fn run(blocks: &[Block], steps: &[Step], program: &Path) -> Result<Vec<Vec<Strin
     for name in ["gatepost", "kubectl-gatepost"] {
         fs::copy(program, tools.join(name)).map(drop).map_err(|error| format!("{}: {error}", program.display()))?;
     }
+    let needed: BTreeSet<&str> = steps.iter().flat_map(|step| needs(&blocks[step.block])).collect();
+    let link = |name: &str, program: &Path| {
+        std::os::unix::fs::symlink(program, tools.join(name)).map_err(|error| format!("{name}: {error}"))
+    };
+    if needed.contains(HELM) {
+        link(HELM, Helm::find().map_err(|error| error.to_string())?.program())?;
+    }
+    let cluster = needed.contains(CLUSTER).then(|| Cluster::start(&Setup::default())).transpose();
+    let cluster = cluster.map_err(|error| format!("no cluster: {error}"))?;
+    if let Some(cluster) = &cluster {
+        link("kubectl", &cluster.kubectl_program())?;
+    }
     let ports = Ports::new()?;
     for block in blocks {
         if let Some(path) = block.info.strip_prefix(FILE) {
@@ -119,6 +156,7 @@ fn run(blocks: &[Block], steps: &[Step], program: &Path) -> Result<Vec<Vec<Strin
     let mut shell = Command::new("timeout");
     shell.args([LONGEST, "bash", "-c", &script(steps, &ports)]).current_dir(&folder).stdin(Stdio::null());
     shell.env_clear().envs([("PATH", &*path), ("NO_COLOR", "1"), ("LC_ALL", "C.UTF-8"), ("HOME", "..")]);
+    shell.envs(cluster.iter().map(|cluster| ("KUBECONFIG", cluster.kubeconfig(ADMIN))));
     let done = shell.output().map_err(|error| format!("bash: {error}"))?;
     let text = ports.shown(&String::from_utf8_lossy(&done.stdout));
     let parts: Vec<&str> = text.split("\n@@step@@\n").skip(1).collect();
@@ -190,7 +228,7 @@ fn fits(expected: &str, said: &str) -> bool {
 /// The page with what was said in place of what it shows, where the two differ.
 fn rewritten(page: &str, blocks: &[Block], steps: &[Step], said: &[Vec<String>]) -> String {
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
-    for number in (0..blocks.len()).rev().filter(|&number| is_run(&blocks[number])) {
+    for number in (0..blocks.len()).rev().filter(|&number| is_run_here(&blocks[number])) {
         let block = &blocks[number];
         let mut new = Vec::new();
         for (step, said) in steps.iter().zip(said).filter(|(step, _)| step.block == number) {

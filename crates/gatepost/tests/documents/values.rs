@@ -5,6 +5,9 @@ use gatepost_testkit::program::Program;
 use gatepost_testkit::servers::helm::{self, Helm};
 use gatepost_testkit::{Failed, Trial, markdown, tree};
 
+/// How blocks with values are headed.
+const VALUES: [&str; 2] = ["values", "file values.yaml"];
+
 pub(crate) fn trials() -> Vec<Trial> {
     all().into_iter().map(|(name, text)| trial(name, text)).collect()
 }
@@ -20,7 +23,7 @@ fn all() -> Vec<(String, String)> {
             found.push((name, text));
         } else if name.ends_with(".md") {
             let blocks = markdown::blocks(&text).into_iter();
-            let values = blocks.filter(|block| block.language == "yaml" && block.info == "values");
+            let values = blocks.filter(|block| block.language == "yaml" && VALUES.contains(&&*block.info));
             found.extend(values.map(|block| (format!("{name}::values at line {}", block.line + 1), block.text)));
         }
     }

@@ -26,6 +26,11 @@ impl Helm {
         Ok(Helm { program, home: Scratch::new("helm")? })
     }
 
+    /// Where it is.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Runs it; a failure has what it said. Nothing of the user's own settings is read.
     pub fn run(&self, words: &[&str]) -> io::Result<String> {
         let home = self.home.path();

@@ -212,9 +212,14 @@ impl Cluster {
         Err(other(format!("kubectl {words:?}: {said}{}", String::from_utf8_lossy(&done.stderr))))
     }
 
+    /// Where `kubectl` is.
+    pub fn kubectl_program(&self) -> PathBuf {
+        self.programs.join("kubectl")
+    }
+
     /// `kubectl` as a user, to be given words.
     pub fn command(&self, user: &str) -> Command {
-        let mut command = Command::new(self.programs.join("kubectl"));
+        let mut command = Command::new(self.kubectl_program());
         command.arg("--kubeconfig").arg(self.kubeconfig(user)).env("HOME", self.directory.path());
         command
     }
