@@ -11,12 +11,14 @@ use gatepost_testkit::scratch::Scratch;
 use gatepost_testkit::{Failed, Trial, servers, tree};
 use serde_json::{Value, json};
 
+type Test = fn() -> Result<(), Failed>;
+
 /// What the script runs besides the shell.
 const PROGRAMS: [&str; 3] = ["git", "curl", "jq"];
 
 pub(crate) fn trials() -> Vec<Trial> {
     let missing: Vec<&str> = PROGRAMS.into_iter().filter(|program| servers::find(program).is_none()).collect();
-    let tests: [(&str, fn() -> Result<(), Failed>); 3] = [
+    let tests: [(&str, Test); 3] = [
         ("the Action: problems are annotations, and the plan is in the summary", summary),
         ("the Action: one comment, edited in place, and only one of its own", comments),
         ("the Action: a comment that may not be written does not fail the check", refused),
