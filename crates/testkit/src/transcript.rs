@@ -131,13 +131,13 @@ fn run(blocks: &[Block], steps: &[Step], program: &Path) -> Result<Vec<Vec<Strin
     }
     let tools = scratch.path().join("bin");
     fs::create_dir_all(&tools).map_err(|error| error.to_string())?;
-    for name in ["gatepost", "kubectl-gatepost"] {
-        fs::copy(program, tools.join(name)).map(drop).map_err(|error| format!("{}: {error}", program.display()))?;
-    }
     let needed: BTreeSet<&str> = steps.iter().flat_map(|step| needs(&blocks[step.block])).collect();
     let link = |name: &str, program: &Path| {
         std::os::unix::fs::symlink(program, tools.join(name)).map_err(|error| format!("{name}: {error}"))
     };
+    for name in ["gatepost", "kubectl-gatepost"] {
+        link(name, program)?;
+    }
     if needed.contains(HELM) {
         link(HELM, Helm::find().map_err(|error| error.to_string())?.program())?;
     }
