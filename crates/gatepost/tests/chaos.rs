@@ -5,7 +5,7 @@
 //! `chaos/observer.rs`. The seed is printed first, and `GATEPOST_CHAOS_SEED` repeats its sequence of actions. `make test` runs a
 //! short sequence of a fixed seed, `make chaos` half an hour of a new one with 2,000 routes.
 // A test ends where something is not as it must be.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 #[allow(dead_code, reason = "shared with other tests")]
 #[path = "controller/bed.rs"]

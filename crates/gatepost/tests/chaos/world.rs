@@ -43,7 +43,7 @@ pub(crate) struct World {
 fn stored(route: &str, label: &str, gateway: &str) -> Value {
     let mut object = bed::stored_route("shop", route, &[format!("{label}.{ZONE}")]);
     for parent in ["/spec/parentRefs/0/name", "/status/parents/0/parentRef/name"] {
-        object.pointer_mut(parent).map(|name| *name = gateway.into());
+        *object.pointer_mut(parent).unwrap() = gateway.into();
     }
     object
 }
