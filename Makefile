@@ -22,9 +22,10 @@ test-quick: lint  ## format, lints, and the tests that need no other program
 	env -u CI scripts/run-tests --package gatepost-core --package gatepost-objects --package gatepost-worlds --package gatepost-testkit
 	env -u CI scripts/run-tests --package gatepost --lib --test cases --test diagnostics --test faults --test generated --test documents
 
-lint: setup       ## format and lints alone
+lint: setup       ## format, lints, and the rules for dependencies (deny.toml) alone
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	scripts/deny
 
 fmt: setup        ## formats all code
 	cargo fmt --all
