@@ -405,12 +405,13 @@ impl Held {
 
     /// Whether confirming the deletes would release it.
     pub fn is_confirmable(&self) -> bool {
-        const CONFIRMABLE: [Reason; 5] = [
+        const CONFIRMABLE: [Reason; 6] = [
             reason::TOO_MANY_DELETES,
             reason::SOURCE_EMPTY,
             reason::APEX_GUARDED,
             reason::WILDCARD_GUARDED,
             reason::OWNERSHIP_UNPROVEN,
+            reason::ADDRESSES_INWARD,
         ];
         CONFIRMABLE.contains(&self.reason)
     }

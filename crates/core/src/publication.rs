@@ -31,7 +31,7 @@ pub mod filters;
 pub mod holders;
 pub mod hostnames;
 mod input;
-mod inward;
+pub(crate) mod inward;
 mod listener_context;
 mod obstacles;
 mod policy_status;

@@ -11,6 +11,7 @@ mod controller {
     pub(crate) mod cert_manager;
     pub(crate) mod chart;
     pub(crate) mod ends;
+    pub(crate) mod experiments;
     pub(crate) mod follows;
     pub(crate) mod leaders;
     pub(crate) mod outages;
@@ -22,10 +23,12 @@ mod controller {
 }
 
 fn main() {
-    use controller::{cert_manager, chart, ends, follows, leaders, outages, ownership, parts, reading, scale, sources};
+    use controller::{
+        cert_manager, chart, ends, experiments, follows, leaders, outages, ownership, parts, reading, scale, sources,
+    };
     let first = [ends::trials(), follows::trials(), parts::trials(), reading::trials(), sources::trials()];
     let second = [leaders::trials(), outages::trials(), ownership::trials(), scale::trials()];
-    let third = [chart::trials(), cert_manager::trials()];
+    let third = [chart::trials(), cert_manager::trials(), experiments::trials()];
     let all = first.into_iter().chain(second).chain(third);
     gatepost_testkit::run(all.flatten().collect())
 }

@@ -2,7 +2,7 @@
 //!
 //! A delete needs a computed "no" over everything that was visible. What is unknown is kept and cannot be released; what is
 //! known but looks like a mistake (more than 30 % of a zone, an empty source, an apex, a wildcard that names depend on, a record
-//! that this instance never wrote) is kept until it is confirmed. No rule adds an edit.
+//! that this instance never wrote, addresses that all turn inwards) is kept until it is confirmed. No rule adds an edit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,6 +13,7 @@ use super::wanted::WantedSet;
 use super::zone::ZoneIndex;
 use super::{Held, Intent, RecordKey};
 use crate::model::Str;
+use crate::publication::inward::is_inward;
 use crate::reason;
 
 mod protection;
@@ -60,6 +61,7 @@ pub(super) fn judge<'a>(
         hold_where(&mut drafts, findings, at_apex);
         let crowded = crowded(&drafts, context.settings, findings);
         hold_where(&mut drafts, findings, |draft, edit| too_many(draft, edit, &crowded));
+        hold_changes_where(&mut drafts, findings, turned_inward);
     }
     shadows::hold(&mut drafts, context, findings);
     wildcards::guard(&mut drafts, context, chosen, findings);
@@ -82,6 +84,35 @@ fn hold_where(
             }
         }
     }
+}
+
+/// Holds the changes of existing record sets for which a rule returns a reason.
+fn hold_changes_where(
+    drafts: &mut [StepDraft<'_>],
+    findings: &mut DiffFindings,
+    rule: impl Fn(&StepDraft<'_>, &Edit<'_>) -> Option<Held>,
+) {
+    for draft in drafts.iter_mut().filter(|draft| draft.purpose == Purpose::Records) {
+        let upserts = std::mem::take(&mut draft.upserts);
+        for edit in upserts {
+            match rule(draft, &edit) {
+                Some(held) => findings.held.push(held),
+                None => draft.upserts.push(edit),
+            }
+        }
+    }
+}
+
+/// A name that others can reach is not moved to addresses that lead whoever asks to itself: a Gateway that loses its load
+/// balancer may show such an address for a while.
+fn turned_inward(draft: &StepDraft<'_>, edit: &Edit<'_>) -> Option<Held> {
+    let (old, new) = (&edit.found?.values, &edit.new.as_ref()?.values);
+    let turns = new.iter().all(|value| is_inward(value)) && !old.iter().all(|value| is_inward(value));
+    let message = || {
+        let (name, to, from) = (&draft.name, new.join("`, `"), old.join("`, `"));
+        format!("`{name}` would lead whoever asks to itself (`{to}`), so `{from}` is kept until confirmed")
+    };
+    turns.then(|| edit.held(draft.zone, &draft.name, reason::ADDRESSES_INWARD, message()))
 }
 
 /// Records with an unknown verdict are kept, even after a confirmation.

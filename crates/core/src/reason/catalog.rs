@@ -315,6 +315,9 @@ catalog! {
     LAST_ADDRESS = "last-address" "GP0511" Warning ("", "")
         "A name would be left without any address, so its records are kept."
         "Give its Gateway an address, or take the hostname off the routes.";
+    ADDRESSES_INWARD = "addresses-inward" "GP0512" Error ("", "")
+        "A name with addresses that others reach would get only ones that lead whoever asks to itself, so they are kept."
+        "Give its Gateway the address that it had; confirm with `--confirm-deletes` if it is meant.";
 
     // GP06: certificates.
     CERTIFICATE_CANNOT_COVER = "certificate-cannot-cover" "GP0601" Warning ("", "")

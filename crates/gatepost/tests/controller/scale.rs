@@ -50,7 +50,7 @@ fn namespace_deleted() -> Result<(), Failed> {
 }
 
 /// What the controller of namespaces does, which does not run here: marked, emptied kind by kind, let go.
-fn delete_namespace(cluster: &Cluster, name: &str) -> Result<(), Failed> {
+pub(crate) fn delete_namespace(cluster: &Cluster, name: &str) -> Result<(), Failed> {
     cluster.kubectl(&["delete", "namespace", name, "--wait=false"])?;
     let folder = format!("/apis/gateway.networking.k8s.io/v1/namespaces/{name}/httproutes");
     cluster.kubectl(&["delete", "--raw", &folder])?;

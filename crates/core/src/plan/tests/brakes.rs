@@ -47,6 +47,29 @@ fn what_went_a_short_while_ago_counts_too() {
 }
 
 #[test]
+fn a_name_that_others_reach_does_not_turn_inwards() {
+    let table = [
+        ("192.0.2.1", &["127.0.0.1"][..], true),
+        ("192.0.2.1", &["169.254.169.254", "127.0.0.1"], true),
+        ("192.0.2.1", &["127.0.0.1", "192.0.2.2"], false),
+        ("127.0.0.1", &["127.0.0.2"], false),
+        ("192.0.2.1", &["10.0.0.1"], false),
+    ];
+    for (old, new, is_held) in table {
+        let mut model = Model::of(&[]);
+        let names = |values: &[&str]| ["a", "b", "c"].map(|label| record(&format!("{label}.example.com"), values));
+        let mut all = names(&[old]).to_vec();
+        model.settle(&TestIntent::of(&all), &settings());
+        all[1] = names(new)[1].clone();
+        let plan = model.plan(&TestIntent::of(&all), &settings());
+        assert_eq!(plan.steps.is_empty(), is_held, "{old} to {new:?}");
+        let held: Vec<_> = plan.held.iter().map(|held| (held.reason, &*held.name)).collect();
+        assert_eq!(held, if is_held { vec![(reason::ADDRESSES_INWARD, "b.example.com")] } else { vec![] });
+        assert_eq!(model.plan(&TestIntent::of(&all), &confirmed()).steps.len(), 1);
+    }
+}
+
+#[test]
 fn an_empty_source_deletes_nothing() {
     let model = filled(3);
     let plan = model.plan(&TestIntent::default(), &settings());
