@@ -156,9 +156,20 @@ impl FieldPath {
         path
     }
 
+    /// Whether it is this field or lies below it.
+    pub fn is_within(&self, other: &FieldPath) -> bool {
+        self.0.starts_with(&other.0)
+    }
+
     /// The steps.
     pub fn segments(&self) -> &[Segment] {
         &self.0
+    }
+}
+
+impl From<&[Segment]> for FieldPath {
+    fn from(segments: &[Segment]) -> Self {
+        FieldPath(segments.to_vec())
     }
 }
 

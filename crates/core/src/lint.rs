@@ -4,18 +4,23 @@
 //! them, status messages quote them, `explain` uses them. Nothing is decided here. A message contains only what the owner of
 //! the object may know; the other object of a conflict is in `related`.
 
+use std::collections::BTreeSet;
+
 use crate::attachment::*;
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::*;
 use crate::reason;
 use crate::snapshot::{Origin, Snapshot};
 
+mod annotations;
 mod backends;
+mod contests;
 mod gateways;
 mod listeners;
 mod namespaces;
 mod reach;
 mod routes;
+pub mod suppression;
 
 /// A snapshot and its topology.
 #[derive(Clone, Copy)]
@@ -44,12 +49,19 @@ impl<'a> LintContext<'a> {
         for route in self.topology.routes.values() {
             all.extend(self.route(route));
         }
+        let unjudged = self.unjudged_listeners();
+        let is_unjudged =
+            |d: &Diagnostic| d.related.iter().any(|r| unjudged.contains(&(r.object.clone(), r.field.clone())));
+        all.retain(|diagnostic| diagnostic.reason != reason::LISTENER_REFUSED || !is_unjudged(diagnostic));
         all.extend(reach::unreachable(self));
+        all.extend(contests::contests(self));
+        all.extend(annotations::misspelt(self));
         all.extend(namespaces::unknown(self));
         // What an API server would refuse was reported when the object was read.
         all.retain(|diagnostic| diagnostic.reason != reason::INVALID_FIELD);
-        all.retain(|diagnostic| !self.rests_on_assumed_namespace(diagnostic));
+        all.retain(|diagnostic| self.is_certain(diagnostic));
         all.extend(namespaces::assumed(self));
+        all.extend(namespaces::incomplete(self));
         all.sort_by(|a, b| a.rank().cmp(&b.rank()));
         all
     }
@@ -101,15 +113,42 @@ impl<'a> LintContext<'a> {
         backends::backends(self, route)
     }
 
+    /// Listeners that are refused only because of objects that are not among the files.
+    fn unjudged_listeners(self) -> BTreeSet<(ObjectRef, FieldPath)> {
+        let refused = self.topology.listener_ids().map(|(_, listener)| listener);
+        let refused = refused.filter(|state| state.refused == Some(reason::CA_CERTIFICATE_UNUSABLE));
+        let unjudged = refused.filter(|state| listeners::lacks_only_absent_ca(self, state));
+        unjudged.map(|state| (state.owner.object(), listener_field(state, ""))).collect()
+    }
+
     /// Whether a listener is expected to work: its Gateway is in scope, or would be if it admitted the set.
     fn is_judged(self, listener: &ListenerState) -> bool {
         listener.gateway.is_some()
     }
 
-    /// Whether a diagnostic depends on the namespace of an object that states none.
+    /// Whether a diagnostic is about what the files say, and not about what another program completes.
+    pub fn is_certain(self, diagnostic: &Diagnostic) -> bool {
+        let facts = &self.snapshot.file_facts;
+        let mut concerned = diagnostic.object.iter().chain(diagnostic.related.iter().map(|related| &related.object));
+        !concerned.any(|object| facts.incomplete.contains(object)) && !self.rests_on_assumed_namespace(diagnostic)
+    }
+
+    /// Whether a diagnostic depends on the namespace of an object whose namespace is an assumption.
     fn rests_on_assumed_namespace(self, diagnostic: &Diagnostic) -> bool {
+        let mut concerned = diagnostic.object.iter().chain(diagnostic.related.iter().map(|related| &related.object));
+        let any_grant = || {
+            let assumed = &self.snapshot.file_facts.without_namespace;
+            assumed.iter().any(|object| object.kind == Kind::ReferenceGrant)
+        };
         NAMESPACE_DEPENDENT.contains(&diagnostic.reason)
-            && diagnostic.object.as_ref().is_some_and(|object| self.is_namespace_assumed(object))
+            && (concerned.any(|object| self.is_namespace_assumed(object))
+                || (diagnostic.reason == reason::REFERENCE_NOT_PERMITTED && any_grant()))
+    }
+
+    /// Whether an object of this name may be the one that is missed: its namespace is an assumption.
+    fn may_be_elsewhere(self, kind: Kind, name: &Str) -> bool {
+        let assumed = &self.snapshot.file_facts.without_namespace;
+        assumed.iter().any(|object| object.kind == kind && object.name() == name)
     }
 
     /// Whether the text of an object states no namespace, so that its real one is not known.
@@ -145,6 +184,8 @@ const NAMESPACE_DEPENDENT: [reason::Reason; 6] = [
     reason::LISTENER_SET_PARENT_MISSING,
     reason::LISTENER_SET_NOT_ATTACHED,
 ];
+
+pub(crate) use listeners::unsecured;
 
 /// The field because of which an API server would refuse an object, if it would (D30).
 pub fn invalid(meta: &Meta, object: &ObjectRef) -> Option<Diagnostic> {

@@ -139,8 +139,10 @@ pub struct Snapshot {
 /// What files say besides the objects that the rules read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Objects whose text states no namespace, so that theirs is an assumption.
+    /// Objects whose namespace is an assumption: their text states none, or several kustomizations give them different ones.
     pub without_namespace: BTreeSet<ObjectRef>,
+    /// Objects that another program completes before they reach a cluster: they have placeholders, or patches change them.
+    pub incomplete: BTreeSet<ObjectRef>,
     /// Secrets that a Certificate, ExternalSecret or SealedSecret among the files makes in the cluster.
     pub announced_secrets: BTreeSet<Key>,
 }
@@ -213,6 +215,42 @@ impl Snapshot {
             Kind::TlsPolicy => self.tls_policies.remove(key).is_some(),
             Kind::Route(_) => self.routes.remove(object).is_some(),
         }
+    }
+
+    /// The metadata of an object, if it is there.
+    pub fn meta(&self, object: &ObjectRef) -> Option<&Meta> {
+        let key = &object.key;
+        Some(match object.kind {
+            Kind::GatewayClass => &self.classes.get(&key.name)?.meta,
+            Kind::Gateway => &self.gateways.get(key)?.meta,
+            Kind::ListenerSet | Kind::XListenerSet => &self.listener_sets.get(object)?.meta,
+            Kind::ReferenceGrant => &self.grants.get(key)?.meta,
+            Kind::Namespace => &self.namespaces.get(&key.name)?.meta,
+            Kind::Service => &self.services.get(key)?.meta,
+            Kind::Secret => &self.secrets.get(key)?.meta,
+            Kind::ConfigMap => &self.config_maps.get(key)?.meta,
+            Kind::DnsPolicy => &self.dns_policies.get(key)?.meta,
+            Kind::TlsPolicy => &self.tls_policies.get(key)?.meta,
+            Kind::Route(_) => &self.routes.get(object)?.meta,
+        })
+    }
+
+    /// The metadata of all objects, in the order of kinds.
+    pub fn metas(&self) -> impl Iterator<Item = (ObjectRef, &Meta)> {
+        let named = |kind: Kind, meta: &Meta| ObjectRef { kind, key: meta.key.clone() };
+        let classes = self.classes.values().map(move |o| (named(Kind::GatewayClass, &o.meta), &o.meta));
+        let gateways = self.gateways.values().map(move |o| (named(Kind::Gateway, &o.meta), &o.meta));
+        let sets = self.listener_sets.iter().map(|(object, o)| (object.clone(), &o.meta));
+        let routes = self.routes.iter().map(|(object, o)| (object.clone(), &o.meta));
+        let grants = self.grants.values().map(move |o| (named(Kind::ReferenceGrant, &o.meta), &o.meta));
+        let namespaces = self.namespaces.values().map(move |o| (named(Kind::Namespace, &o.meta), &o.meta));
+        let services = self.services.values().map(move |o| (named(Kind::Service, &o.meta), &o.meta));
+        let secrets = self.secrets.values().map(move |o| (named(Kind::Secret, &o.meta), &o.meta));
+        let maps = self.config_maps.values().map(move |o| (named(Kind::ConfigMap, &o.meta), &o.meta));
+        let dns = self.dns_policies.values().map(move |o| (named(Kind::DnsPolicy, &o.meta), &o.meta));
+        let tls = self.tls_policies.values().map(move |o| (named(Kind::TlsPolicy, &o.meta), &o.meta));
+        let first = classes.chain(gateways).chain(sets).chain(routes);
+        first.chain(grants).chain(namespaces).chain(services).chain(secrets).chain(maps).chain(dns).chain(tls)
     }
 
     /// Records whether a kind could be listed.

@@ -22,6 +22,7 @@ mod crds;
 mod environment;
 mod explain;
 mod flags;
+mod help;
 mod man;
 mod plan;
 mod rbac;
@@ -62,7 +63,7 @@ pub enum Failure {
 /// Gatepost reads GatewayClasses, Gateways, ListenerSets and routes from files or a cluster, works out which routes attach to which
 /// listeners under which hostnames, and says why a name does not work.
 #[derive(Parser, Debug)]
-#[command(name = "gatepost", version, max_term_width = 110, after_help = AFTER_HELP)]
+#[command(name = "gatepost", version, max_term_width = 80, after_help = AFTER_HELP)]
 pub struct Cli {
     /// YAML file with flags as keys; the command line and GATEPOST_… variables win over it
     #[arg(long, global = true, value_name = "FILE", env = "GATEPOST_SETTINGS")]
@@ -115,6 +116,15 @@ pub struct Input {
     /// File, directory (read recursively: .yaml, .yml, .json) or `-` for standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH", env = "GATEPOST_FILENAME", value_delimiter = ',')]
     pub files: Vec<PathBuf>,
+    /// Directory that `kustomize` or `kubectl kustomize` renders, one of which must be installed; may be repeated
+    #[arg(short = 'k', long = "kustomize", value_name = "DIR", env = "GATEPOST_KUSTOMIZE", value_delimiter = ',')]
+    pub kustomize: Vec<PathBuf>,
+    /// Directory with a chart that `helm` renders, which must be installed; may be repeated
+    #[arg(long, value_name = "DIR", env = "GATEPOST_HELM", value_delimiter = ',')]
+    pub helm: Vec<PathBuf>,
+    /// File with values for --helm; may be repeated, later files win
+    #[arg(long, value_name = "FILE", requires = "helm", env = "GATEPOST_VALUES", value_delimiter = ',')]
+    pub values: Vec<PathBuf>,
     /// Treat the files as everything that a cluster holds, as `kubectl get -o json` writes it: an object that is not in them does not exist
     #[arg(long, requires = "files", env = "GATEPOST_AS_CLUSTER")]
     pub as_cluster: bool,
@@ -138,12 +148,18 @@ pub struct Cluster {
 }
 
 impl Input {
+    /// Whether objects come from files, as they are or rendered.
+    pub fn has_files(&self) -> bool {
+        [&self.files, &self.kustomize, &self.helm].iter().any(|paths| !paths.is_empty())
+    }
+
     /// How the files are read.
     pub fn parse_settings(&self) -> gatepost_objects::ParseSettings {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut settings = gatepost_objects::ParseSettings { threads, ..Default::default() };
         if let Some(namespace) = &self.default_namespace {
             settings.namespace = namespace.as_str().into();
+            settings.is_namespace_named = true;
         }
         if self.as_cluster {
             settings.origin = Origin::Cluster;
@@ -155,9 +171,6 @@ impl Input {
     pub fn complete(&self, loaded: &mut gatepost_objects::Loaded) {
         if self.as_cluster {
             loaded.snapshot.origin = Origin::Cluster;
-        }
-        if self.default_namespace.is_some() {
-            loaded.snapshot.file_facts.without_namespace.clear();
         }
     }
 }
@@ -213,7 +226,10 @@ fn provider_advice(error: &clap::Error) -> Option<&'static str> {
 
 /// Reads the command line over the settings file, if there is one.
 fn parse(arguments: &[OsString]) -> Result<Result<Cli, clap::Error>, Failure> {
-    let mut command = Cli::command();
+    let mut command = help::arranged(Cli::command());
+    if !arguments.iter().any(|argument| argument == "--help-all") {
+        command = help::without_variables(command);
+    }
     if let Some(path) = settings::named(arguments) {
         command = settings::applied(command, &path)?;
     }

@@ -8,6 +8,7 @@ use std::io::IsTerminal;
 pub mod certificates;
 pub mod explanation;
 pub mod github;
+pub mod junit;
 pub mod markdown;
 pub mod plan;
 pub mod reason;

@@ -9,7 +9,7 @@ use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::lint::LintContext;
 use gatepost_core::policy::Policies;
-use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR};
+use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR, UNRENDERED_TEMPLATE};
 use gatepost_core::snapshot::Snapshot;
 
 use crate::cli::Input;
@@ -20,6 +20,7 @@ use crate::run::ReadObjects;
 pub mod cluster;
 pub mod file;
 pub mod file_cache;
+pub mod rendered;
 
 /// The texts that positions of diagnostics refer to.
 pub trait Sources {
@@ -41,16 +42,19 @@ impl Objects {
     /// Like [`Objects::read`]; of kinds that may not be listed in the whole cluster, reads one namespace.
     pub fn read_for(input: &Input, namespace: Option<&str>) -> Result<Objects, RunError> {
         let _work = LongWork::begin("reading the objects");
-        if input.files.is_empty() {
+        if !input.has_files() {
             return Ok(Objects { loaded: cluster::read(&input.cluster.place(), namespace)? });
         }
         if input.cluster.is_named() {
             return Err(RunError::usage(
-                "objects come from files or from a cluster: leave out -f, or --kubeconfig and --context",
+                "objects come from files or from a cluster: leave out -f, -k and --helm, or --kubeconfig and --context",
             ));
         }
-        let texts = file::texts(&input.files)?.into_iter().map(|text| (text.name.into(), text.bytes));
-        let mut loaded = gatepost_objects::collect(texts, &input.parse_settings());
+        let mut texts = file::texts(&input.files)?;
+        let layout = rendered::read(input, &mut texts)?;
+        let texts = texts.into_iter().map(|text| (text.name.into(), text.bytes));
+        let settings = gatepost_objects::ParseSettings { layout: layout.into(), ..input.parse_settings() };
+        let mut loaded = gatepost_objects::collect(texts, &settings);
         input.complete(&mut loaded);
         Ok(Objects { loaded })
     }
@@ -90,8 +94,11 @@ impl Objects {
         let mut all = self.problems().to_vec();
         all.extend(LintContext { snapshot: self.snapshot(), topology }.diagnostics());
         let policies = Policies::build(self.snapshot(), topology).diagnostics();
-        let is_reported = |d: &Diagnostic| all.iter().any(|other| other.object == d.object && other.field == d.field);
-        let unreported: Vec<_> = policies.into_iter().filter(|d| !is_reported(d)).collect();
+        let is_reported =
+            |d: &Diagnostic| all.iter().any(|other| other.object == d.object && d.field.is_within(&other.field));
+        let context = LintContext { snapshot: self.snapshot(), topology };
+        let is_told = |d: &Diagnostic| !is_reported(d) && context.is_certain(d);
+        let unreported: Vec<_> = policies.into_iter().filter(is_told).collect();
         all.extend(unreported);
         all.sort_by(|a, b| a.rank().cmp(&b.rank()));
         self.placed(all)
@@ -106,7 +113,7 @@ impl Objects {
 
 /// Whether a problem means that an object, or a text, could not be read and is omitted.
 pub fn is_unreadable(problem: &Diagnostic) -> bool {
-    [SYNTAX_ERROR, OBJECT_UNREADABLE].contains(&problem.reason)
+    [SYNTAX_ERROR, OBJECT_UNREADABLE, UNRENDERED_TEMPLATE].contains(&problem.reason)
 }
 
 impl Sources for Objects {

@@ -359,7 +359,7 @@ fn nobody_listening_is_nobodys_failure() {
 
 #[test]
 fn what_is_asked_for_help_is_answered() {
-    for line in ["--help", "plan --help", "explain --help", "--version"] {
+    for line in ["--help", "plan --help", "plan --help-all", "explain --help", "--version"] {
         let answer = run(line, "");
         assert_eq!((answer.exit, answer.errors.as_str()), (0, ""), "{line}");
         assert!(!answer.output.is_empty());
@@ -517,4 +517,100 @@ fn a_check_of_nothing_is_a_failure_unless_it_is_allowed() {
         assert!(empty.errors.contains("--allow-empty"), "{}", empty.errors);
         assert_eq!(run("check --allow-empty -f -", input).exit, 0);
     }
+}
+
+/// A Gateway that is open to all, with an annotation, and a route whose field is misspelt.
+fn findings(annotation: &str) -> String {
+    let gateway = GATEWAY.replace("name: edge}", &format!("name: edge, annotations: {{{annotation}}}}}"));
+    let route = route("web").replace("hostnames:", "hostname:");
+    format!(
+        "{}---\n{route}",
+        gateway.replace("hostname: \"*.example.org\"", "allowedRoutes: {namespaces: {from: All}}")
+    )
+}
+
+#[test]
+fn suppressed_findings_are_counted() {
+    let suppressed = |output: &ProgramOutput| -> (bool, u64) {
+        let said: serde_json::Value = serde_json::from_str(&output.output).expect("JSON");
+        (output.output.contains("listener-open-to-all"), said["suppressed"].as_u64().unwrap_or_default())
+    };
+    let ignore = "gatepost.dev/ignore: 'listener-open-to-all: a playground'";
+    assert_eq!(suppressed(&run("check -f - -o json", &findings(""))), (true, 0));
+    assert_eq!(suppressed(&run("check -f - -o json", &findings(ignore))), (false, 1));
+    let severity = "check -f - -o json --severity listener-open-to-all=ignore";
+    assert_eq!(suppressed(&run(severity, &findings(""))), (false, 1));
+}
+
+#[test]
+fn severities_decide_about_the_exit_status() {
+    let settings = scratch();
+    let file =
+        settings.file("settings.yaml", "severity: {unknown-field: warning, class-not-in-input: error}\n").unwrap();
+    for (line, exit) in [
+        ("check -f -".to_owned(), 1),
+        ("check -f - --severity unknown-field=info --severity hostname-not-covered=info".to_owned(), 0),
+        (format!("check -f - --settings {}", quoted(&file)), 1),
+        ("check -f - --severity unknown-feild=info".to_owned(), 2),
+        ("check -f - --severity unknown-field=fatal".to_owned(), 2),
+    ] {
+        let output = run(&line, &findings(""));
+        assert_eq!(output.exit, exit, "{line}: {}{}", output.output, output.errors);
+    }
+}
+
+#[test]
+fn a_baseline_takes_out_what_was_known() {
+    let folder = scratch();
+    let baseline = folder.path().join("known.json");
+    let line = format!("check -f - --write-baseline {}", quoted(&baseline));
+    assert_eq!(run(&line, &findings("")).exit, 0);
+    let line = format!("check -f - --baseline {}", quoted(&baseline));
+    let known = run(&line, &findings(""));
+    assert!(known.exit == 0 && known.output.contains("suppressed"), "{}", known.output);
+    let new = run(&line, &(findings("") + "---\n" + &route("more").replace("edge", "egde")));
+    assert!(
+        new.output.contains("HTTPRoute/infra/more") && !new.output.contains("HTTPRoute/infra/web"),
+        "{}",
+        new.output
+    );
+    let broken = folder.file("broken.json", "{}").unwrap();
+    assert_eq!(run(&format!("check -f - --baseline {}", quoted(broken)), &findings("")).exit, 2);
+}
+
+#[test]
+fn junit_has_one_test_for_each_finding() {
+    let output = run("check -f - -o junit", &findings(""));
+    assert!(output.exit == 1 && output.output.contains("<failure type=\"GP0107\""), "{}", output.output);
+    assert!(output.output.contains("<system-out>info: "), "{}", output.output);
+}
+
+#[test]
+fn a_program_that_renders_and_is_not_there_is_named() {
+    let folder = scratch();
+    folder.file("Chart.yaml", "name: x\n").unwrap();
+    for (flag, program) in [("-k", "`kustomize` or `kubectl`"), ("--helm", "`helm`")] {
+        let output = run(&format!("check {flag} {}", quoted(folder.path())), "");
+        assert!(output.exit == 4 && output.errors.contains(program), "{}", output.errors);
+    }
+}
+
+#[test]
+fn what_a_program_renders_is_read_like_a_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = scratch();
+    let program =
+        folder.file("bin/kustomize", "#!/bin/sh\n[ \"$1\" = build ] && exec /bin/cat \"$2/world.yaml\"\n").unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    folder.file("overlay/world.yaml", &world(&["www"])).unwrap();
+    let gatepost = gatepost().with("PATH", &folder.path().join("bin").to_string_lossy());
+    let overlay = quoted(folder.path().join("overlay"));
+    let output = gatepost.run(&words(&format!("plan -k {overlay} -o json")), "").unwrap();
+    assert!(output.exit == 0 && output.output.contains("www.example.org"), "{}{}", output.output, output.errors);
+    folder.file("overlay/world.yaml", "kind: [").unwrap();
+    let broken = gatepost.run(&words(&format!("check -k {overlay}")), "").unwrap();
+    assert!(broken.exit == 1 && broken.output.contains("syntax-error"), "{}", broken.output);
+    std::fs::remove_file(folder.path().join("overlay/world.yaml")).unwrap();
+    let failed = gatepost.run(&words(&format!("check -k {overlay}")), "").unwrap();
+    assert!(failed.exit == 4 && failed.errors.contains("cannot be rendered"), "{}", failed.errors);
 }

@@ -49,12 +49,12 @@ fn the_help_in_the_reference_is_current() {
     let heads = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     let names: Vec<&str> = heads.filter_map(|line| line.split_whitespace().next()).collect();
     assert!(names.contains(&"plan") && names.contains(&"help"), "{names:?}");
-    let mut page = "# Commands\n\nWhat `gatepost COMMAND --help` says; `make bless` writes it anew.\n".to_owned();
+    let mut page = "# Commands\n\nWhat `gatepost COMMAND --help-all` says; `make bless` writes it anew.\n".to_owned();
     for name in names.into_iter().filter(|name| *name != "help") {
-        let help: Vec<String> = say(&[name, "--help"]).lines().map(|line| line.trim_end().to_owned()).collect();
+        let help: Vec<String> = say(&[name, "--help-all"]).lines().map(|line| line.trim_end().to_owned()).collect();
         page += &format!("\n## gatepost {name}\n\n```text\n{}\n```\n", help.join("\n").trim_end());
     }
-    current("docs/reference/commands.md", &page, "gatepost COMMAND --help");
+    current("docs/reference/commands.md", &page, "gatepost COMMAND --help-all");
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn variables(text: &str) -> Vec<String> {
 
 #[test]
 fn what_the_chart_sets_are_flags_of_the_controller() {
-    let help = say(&["controller", "--help"]);
+    let help = say(&["controller", "--help-all"]);
     let schema = tree::text(&tree::root().join("charts/gatepost/values.schema.json")).unwrap();
     let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
     let settings = schema["properties"]["settings"]["properties"].as_object().unwrap();

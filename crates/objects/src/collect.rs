@@ -8,9 +8,10 @@ use std::sync::{Arc, OnceLock};
 
 use gatepost_core::diagnostic::{Diagnostic, FieldPath, Related, SourcePosition};
 use gatepost_core::model::{ObjectRef, Str};
-use gatepost_core::reason::DUPLICATE_OBJECT;
+use gatepost_core::reason::{DUPLICATE_OBJECT, OBJECT_IN_OVERLAYS};
 use gatepost_core::snapshot::Snapshot;
 
+use crate::layout::Layout;
 use crate::locate::{FieldPart, Located, locate, place_all};
 use crate::parse::{DocumentOrigin, ParseSettings, ParsedText, Read, join};
 use crate::portions::{NamedText, read_all};
@@ -67,6 +68,8 @@ pub struct Loaded {
     pub passed_over: BTreeMap<String, usize>,
     origins: BTreeMap<ObjectRef, DocumentOrigin>,
     texts: BTreeMap<Str, SourceText>,
+    /// Objects that stand in several kustomizations, with all their origins.
+    overlaid: BTreeMap<ObjectRef, Vec<DocumentOrigin>>,
 }
 
 /// Reads texts by name, in order; of two objects with one name the later one is used.
@@ -76,14 +79,15 @@ pub fn collect(texts: impl IntoIterator<Item = (Str, Vec<u8>)>, settings: &Parse
     let parsed = read_all(&named, settings);
     let mut loaded = Loaded::default();
     for ((name, bytes), parsed) in texts.into_iter().zip(parsed) {
-        loaded.take(name, bytes, parsed);
+        loaded.take(name, bytes, parsed, &settings.layout);
     }
+    loaded.finish(&settings.layout);
     loaded
 }
 
 impl Loaded {
     /// Adds one more text that was parsed already.
-    pub fn take(&mut self, name: Str, bytes: Vec<u8>, reading: ParsedText) {
+    pub fn take(&mut self, name: Str, bytes: Vec<u8>, reading: ParsedText, layout: &Layout) {
         self.texts.insert(name, SourceText::new(bytes, reading.private));
         self.diagnostics.extend(reading.diagnostics);
         for (kind, count) in reading.passed_over {
@@ -91,7 +95,46 @@ impl Loaded {
         }
         self.snapshot.file_facts.announced_secrets.extend(reading.announced_secrets);
         let pairs: Vec<DuplicateObjects> = reading.objects.into_iter().filter_map(|read| self.object(read)).collect();
+        let root = |origin: &DocumentOrigin| layout.role(&origin.source).and_then(|role| role.root.as_ref());
+        let is_overlaid = |pair: &DuplicateObjects| {
+            root(&pair.first) != root(&pair.second) && root(&pair.first).is_some() && root(&pair.second).is_some()
+        };
+        let (overlaid, pairs): (Vec<_>, Vec<_>) = pairs.into_iter().partition(is_overlaid);
+        for pair in overlaid {
+            let origins = self.overlaid.entry(pair.object).or_insert_with(|| vec![pair.first]);
+            origins.push(pair.second);
+        }
         self.report_duplicates(&pairs);
+    }
+
+    /// Notes what is only known when all texts are taken.
+    pub fn finish(&mut self, layout: &Layout) {
+        self.diagnostics.extend(layout.chart_note());
+        let overlaid = std::mem::take(&mut self.overlaid);
+        let notes: Vec<Diagnostic> =
+            overlaid.iter().map(|(object, origins)| self.overlaid_note(object, origins)).collect();
+        self.diagnostics.extend(notes);
+    }
+
+    fn overlaid_note(&self, object: &ObjectRef, origins: &[DocumentOrigin]) -> Diagnostic {
+        let field = FieldPath::of("metadata.name");
+        let message =
+            format!("{object} stands in {} kustomizations; the last one is used for this answer", origins.len());
+        let mut note = Diagnostic::new(OBJECT_IN_OVERLAYS, object, field.clone(), message);
+        let mut places: Vec<Option<SourcePosition>> = vec![None; origins.len()];
+        let requests = origins.iter().zip(&mut places).map(|(origin, place)| PlaceRequest::for_name(origin, place));
+        self.grant(requests.collect());
+        note.place = places.pop().flatten();
+        note.related = places
+            .into_iter()
+            .map(|place| Related {
+                object: object.clone(),
+                field: field.clone(),
+                note: "another one".to_owned(),
+                place,
+            })
+            .collect();
+        note
     }
 
     /// Where an object was read.
@@ -157,10 +200,14 @@ impl Loaded {
     }
 
     /// Takes an object; gives the two origins where its name was taken already.
-    fn object(&mut self, Read { object, origin, is_namespace_assumed }: Read) -> Option<DuplicateObjects> {
+    fn object(&mut self, read: Read) -> Option<DuplicateObjects> {
+        let Read { object, origin, is_namespace_assumed, is_incomplete } = read;
         let key = object.object();
         if is_namespace_assumed {
             self.snapshot.file_facts.without_namespace.insert(key.clone());
+        }
+        if is_incomplete {
+            self.snapshot.file_facts.incomplete.insert(key.clone());
         }
         let earlier = self.origins.insert(key.clone(), origin.clone());
         self.snapshot.upsert(object);

@@ -196,7 +196,7 @@ impl<'a> Fields<'a> {
     pub(crate) fn require(&self, key: &'static str) -> bool {
         let there = self.has(key);
         if !there {
-            self.invalid(key, "is missing; it must be set");
+            self.invalid(key, MISSING);
         }
         there
     }
@@ -285,6 +285,9 @@ impl<'a> Fields<'a> {
         self.asked.borrow_mut().push(key);
     }
 }
+
+/// What is said about a field that must be there, behind its name.
+pub(crate) const MISSING: &str = "is missing; it must be set";
 
 fn unknown(value: &str, known: &[&str]) -> String {
     let hint = closest(value, known.iter().copied()).map(|k| format!("; did you mean `{k}`?")).unwrap_or_default();

@@ -6,21 +6,24 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use gatepost_core::diagnostic::{Diagnostic, FieldPath, SourcePosition};
 use gatepost_core::model::{InvalidField, Key, Kind, ObjectRef, Str};
 use gatepost_core::reason::{
     ALLOWED_LISTENERS_SHAPE, HOSTNAME_NOT_LOWERCASE, INVALID_FIELD, INVALID_HOSTNAME, OBJECT_UNREADABLE, Reason,
-    SYNTAX_ERROR, UNKNOWN_VALUE,
+    SYNTAX_ERROR, UNKNOWN_FIELD, UNKNOWN_VALUE, UNRENDERED_TEMPLATE,
 };
 use gatepost_core::snapshot::{Object, Origin};
 use serde_json::Value;
 
 use crate::documents::{self, Document};
-use crate::fields::{Fields, ProblemCollector, shortened};
+use crate::fields::{Fields, MISSING, ProblemCollector, shortened};
 use crate::kinds::{self, KindEntry, KindLookup};
+use crate::layout::{Layout, NamespaceRole, TextRole};
 use crate::locate::{FieldPart, place_all};
 use crate::metadata::metadata;
+use crate::placeholders;
 use crate::pool::Pool;
 use crate::tree::{self, Broken, Mapping, Tree};
 
@@ -48,6 +51,10 @@ pub struct ParseSettings {
     pub limits: ParseLimits,
     /// The namespace of objects that name none.
     pub namespace: Str,
+    /// Whether somebody named that namespace, so that it is not an assumption.
+    pub is_namespace_named: bool,
+    /// What directories say about the texts in them.
+    pub layout: Arc<Layout>,
     /// How many threads may read many documents; what they hold does not depend on it.
     pub threads: usize,
     /// What the texts hold; an object of a cluster was accepted by its API server, also if a newer version refuses it.
@@ -56,7 +63,14 @@ pub struct ParseSettings {
 
 impl Default for ParseSettings {
     fn default() -> Self {
-        ParseSettings { limits: ParseLimits::default(), namespace: "default".into(), threads: 1, origin: Origin::Files }
+        ParseSettings {
+            limits: ParseLimits::default(),
+            namespace: "default".into(),
+            is_namespace_named: false,
+            layout: Arc::default(),
+            threads: 1,
+            origin: Origin::Files,
+        }
     }
 }
 
@@ -95,8 +109,10 @@ pub struct Read {
     pub object: Object,
     /// Where it stands.
     pub origin: DocumentOrigin,
-    /// Whether its text states no namespace, so that the one of the settings is used.
+    /// Whether its real namespace is not known: its text states none, or several kustomizations give it different ones.
     pub is_namespace_assumed: bool,
+    /// Whether another program completes it before it reaches a cluster: it has placeholders, or a patch changes it.
+    pub is_incomplete: bool,
 }
 
 /// Where an object stands in a text.
@@ -153,24 +169,48 @@ pub fn interpret(value: &Value, settings: &ParseSettings) -> Interpreted {
 /// Reads one object from a tree of values, such as a watch delivers. It shares what it has in common with those that were
 /// read with the same pool, which a watch keeps for as long as it lives.
 pub fn interpret_with(value: &Value, settings: &ParseSettings, pool: &mut Pool) -> Interpreted {
-    interpret_tree(&value.into(), settings, pool)
+    interpret_tree(&value.into(), Namespaces::of(settings, None), pool)
 }
 
-fn interpret_tree(value: &Tree<'_>, settings: &ParseSettings, pool: &mut Pool) -> Interpreted {
+/// The namespaces of the objects of one text.
+#[derive(Clone, Copy)]
+struct Namespaces<'a> {
+    /// Of objects that state none.
+    default: &'a Str,
+    /// Of all objects, whatever they state.
+    set: Option<&'a Str>,
+}
+
+impl<'a> Namespaces<'a> {
+    fn of(settings: &'a ParseSettings, role: Option<&'a TextRole>) -> Self {
+        let set = role.and_then(|role| match &role.namespace {
+            NamespaceRole::Set(name) => Some(name),
+            NamespaceRole::Stated | NamespaceRole::Unknown => None,
+        });
+        Namespaces { default: &settings.namespace, set }
+    }
+
+    /// The namespace of an object that states this one, or none.
+    fn of_object(self, stated: Option<&'a str>) -> &'a str {
+        self.set.map(|name| &**name).or(stated).unwrap_or(self.default)
+    }
+}
+
+fn interpret_tree(value: &Tree<'_>, namespaces: Namespaces<'_>, pool: &mut Pool) -> Interpreted {
     let Tree::Mapping(map) = value else {
         return Interpreted::Unreadable(
             FieldPath::root(),
             format!("a document must be an object with `apiVersion` and `kind`, and this one is {}", type_of(value)),
         );
     };
-    typed(map, (text_of(map, "apiVersion"), text_of(map, "kind")), settings, pool)
+    typed(map, (text_of(map, "apiVersion"), text_of(map, "kind")), namespaces, pool)
 }
 
 /// Reads one object as what it says, or its list says, that it is.
 fn typed(
     map: &Mapping<'_>,
     (version, kind): (Option<&str>, Option<&str>),
-    settings: &ParseSettings,
+    namespaces: Namespaces<'_>,
     pool: &mut Pool,
 ) -> Interpreted {
     let (Some(version), Some(kind)) = (version, kind) else {
@@ -179,8 +219,8 @@ fn typed(
     let (group, version_word) = version.rsplit_once('/').unwrap_or(("", version));
     let name = || format!("{}/{}", shortened(version), shortened(kind));
     match kinds::find(group, kind) {
-        KindLookup::Known(row) => object(map, (row, version_word), None, settings, pool),
-        KindLookup::DraftListenerSet(row) => object(map, (row, version_word), Some(DRAFT), settings, pool),
+        KindLookup::Known(row) => object(map, (row, version_word), None, namespaces, pool),
+        KindLookup::DraftListenerSet(row) => object(map, (row, version_word), Some(DRAFT), namespaces, pool),
         KindLookup::Misspelt(right) => {
             Interpreted::PassedOver(name(), Some(format!("`kind` is `{kind}`; did you mean `{right}`?")))
         }
@@ -210,11 +250,11 @@ fn object(
     map: &Mapping<'_>,
     (row, version): (&KindEntry, &str),
     draft: Option<&str>,
-    settings: &ParseSettings,
+    namespaces: Namespaces<'_>,
     pool: &mut Pool,
 ) -> Interpreted {
     let kind = row.kind;
-    let key = match key(map, kind, settings, pool) {
+    let key = match key(map, kind, namespaces, pool) {
         Ok(key) => key,
         Err((field, message)) => return Interpreted::Unreadable(field, message),
     };
@@ -224,7 +264,10 @@ fn object(
     if let Some(note) = draft {
         root.tell(UNKNOWN_VALUE, "apiVersion", note);
     } else if !row.versions.contains(&version) {
-        root.unknown_value("apiVersion", version, row.versions);
+        let (newest, group) = (row.versions.first().copied().unwrap_or_default(), kind.group());
+        let right = if group.is_empty() { newest.to_owned() } else { format!("{group}/{newest}") };
+        let message = format!("has the version `{}`, which {kind} does not have; use `{right}`", shortened(version));
+        root.tell(UNKNOWN_VALUE, "apiVersion", message);
     }
     let object = (row.read)(metadata(&root, key), &root, version);
     root.finish();
@@ -234,15 +277,17 @@ fn object(
 }
 
 /// Namespace and name; without them nothing can be said about an object.
-fn key(map: &Mapping<'_>, kind: Kind, settings: &ParseSettings, pool: &mut Pool) -> Result<Key, (FieldPath, String)> {
+fn key(map: &Mapping<'_>, kind: Kind, namespaces: Namespaces<'_>, pool: &mut Pool) -> Result<Key, (FieldPath, String)> {
     let metadata = map.get("metadata").and_then(Tree::as_mapping);
     let part = |field| metadata.and_then(|metadata| identity_part(metadata, kind, field).transpose()).transpose();
-    let (name, namespace) = (part("name")?, part("namespace")?.unwrap_or(&settings.namespace));
+    let (name, namespace) = (part("name")?, namespaces.of_object(part("namespace")?));
     let Some(name) = name else {
         let is_generated = metadata.is_some_and(|metadata| metadata.contains_key("generateName"));
         let hint = if is_generated { "; `generateName` only works in a cluster" } else { "" };
         return Err((FieldPath::of("metadata.name"), format!("`metadata.name` of a {kind} is missing{hint}")));
     };
+    // Kustomize gives its namespace to a Namespace as its name.
+    let name = namespaces.set.filter(|_| kind == Kind::Namespace).map_or(name, |set| &**set);
     let namespace = if kind.is_cluster_scoped() { "" } else { namespace };
     Ok(Key::new(pool.text(namespace), name))
 }
@@ -289,6 +334,7 @@ fn refusal(text: &[u8], settings: &ParseSettings) -> Option<(u32, String)> {
 /// Reads documents of one text, one after the other.
 pub(crate) struct TextReader<'a> {
     source: Str,
+    role: Option<&'a TextRole>,
     text: &'a [u8],
     settings: &'a ParseSettings,
     pool: &'a mut Pool,
@@ -297,12 +343,15 @@ pub(crate) struct TextReader<'a> {
 
 impl<'a> TextReader<'a> {
     pub(crate) fn new(source: &str, text: &'a [u8], settings: &'a ParseSettings, pool: &'a mut Pool) -> Self {
-        TextReader { source: source.into(), text, settings, pool, reading: ParsedText::default() }
+        let role = settings.layout.role(source);
+        TextReader { source: source.into(), role, text, settings, pool, reading: ParsedText::default() }
     }
 
     /// What stands in documents of the text.
     pub(crate) fn documents(mut self, documents: &[Document]) -> ParsedText {
-        documents.iter().for_each(|document| self.document(document));
+        if self.role.is_none_or(|role| !role.is_passed_over) {
+            documents.iter().for_each(|document| self.document(document));
+        }
         self.reading
     }
 
@@ -310,7 +359,9 @@ impl<'a> TextReader<'a> {
         let bytes = &self.text[document.bytes.clone()];
         let text = match readable(bytes, &self.settings.limits) {
             Ok(text) => text,
-            Err(broken) => return self.broken(document.line + broken.line - 1, broken.column, broken.message),
+            Err(broken) => {
+                return self.broken(SYNTAX_ERROR, document.line + broken.line - 1, broken.column, broken.message);
+            }
         };
         let mut at = Position { byte: 0, line: document.line, column: 1 };
         let mut secret = false;
@@ -330,13 +381,20 @@ impl<'a> TextReader<'a> {
             self.reading.private.push(document.bytes.clone());
         }
         if let Some(Broken { message, line, column }) = broken {
-            self.broken(document.line + line - 1, column, message);
+            let line = document.line + line - 1;
+            match placeholders::template(text) {
+                Some(at) => {
+                    let message = format!("the text is a template that is not rendered: {message}");
+                    self.broken(UNRENDERED_TEMPLATE, document.line + at, 1, message);
+                }
+                None => self.broken(SYNTAX_ERROR, line, column, message),
+            }
         }
     }
 
-    fn broken(&mut self, line: u32, column: u32, message: String) {
+    fn broken(&mut self, reason: Reason, line: u32, column: u32, message: String) {
         let place = SourcePosition { source: self.source.clone(), line, column };
-        self.reading.diagnostics.push(Diagnostic::of_text(SYNTAX_ERROR, place, message));
+        self.reading.diagnostics.push(Diagnostic::of_text(reason, place, message));
     }
 
     /// Reads a document's value; all its problems are located in one go.
@@ -361,7 +419,7 @@ impl<'a> TextReader<'a> {
             let origin = DocumentOrigin { prefix: origin.prefix.key("items").index(i), ..origin.clone() };
             match heir(item, inherited) {
                 Some((map, (version, kind))) => {
-                    let found = typed(map, (version, Some(kind)), self.settings, self.pool);
+                    let found = typed(map, (version, Some(kind)), self.namespaces(), self.pool);
                     self.keep(found, item, &origin, told);
                 }
                 None => self.items(item, &origin, told),
@@ -371,7 +429,7 @@ impl<'a> TextReader<'a> {
 
     fn item(&mut self, value: &Tree<'_>, origin: &DocumentOrigin, told: &mut Vec<(FieldPath, Diagnostic)>) {
         if !value.is_null() {
-            let found = interpret_tree(value, self.settings, self.pool);
+            let found = interpret_tree(value, self.namespaces(), self.pool);
             self.keep(found, value, origin, told);
         }
     }
@@ -385,21 +443,22 @@ impl<'a> TextReader<'a> {
     ) {
         let prefix = &origin.prefix;
         match found {
-            Interpreted::Object(mut object, diagnostics) => {
+            Interpreted::Object(mut object, mut diagnostics) => {
                 let is_from_files = self.settings.origin == Origin::Files;
                 let invalid = diagnostics.iter().find(|diagnostic| is_from_files && is_refused(diagnostic));
                 let invalid = invalid.map(|d| InvalidField { field: d.field.clone(), message: d.message.clone() });
                 object.meta_mut().invalid = invalid.map(Box::new);
+                drop_misspelt(&mut diagnostics);
+                let is_incomplete = is_from_files && self.is_completed_elsewhere(&object, value, &mut diagnostics);
                 told.extend(diagnostics.into_iter().map(|d| (prefix.clone(), d)));
-                let is_namespace_assumed =
-                    !object.object().kind.is_cluster_scoped() && stated_namespace(value).is_none();
-                self.reading.objects.push(Read { object, origin: origin.clone(), is_namespace_assumed });
+                let is_namespace_assumed = !object.object().kind.is_cluster_scoped() && self.is_namespace_open(value);
+                self.reading.objects.push(Read { object, origin: origin.clone(), is_namespace_assumed, is_incomplete });
             }
             Interpreted::Unreadable(field, message) => {
                 told.push((prefix.clone(), self.of_text(OBJECT_UNREADABLE, field, message)))
             }
             Interpreted::PassedOver(name, hint) => {
-                self.reading.announced_secrets.extend(announced_secret(value, self.settings));
+                self.reading.announced_secrets.extend(announced_secret(value, self.namespaces()));
                 *self.reading.passed_over.entry(name).or_default() += 1;
                 told.extend(
                     hint.map(|hint| (prefix.clone(), self.of_text(UNKNOWN_VALUE, FieldPath::of("kind"), hint))),
@@ -408,11 +467,46 @@ impl<'a> TextReader<'a> {
         }
     }
 
+    fn namespaces(&self) -> Namespaces<'a> {
+        Namespaces::of(self.settings, self.role)
+    }
+
+    /// Whether the real namespace of an object is not known.
+    fn is_namespace_open(&self, value: &Tree<'_>) -> bool {
+        match self.role.map_or(&NamespaceRole::Stated, |role| &role.namespace) {
+            NamespaceRole::Set(_) => false,
+            NamespaceRole::Unknown => true,
+            NamespaceRole::Stated => !self.settings.is_namespace_named && stated_namespace(value).is_none(),
+        }
+    }
+
+    /// Whether another program completes an object. What it changes is then not wrong yet, and is not told.
+    fn is_completed_elsewhere(&self, object: &Object, value: &Tree<'_>, diagnostics: &mut Vec<Diagnostic>) -> bool {
+        let id = object.object();
+        let patches = self.role.map_or(&[][..], |role| &role.patched);
+        let is_patched = patches.iter().any(|target| target.concerns(id.kind.as_str(), id.name()));
+        let before = diagnostics.len();
+        diagnostics.retain(|d| !(is_patched && is_refused(d)) && !placeholders::is_at(value, &d.field));
+        is_patched || diagnostics.len() < before
+    }
+
     /// A diagnostic on something that has no name; its place is filled in later.
     fn of_text(&self, reason: gatepost_core::reason::Reason, field: FieldPath, message: String) -> Diagnostic {
         let place = SourcePosition { source: self.source.clone(), line: 1, column: 1 };
         Diagnostic { field, ..Diagnostic::of_text(reason, place, message) }
     }
+}
+
+/// Drops what is said about missing fields that are there in another spelling, which is reported.
+fn drop_misspelt(diagnostics: &mut Vec<Diagnostic>) {
+    let meant = |d: &Diagnostic| {
+        let (_, rest) = d.message.split_once("; did you mean `").filter(|_| d.reason == UNKNOWN_FIELD)?;
+        let (_, above) = d.field.segments().split_last()?;
+        Some(FieldPath::from(above).key(rest.trim_end_matches("`?")))
+    };
+    let meant: Vec<FieldPath> = diagnostics.iter().filter_map(meant).collect();
+    let is_missing = |d: &Diagnostic| d.reason == INVALID_FIELD && d.message.ends_with(MISSING);
+    diagnostics.retain(|d| !(is_missing(d) && meant.contains(&d.field)));
 }
 
 /// Reasons for which an API server would refuse the whole object. Values that a newer API may know are not among them.
@@ -430,7 +524,7 @@ fn stated_namespace<'v>(value: &'v Tree<'v>) -> Option<&'v str> {
 }
 
 /// The Secret that an object of cert-manager, External Secrets or Sealed Secrets makes in the cluster.
-fn announced_secret(value: &Tree<'_>, settings: &ParseSettings) -> Option<Key> {
+fn announced_secret(value: &Tree<'_>, namespaces: Namespaces<'_>) -> Option<Key> {
     let map = value.as_mapping()?;
     let group = text_of(map, "apiVersion")?.split_once('/')?.0;
     let written = match (group, text_of(map, "kind")?) {
@@ -441,7 +535,7 @@ fn announced_secret(value: &Tree<'_>, settings: &ParseSettings) -> Option<Key> {
     };
     let own_name = || value.at(&["metadata", "name"])?.as_text();
     let name = written.and_then(Tree::as_text).filter(|name| !name.is_empty()).or_else(own_name)?;
-    Some(Key::new(stated_namespace(value).unwrap_or(&settings.namespace), name))
+    Some(Key::new(namespaces.of_object(stated_namespace(value)), name))
 }
 
 /// A position that moves forward through a document.
@@ -466,7 +560,7 @@ impl Position {
 }
 
 /// The text of a document, unless it is too large or no text.
-fn readable<'t>(bytes: &'t [u8], limits: &ParseLimits) -> Result<&'t str, Broken> {
+pub(crate) fn readable<'t>(bytes: &'t [u8], limits: &ParseLimits) -> Result<&'t str, Broken> {
     let at_start = |message: String| Broken { message, line: 1, column: 1 };
     if bytes.len() > limits.yaml.max(limits.json) {
         return Err(at_start(too_large(bytes.len(), limits.yaml.max(limits.json))));
@@ -500,10 +594,10 @@ fn holds_secret(value: &Tree<'_>) -> bool {
 }
 
 /// `apiVersion`, where the list has one, and `kind` that the items of a typed list have without saying so.
-type Inherited<'v> = (Option<&'v str>, &'v str);
+pub(crate) type Inherited<'v> = (Option<&'v str>, &'v str);
 
 /// The items of a List, and the type that items without one have.
-fn list_items<'v>(value: &'v Tree<'v>) -> Option<(&'v [Tree<'v>], Option<Inherited<'v>>)> {
+pub(crate) fn list_items<'v>(value: &'v Tree<'v>) -> Option<(&'v [Tree<'v>], Option<Inherited<'v>>)> {
     let map = value.as_mapping()?;
     let kind = text_of(map, "kind")?.strip_suffix("List")?;
     let items = map.get("items")?.as_list()?;

@@ -61,7 +61,7 @@ pub fn judge(program: &Program, folder: &Path) -> Result<(), String> {
 }
 
 /// Lines without the folds, each of which is indented by four more than its line.
-fn unfolded(text: &str) -> Vec<String> {
+pub(crate) fn unfolded(text: &str) -> Vec<String> {
     let indent = |line: &str| line.len() - line.trim_start().len();
     let mut lines: Vec<String> = Vec::new();
     for line in text.lines() {

@@ -11,6 +11,7 @@ pub mod markdown;
 pub mod page;
 pub mod program;
 pub mod query_loop;
+pub mod repository;
 pub mod scratch;
 pub mod servers;
 pub mod transcript;

@@ -84,18 +84,8 @@ pub(super) fn walks(
 
 /// Terminating listeners that name no certificate at all.
 pub(super) fn unsecured(context: LintContext<'_>, listeners: &[ListenerId]) -> Vec<(ListenerKey, Diagnostic)> {
-    let states = listeners.iter().map(|id| context.topology.listener(*id)).filter(|l| l.spec().terminates_tls());
-    let is_bare = |listener: &&ListenerState| {
-        listener.spec().tls.as_ref().is_none_or(|tls| tls.certificates.is_empty() && tls.options == 0)
-    };
-    let told = |listener: &ListenerState| {
-        let message =
-            format!("{} names no certificate, so no handshake succeeds", crate::lint::listener_name(listener));
-        let field = crate::lint::listener_field(listener, "tls.certificateRefs");
-        let problem = Diagnostic::new(reason::CERTIFICATE_MISSING, &listener.owner.object(), field, message);
-        (listener.key(), problem.help("name a Secret in `tls.certificateRefs` of the listener"))
-    };
-    states.filter(is_bare).map(told).collect()
+    let states = listeners.iter().map(|id| context.topology.listener(*id));
+    states.filter_map(|listener| Some((listener.key(), crate::lint::unsecured(listener)?))).collect()
 }
 
 fn of_listener(

@@ -6,7 +6,19 @@ pub(super) fn backends(context: LintContext<'_>, route: &RouteState) -> Vec<Diag
     let mut all: Vec<_> = route.backends.iter().filter_map(|problem| unusable(context, route, problem)).collect();
     let missing = crate::attachment::backends::missing_ports(context.snapshot, route);
     all.extend(missing.iter().filter_map(|problem| missing_port(context, route, problem)));
+    all.extend(without_weight(route));
     all
+}
+
+/// Rules whose backends all have weight 0.
+fn without_weight(route: &RouteState) -> impl Iterator<Item = Diagnostic> {
+    let rules = route.route.rules.iter().enumerate();
+    let idle = rules.filter(|(_, rule)| !rule.backends.is_empty() && rule.backends.iter().all(|b| b.weight == 0));
+    idle.map(|(i, _)| {
+        let message = format!("every backendRef of rule {i} has weight 0, so requests are answered 500");
+        let field = FieldPath::of("spec.rules").index(i).key("backendRefs");
+        Diagnostic::new(reason::BACKEND_WEIGHTS_ZERO, &route.route.object(), field, message)
+    })
 }
 
 /// The way to a backend reference.
@@ -41,6 +53,10 @@ fn unusable(context: LintContext<'_>, route: &RouteState, problem: &BackendProbl
     let namespace = target.namespace_or(object.namespace());
     let called = format!("{} {namespace}/{}", target.kind, target.name);
     let field = field(problem.rule, problem.place);
+    let is_elsewhere = || namespace != object.namespace() && context.may_be_elsewhere(Kind::Service, &target.name);
+    if problem.reason == reason::BACKEND_MISSING && is_elsewhere() {
+        return None;
+    }
     Some(match problem.reason {
         reason::REFERENCE_NOT_PERMITTED => {
             let message = format!(
@@ -48,13 +64,20 @@ fn unusable(context: LintContext<'_>, route: &RouteState, problem: &BackendProbl
                 object.kind,
                 object.namespace()
             );
-            Diagnostic::new(problem.reason, &object, field, message)
-                .help(super::listeners::grant_help(&object, target, namespace))
+            let help = super::listeners::grant_help(&object, target, namespace);
+            let diagnostic = Diagnostic::new(problem.reason, &object, field, message).help(help);
+            super::listeners::near_grant(context, diagnostic, target, namespace)
         }
         reason::BACKEND_KIND_UNKNOWN => {
             let group = if target.group.is_empty() { "core" } else { &*target.group };
             let message = format!("backend {called} of group {group} is not a Service");
-            Diagnostic::new(problem.reason, &object, field.key("kind"), message)
+            let diagnostic = Diagnostic::new(problem.reason, &object, field.key("kind"), message);
+            // Kinds of other groups are what implementations add.
+            match target.group.is_empty() {
+                true => diagnostic,
+                false => Diagnostic { severity: reason::Severity::Info, ..diagnostic }
+                    .help("Nothing to do if the Gateway implementation knows this kind; otherwise use a Service."),
+            }
         }
         _ => {
             let message = format!("backend {called} {}", context.absent());

@@ -10,7 +10,12 @@ pub(super) fn gateway(context: LintContext<'_>, state: &GatewayState) -> Vec<Dia
     match state.class {
         ClassState::NotInInput => {
             let message = format!("GatewayClass {class} is not in the input; it is taken as accepted");
-            all.push(Diagnostic::new(reason::CLASS_NOT_IN_INPUT, &object, class_field, message));
+            let near = closest(class, context.snapshot.classes.keys().map(|name| &**name));
+            let mut diagnostic = Diagnostic::new(reason::CLASS_NOT_IN_INPUT, &object, class_field, message);
+            if near.is_some() {
+                diagnostic.severity = reason::Severity::Warning;
+            }
+            all.push(suggested(diagnostic, near));
         }
         ClassState::Missing => {
             let message = format!("GatewayClass {class} does not exist, so nobody runs this Gateway");
@@ -42,7 +47,12 @@ fn gateway_refused(state: &GatewayState, object: &ObjectRef, refused: reason::Re
 }
 
 pub(super) fn set(context: LintContext<'_>, state: &SetState) -> Vec<Diagnostic> {
-    state.refused.map(|refused| set_refused(context, state, refused)).into_iter().collect()
+    let is_elsewhere = |refused: &reason::Reason| {
+        *refused == reason::LISTENER_SET_PARENT_MISSING
+            && context.may_be_elsewhere(Kind::Gateway, &state.set.parent.name)
+    };
+    let refused = state.refused.filter(|refused| !is_elsewhere(refused));
+    refused.map(|refused| set_refused(context, state, refused)).into_iter().collect()
 }
 
 fn set_refused(context: LintContext<'_>, state: &SetState, refused: reason::Reason) -> Diagnostic {

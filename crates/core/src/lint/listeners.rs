@@ -27,7 +27,52 @@ pub(super) fn findings(context: LintContext<'_>, id: ListenerId) -> Vec<Diagnost
     let is_provided = |d: &Diagnostic| d.reason == reason::CERTIFICATE_MISSING && provided.contains(&d.field);
     let mut all = listener(context, id);
     all.retain(|diagnostic| !is_provided(diagnostic));
+    // The API takes such a listener, and an implementation may have a certificate of its own.
+    let unsecured = unsecured(state).filter(|_| state.refused.is_none() && state.owner.meta().invalid.is_none());
+    all.extend(unsecured.map(|problem| Diagnostic { severity: Severity::Warning, ..problem }));
+    if lacks_only_absent_ca(context, state) {
+        all.iter_mut().filter(|d| d.reason == reason::CA_CERTIFICATE_UNUSABLE).for_each(|diagnostic| {
+            diagnostic.severity = Severity::Info;
+            diagnostic.help = Some(
+                "Nothing to do if the ConfigMap is made elsewhere; add it to the files to have it checked.".to_owned(),
+            );
+        });
+    }
     all
+}
+
+/// A listener that ends TLS and names no certificate at all.
+pub(crate) fn unsecured(state: &ListenerState) -> Option<Diagnostic> {
+    let spec = state.spec();
+    let is_bare = spec.tls.as_ref().is_none_or(|tls| tls.certificates.is_empty() && tls.options == 0);
+    let message = format!("{} names no certificate, so no handshake succeeds", listener_name(state));
+    let field = if spec.tls.is_none() { "tls" } else { "tls.certificateRefs" };
+    let problem = || {
+        let field = listener_field(state, field);
+        Diagnostic::new(reason::CERTIFICATE_MISSING, &state.owner.object(), field, message)
+    };
+    (spec.terminates_tls() && is_bare)
+        .then(problem)
+        .map(|problem| problem.help("name a Secret in `tls.certificateRefs` of the listener"))
+}
+
+/// Whether a listener is refused only because ConfigMaps with CA certificates are not among the files.
+pub(super) fn lacks_only_absent_ca(context: LintContext<'_>, state: &ListenerState) -> bool {
+    let Some(gateway) = state.gateway.as_ref().and_then(|key| context.snapshot.gateways.get(key)) else { return false };
+    let absent = |problem: &CertificateProblem| {
+        let CertificateUse::Client(entry, i) = problem.place else { return true };
+        let validation = match entry {
+            Some(entry) => gateway.frontend.per_port.get(entry).and_then(|(_, validation)| validation.as_ref()),
+            None => gateway.frontend.default.as_ref(),
+        };
+        let target = validation.and_then(|validation| validation.ca_certificates.get(i));
+        problem.condition == "InvalidCACertificateRef"
+            && target.is_some_and(|target| {
+                let namespace = target.namespace_or(&gateway.meta.key.namespace);
+                !context.snapshot.config_maps.contains_key(&Key::new(namespace.clone(), target.name.clone()))
+            })
+    };
+    context.snapshot.origin == Origin::Files && state.certificates.iter().all(absent)
 }
 
 /// A hostname that is none was reported where it was read.
@@ -47,7 +92,12 @@ fn refusal(state: &ListenerState, refused: reason::Reason) -> Option<Diagnostic>
                 Some(TlsMode::Other(word)) => format!("the unknown TLS mode `{word}`"),
             };
             let message = format!("listener `{name}` of protocol {} has {mode}", spec.protocol.as_str());
-            Some(Diagnostic::new(refused, &object, listener_field(state, "tls.mode"), message))
+            let field = if spec.tls.is_none() { "tls" } else { "tls.mode" };
+            let diagnostic = Diagnostic::new(refused, &object, listener_field(state, field), message);
+            Some(match spec.tls.is_none() {
+                true => diagnostic.help("add `tls` with `certificateRefs`, or use protocol HTTP"),
+                false => diagnostic,
+            })
         }
         reason::CA_CERTIFICATE_UNUSABLE => {
             let message = format!("listener `{name}` is to check client certificates and has no usable CA certificate");
@@ -136,7 +186,8 @@ fn own_certificate(
                 object.kind,
                 object.namespace()
             );
-            Diagnostic::new(problem.reason, &object, field, message).help(grant_help(&object, target, namespace))
+            let diagnostic = Diagnostic::new(problem.reason, &object, field, message);
+            near_grant(context, diagnostic.help(grant_help(&object, target, namespace)), target, namespace)
         }
         reason::CERTIFICATE_MALFORMED => {
             let key = Key::new(namespace.clone(), target.name.clone());
@@ -167,6 +218,31 @@ fn own_certificate(
             }
             super::gateways::suggested(diagnostic, near)
         }
+    }
+}
+
+/// Adds a grant that permits the same to others, or something else to the same.
+pub(super) fn near_grant(
+    context: LintContext<'_>,
+    diagnostic: Diagnostic,
+    target: &Reference,
+    namespace: &Str,
+) -> Diagnostic {
+    let Some(from) = diagnostic.object.clone() else { return diagnostic };
+    let here = context.snapshot.grants.values().filter(|grant| grant.meta.key.namespace == *namespace);
+    let is_from = |f: &GrantFrom| *f.kind == *from.kind.as_str() && f.namespace == *from.namespace();
+    let is_to = |t: &GrantTo| t.kind == target.kind && t.name.as_ref().is_none_or(|name| *name == target.name);
+    let near = here.filter_map(|grant| {
+        let object = ObjectRef { kind: Kind::ReferenceGrant, key: grant.meta.key.clone() };
+        match (grant.from.iter().any(is_from), grant.to.iter().any(is_to)) {
+            (true, true) | (false, false) => None,
+            (true, false) => Some((object, FieldPath::of("spec.to"), "this one permits it for other objects")),
+            (false, true) => Some((object, FieldPath::of("spec.from"), "this one permits it to others")),
+        }
+    });
+    match near.min_by_key(|(object, _, _)| object.clone()) {
+        Some((object, field, note)) => diagnostic.related(&object, field, note),
+        None => diagnostic,
     }
 }
 

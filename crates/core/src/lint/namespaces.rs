@@ -79,6 +79,20 @@ pub(super) fn assumed(context: LintContext<'_>) -> Option<Diagnostic> {
     Some(Diagnostic::new(reason::NAMESPACE_ASSUMED, first, FieldPath::of("metadata.namespace"), message))
 }
 
+/// One note about all objects that another program completes, on the first of them.
+pub(super) fn incomplete(context: LintContext<'_>) -> Option<Diagnostic> {
+    let objects = &context.snapshot.file_facts.incomplete;
+    let first = objects.first()?;
+    let message = match objects.len() - 1 {
+        0 => "placeholders or patches complete this object; what depends on it is not checked".to_owned(),
+        1 => "placeholders or patches complete this object and 1 other; what depends on them is not checked".to_owned(),
+        n => {
+            format!("placeholders or patches complete this object and {n} others; what depends on them is not checked")
+        }
+    };
+    Some(Diagnostic::new(reason::OBJECT_INCOMPLETE, first, FieldPath::root(), message))
+}
+
 /// Whether an admission depends on labels of the Namespace other than its name.
 fn asks_labels(admission: &Admission) -> bool {
     let asks = |selector: &Selector| selector.requirements.iter().any(|r| &*r.key != "kubernetes.io/metadata.name");

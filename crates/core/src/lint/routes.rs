@@ -7,7 +7,7 @@ use crate::selector::{Selector, Test};
 pub(super) fn parent(context: LintContext<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
     let state = &route.parents[index];
     match state.target {
-        ParentTarget::Missing => return Some(missing(context, route, index)),
+        ParentTarget::Missing => return missing(context, route, index),
         ParentTarget::OtherKind => return Some(other_kind(route, index)),
         ParentTarget::OutOfScope => return None,
         ParentTarget::Gateway(_) | ParentTarget::Set(..) => {}
@@ -63,11 +63,14 @@ pub(super) fn refusal(
     }
 }
 
-fn missing(context: LintContext<'_>, route: &RouteState, index: usize) -> Diagnostic {
+fn missing(context: LintContext<'_>, route: &RouteState, index: usize) -> Option<Diagnostic> {
     let target = &route.route.parents[index].target;
     let namespace = target.namespace_or(&route.route.meta.key.namespace);
     let key = Key::new(namespace.clone(), target.name.clone());
     let kind = Kind::of(&target.group, &target.kind).unwrap_or(Kind::Gateway);
+    if context.may_be_elsewhere(kind, &key.name) {
+        return None;
+    }
     let message = format!("{kind} {key} {}", context.absent());
     let elsewhere = parents(context, kind).find(|k| k.name == key.name);
     let field = FieldPath::of("spec.parentRefs").index(index);
@@ -84,7 +87,7 @@ fn missing(context: LintContext<'_>, route: &RouteState, index: usize) -> Diagno
     };
     let mut diagnostic = Diagnostic::new(reason::PARENT_MISSING, &route.route.object(), field, message);
     diagnostic.help = help;
-    lowered(diagnostic, context.expects(Kind::Gateway, namespace))
+    Some(lowered(diagnostic, context.expects(Kind::Gateway, namespace)))
 }
 
 /// Every Gateway or ListenerSet of one kind.
@@ -185,7 +188,22 @@ fn namespace(context: LintContext<'_>, route: &RouteState, listener: &ListenerSt
         "what the listener admits",
     );
     diagnostic.fix = fix.filter(|_| !context.is_namespace_assumed(&object));
+    if let Admission::Selector(Some(selector)) = admission {
+        diagnostic.help = near_label(context, namespace, selector);
+    }
     super::namespaces::lowered_if_unknown(context, diagnostic, namespace, admission)
+}
+
+/// A label of the namespace whose key is nearly the one that is asked for.
+fn near_label(context: LintContext<'_>, namespace: &Str, selector: &Selector) -> Option<String> {
+    let labels = &context.snapshot.namespaces.get(namespace)?.meta.labels;
+    let asked = selector.requirements.iter().map(|requirement| &requirement.key);
+    let absent = asked.filter(|key| context.snapshot.namespace_label(namespace, key).is_none());
+    let near = |key: &Str| {
+        let near = closest(key, labels.iter().map(|(label, _)| &**label))?;
+        Some(format!("namespace {namespace} has the label `{near}`; did you mean `{key}`?"))
+    };
+    absent.into_iter().find_map(near)
 }
 
 /// What a namespace's labels lack.

@@ -162,7 +162,8 @@ impl Hold {
 
     /// The hold of an object that could not be read. A route decides only about names of its own.
     fn of_problem(problem: &Diagnostic) -> Option<Self> {
-        let is_unread = [reason::OBJECT_UNREADABLE, reason::SYNTAX_ERROR].contains(&problem.reason);
+        let is_unread =
+            [reason::OBJECT_UNREADABLE, reason::SYNTAX_ERROR, reason::UNRENDERED_TEMPLATE].contains(&problem.reason);
         let decides = problem.object.as_ref().is_none_or(|object| decides(object.kind));
         let route = problem.object.as_ref().filter(|object| object.kind.route().is_some());
         let namespace = route.map(|route| &route.key.namespace).filter(|namespace| !namespace.is_empty());

@@ -42,8 +42,8 @@ catalog! {
     SYNTAX_ERROR = "syntax-error" "GP0106" Error ("", "")
         "A text is neither YAML nor JSON."
         "Correct the YAML or JSON at the position shown; the other documents are not affected.";
-    UNKNOWN_FIELD = "unknown-field" "GP0107" Warning ("", "")
-        "A field is not part of the API, so a cluster drops or refuses it."
+    UNKNOWN_FIELD = "unknown-field" "GP0107" Error ("", "")
+        "A field is not part of the API; `kubectl apply` refuses it, and a cluster drops it."
         "Check the spelling and the indentation; the field has no effect.";
     UNKNOWN_VALUE = "unknown-value" "GP0108" Warning ("", "")
         "A field has a value that this release of the API does not know."
@@ -62,7 +62,19 @@ catalog! {
         "Nothing to do, unless the class name is misspelt; add the GatewayClass to the files to have it checked.";
     NAMESPACE_ASSUMED = "namespace-assumed" "GP0113" Info ("", "")
         "Objects in files state no namespace, so theirs is an assumption."
-        "Name it with `--default-namespace NAME`, or set `metadata.namespace`.";
+        "Name it with `--default-namespace NAME`, set `metadata.namespace`, or render with `-k DIR` or `--helm DIR`.";
+    UNRENDERED_TEMPLATE = "unrendered-template" "GP0114" Error ("", "")
+        "A text is a template that is not rendered, so no objects are read from it."
+        "Render it first: `--helm DIR` for a chart, or give the rendered manifests with `-f`.";
+    OBJECT_INCOMPLETE = "object-incomplete" "GP0115" Info ("", "")
+        "Placeholders or patches complete an object before it reaches a cluster, so what depends on it is not checked."
+        "Render it with `-k DIR` or `--helm DIR`, or give the rendered manifests with `-f`.";
+    CHART_NOT_RENDERED = "chart-not-rendered" "GP0116" Info ("", "")
+        "The templates of a Helm chart are not read, because they are not rendered."
+        "Render the chart with `--helm DIR`, and name values with `--values FILE`.";
+    OBJECT_IN_OVERLAYS = "object-in-overlays" "GP0117" Info ("", "")
+        "Several kustomizations have an object of the same kind, namespace and name; one of them is used for the answer."
+        "Nothing to do if they are for different clusters; check each of them by itself with `-k DIR`.";
 
     // GP02: not attached.
     GATEWAY_CLASS_MISSING = "gateway-class-missing" "GP0200" Error unknown ("Accepted", "Pending")
@@ -182,6 +194,12 @@ catalog! {
     ROUTE_LOSES_ALL = "route-loses-all" "GP0307" Warning ("", "")
         "Other routes take all requests or connections that a route asks for, so it gets none."
         "Attach to another listener, change hostnames or matches, or remove the other route.";
+    MATCH_CONTESTED = "match-contested" "GP0308" Warning ("", "")
+        "Two routes have the same hostname and match at one listener; the older one gets the requests."
+        "Change hostname or match of one of them, or put the backends into one rule with weights.";
+    ROUTE_KINDS_SHARE_HOSTNAME = "route-kinds-share-hostname" "GP0309" Warning ("", "")
+        "An HTTPRoute and a GRPCRoute have the same hostname at one listener, which an implementation may refuse."
+        "Give each kind a hostname of its own.";
     POLICY_CONFLICTED = "policy-conflicted" "GP0310" Error ("Accepted", "Conflicted")
         "Two policies of one kind have the same target; the older one governs."
         "Remove one of them, or give it a section of its own.";
@@ -400,6 +418,12 @@ catalog! {
     PARENT_REPEATED = "parent-repeated" "GP0714" Warning ("", "")
         "Two parentRefs of a route name the same object and section in different words."
         "Remove one of them.";
+    SUPPRESSION_INVALID = "suppression-invalid" "GP0715" Warning ("", "")
+        "An annotation is to suppress findings, and suppresses none: it names no reason that exists, or does not say why."
+        "Write `gatepost.dev/ignore: \"REASON: why\"`, with names such as `hostname-held`; several reasons are joined by commas.";
+    ANNOTATION_MISSPELT = "annotation-misspelt" "GP0716" Warning ("", "")
+        "An annotation or label is nearly a well-known one, and has no meaning as it is."
+        "Correct the key as the message says.";
 }
 
 #[cfg(test)]

@@ -159,7 +159,7 @@ impl Explain {
     /// The same of certificates that are asked of cert-manager, where the objects come from a cluster.
     fn asked_elsewhere(&self, desired: &Desired, objects: &Objects, published: &Publication) -> Vec<IssuanceState> {
         let secrets: Vec<Key> = published.certificates.iter().map(|walk| walk.secret.clone()).collect();
-        if !self.input.files.is_empty() || secrets.is_empty() {
+        if self.input.has_files() || secrets.is_empty() {
             return Vec::new();
         }
         let namespaces = secrets.iter().map(|secret| secret.namespace.clone()).collect();

@@ -141,6 +141,8 @@ impl Plan {
             Some(path) => {
                 let old = Objects::read(&Input {
                     files: vec![path.clone()],
+                    kustomize: Vec::new(),
+                    helm: Vec::new(),
                     cluster: Default::default(),
                     ..self.input.clone()
                 })?;

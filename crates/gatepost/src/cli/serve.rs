@@ -82,9 +82,8 @@ impl Serve {
     }
 
     async fn serve(self, out: &mut dyn Write) -> Result<Ending, Failure> {
-        if self.input.files.is_empty() {
-            let message =
-                "no objects given: name files or directories with -f; `gatepost controller` follows a cluster";
+        if !self.input.has_files() {
+            let message = "no objects given: name files or directories with -f, -k or --helm; `gatepost controller` follows a cluster";
             return Err(Failure::usage(message));
         }
         let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
@@ -101,7 +100,7 @@ impl Serve {
         let board = web::SharedHttpState::default();
         tokio::spawn(web::serve(listener, board.clone()));
         let (changes, mut changed) = mpsc::unbounded_channel();
-        let _watcher = watch::start(&self.input.files, changes)?;
+        let _watcher = watch::start(&crate::source::rendered::watched(&self.input), changes)?;
         super::warn_unreadable(&objects);
         let mut engine = session.engine(objects.snapshot().origin);
         let everything = Change::between(engine.world().snapshot(), objects.snapshot());

@@ -26,8 +26,13 @@ pub(super) fn named(arguments: &[OsString]) -> Option<PathBuf> {
 pub(super) fn applied(mut root: Command, path: &Path) -> Result<Command, Failure> {
     for (key, value) in entries(path)? {
         let id = key.replace('-', "_");
-        let values = texts(&value)
-            .ok_or_else(|| bad(path, &key, "takes a text, a number, true or false, or a list of these"))?;
+        let values = match &value {
+            // `severity: {unknown-field: warning}` is `--severity unknown-field=warning`.
+            Value::Object(entries) if key == "severity" => pairs(entries),
+            value => texts(value),
+        };
+        let values =
+            values.ok_or_else(|| bad(path, &key, "takes a text, a number, true or false, or a list of these"))?;
         let knows = |c: &Command| c.get_arguments().any(|a| a.get_id() == id.as_str() && a.get_long().is_some());
         let commands: Vec<_> = root.get_subcommands().filter(|c| knows(c)).map(|c| c.get_name().to_owned()).collect();
         if commands.is_empty() {
@@ -59,6 +64,10 @@ fn texts(value: &Value) -> Option<Vec<String>> {
         Value::Array(items) => items.iter().map(texts).collect::<Option<Vec<_>>>().map(|all| all.concat()),
         Value::Null | Value::Object(_) => None,
     }
+}
+
+fn pairs(entries: &serde_json::Map<String, Value>) -> Option<Vec<String>> {
+    entries.iter().map(|(key, value)| Some(format!("{key}={}", texts(value)?.concat()))).collect()
 }
 
 fn bad(path: &Path, key: &str, why: &str) -> Failure {

@@ -5,7 +5,7 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::explain::{
     CertificateWalk, Chain, Explanation, Link, ListenerOutcome, NameVerdict, Publication, SecretContent,
 };
-use gatepost_core::publication::{NameSource, Withheld};
+use gatepost_core::publication::{NameSource, PassedOver, Withheld};
 use gatepost_core::routing::RoutingOutcome;
 
 use super::{Colour, folded, inert_line};
@@ -76,7 +76,10 @@ impl Page<'_> {
     }
 
     fn withheld(&self) -> Vec<String> {
-        let left_out = self.published.passed_over.iter().map(|passed| {
+        let is_told = |passed: &&PassedOver| {
+            self.published.withheld.iter().any(|w| w.object == passed.object && w.message == passed.because)
+        };
+        let left_out = self.published.passed_over.iter().filter(|passed| !is_told(passed)).map(|passed| {
             let row = gatepost_core::reason::NOT_SELECTED.row();
             format!("{} is left out: {} [{} {}]", passed.object, passed.because, row.code, row.name)
         });

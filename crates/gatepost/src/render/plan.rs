@@ -1,5 +1,6 @@
 //! `plan` as text: one line per record and certificate with its because, a summary last.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use gatepost_core::publication::change::{Change, Differs};
@@ -7,7 +8,7 @@ use gatepost_core::publication::{Certificate, Desired, Record, Withheld};
 
 use gatepost_core::plan::Plan;
 
-use super::{Colour, inert_line, snippet, steps};
+use super::{Colour, folded, inert_line, snippet, steps};
 use crate::source::Sources;
 
 /// Writes a plan.
@@ -43,7 +44,7 @@ pub fn summary(desired: &Desired) -> String {
         "{}, {}, {} withheld",
         counted(desired.records.len(), "record"),
         counted(desired.certificates.len(), "certificate"),
-        counted(desired.withheld.len(), "hostname"),
+        counted(desired.withheld.iter().map(|w| (&w.route, &w.hostname)).collect::<BTreeSet<_>>().len(), "hostname"),
     )
 }
 
@@ -98,7 +99,7 @@ fn counted(count: usize, what: &str) -> String {
 fn write_desired(out: &mut dyn Write, desired: &Desired, colour: Colour) -> std::io::Result<()> {
     for record in &desired.records {
         let why = colour.paint("2", &inert_line(&format!("because {}", because(record))));
-        writeln!(out, "  record       {}  {why}", inert_line(&record_line(record)))?;
+        write_folded(out, &format!("  record       {}  {why}", inert_line(&record_line(record))))?;
     }
     write_beside(out, desired, colour)
 }
@@ -107,20 +108,29 @@ fn write_desired(out: &mut dyn Write, desired: &Desired, colour: Colour) -> std:
 fn write_beside(out: &mut dyn Write, desired: &Desired, colour: Colour) -> std::io::Result<()> {
     for certificate in &desired.certificates {
         let why = colour.paint("2", &inert_line(&format!("because {}", some(&certificate.listeners))));
-        writeln!(out, "  certificate  {}  {why}", inert_line(&certificate_line(certificate)))?;
+        write_folded(out, &format!("  certificate  {}  {why}", inert_line(&certificate_line(certificate))))?;
     }
-    for withheld in &desired.withheld {
-        writeln!(out, "  {}     {}", colour.paint("33", "withheld"), inert_line(&withheld_line(withheld)))?;
+    // A hostname that is withheld at several listeners for one reason is shown once.
+    let mut shown = BTreeSet::new();
+    for line in desired.withheld.iter().map(withheld_line) {
+        if shown.insert(line.clone()) {
+            write_folded(out, &format!("  {}     {}", colour.paint("33", "withheld"), inert_line(&line)))?;
+        }
     }
     for policy in &desired.policies {
         for condition in &policy.conditions {
             let message = if condition.message.is_empty() { String::new() } else { format!(": {}", condition.message) };
             let line =
                 format!("{} {} {} {}{message}", policy.policy, condition.kind, condition.status, condition.reason);
-            writeln!(out, "  policy       {}", inert_line(&line))?;
+            write_folded(out, &format!("  policy       {}", inert_line(&line)))?;
         }
     }
     Ok(())
+}
+
+/// Writes a line in pieces that fit a terminal.
+fn write_folded(out: &mut dyn Write, line: &str) -> std::io::Result<()> {
+    folded(line).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
 /// A withheld hostname in one line.

@@ -4,7 +4,7 @@ use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet}
 use gatepost_core::diagnostic::{Diagnostic, SourcePosition};
 use gatepost_core::reason::Severity;
 
-use super::{Colour, inert, inert_line};
+use super::{Colour, WIDTH, folded, inert, inert_line};
 use crate::source::Sources;
 
 /// Lines longer than this are named, not shown.
@@ -64,7 +64,8 @@ pub fn render(diagnostic: &Diagnostic, sources: &dyn Sources, colour: Colour) ->
     if let Some(fix) = &diagnostic.fix {
         group = group.element(Level::HELP.with_name("fix").message(inert(fix)));
     }
-    renderer(colour).render(&[group]).to_string()
+    let text = renderer(colour).render(&[group]).to_string();
+    text.lines().enumerate().flat_map(|(at, line)| fitting(line, at == 0)).collect::<Vec<_>>().join("\n")
 }
 
 fn renderer(colour: Colour) -> Renderer {
@@ -72,6 +73,29 @@ fn renderer(colour: Colour) -> Renderer {
         Colour::On => Renderer::styled(),
         Colour::Off => Renderer::plain(),
     }
+    .term_width(WIDTH)
+}
+
+/// A line in pieces that fit a terminal, if it is a sentence. A command stays in one piece, so that it can be copied.
+fn fitting(line: &str, is_title: bool) -> Vec<String> {
+    let is_sentence =
+        is_title || ["= help", "= note", "help", "note"].iter().any(|start| plain(line).starts_with(start));
+    if is_sentence { folded(line) } else { vec![line.to_owned()] }
+}
+
+/// The text of a line without colours and indent.
+fn plain(line: &str) -> String {
+    let mut text = String::new();
+    let mut is_escape = false;
+    for c in line.chars() {
+        match (is_escape, c) {
+            (true, 'm') => is_escape = false,
+            (true, _) => {}
+            (false, '\u{1b}') => is_escape = true,
+            (false, _) => text.push(c),
+        }
+    }
+    text.trim_start().to_owned()
 }
 
 /// One line of a source, made inert, with what is meant in it.

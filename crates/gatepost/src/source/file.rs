@@ -23,6 +23,7 @@ const DEEPEST: usize = 64;
 const MOST: usize = 200_000;
 
 /// A text and its name.
+#[derive(Clone)]
 pub struct Text {
     /// Its path as given, or `-`.
     pub name: String,
@@ -170,7 +171,9 @@ fn is_hidden(path: &Path) -> bool {
 }
 
 fn is_manifest(path: &Path) -> bool {
-    path.extension().is_some_and(|e| ["yaml", "yml", "json"].iter().any(|known| e.eq_ignore_ascii_case(known)))
+    // Kustomize takes a file of this name, too.
+    path.file_name().is_some_and(|name| name == "Kustomization")
+        || path.extension().is_some_and(|e| ["yaml", "yml", "json"].iter().any(|known| e.eq_ignore_ascii_case(known)))
 }
 
 pub(super) fn read(path: &Path) -> anyhow::Result<Text> {

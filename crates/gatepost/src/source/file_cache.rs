@@ -2,22 +2,25 @@
 //!
 //! A file with the same size, times and inode is unchanged, unless it was written a moment before it was read: then its
 //! bytes are compared. After a failed read everything stays as it was. Of an object that several files contain, the
-//! last one wins, in the order of [`super::file`]. Objects are not kept here; the engine has them.
+//! last one wins, in the order of [`super::file`]. What other programs render comes after the files, and is rendered at every
+//! read. If directories say something else about their files than before, all files are parsed again. Objects are not kept
+//! here; the engine has them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::Metadata;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::model::ObjectRef;
 use gatepost_core::snapshot::{Change, Object};
+use gatepost_objects::layout::{Layout, TextFacts};
 use gatepost_objects::{Loaded, NamedText, ParseSettings, ParsedText, Pool, read_all, read_with};
 use ring::digest::{SHA256, digest};
 
 use super::file::{self, FoundFile, Text};
-use super::{Objects, is_unreadable};
+use super::{Objects, is_unreadable, rendered};
 use crate::cli::Input;
 use crate::error::RunError;
 
@@ -27,8 +30,10 @@ const RELIABLE_AGE: Duration = Duration::from_secs(2);
 
 /// The files of a command line as of the last read.
 pub struct FileCache {
-    paths: Vec<PathBuf>,
+    input: Input,
     settings: ParseSettings,
+    /// What other programs rendered for the last read.
+    rendered: Vec<Text>,
     /// In the order in which they are read; later objects replace earlier ones.
     files: Vec<Arc<CachedFile>>,
 }
@@ -50,6 +55,7 @@ struct CachedFile {
     hash: Vec<u8>,
     objects: BTreeSet<ObjectRef>,
     problems: Vec<Diagnostic>,
+    facts: TextFacts,
 }
 
 /// Metadata that detects a changed file without reading it.
@@ -71,50 +77,88 @@ struct Looked {
 impl FileCache {
     /// Reads all files for the first time.
     pub fn open(input: &Input) -> Result<(FileCache, Objects), RunError> {
-        let mut cache = FileCache { paths: input.files.clone(), settings: input.parse_settings(), files: Vec::new() };
-        let (mut found, mut texts) = (Vec::new(), Vec::new());
-        for file in file::find(&cache.paths)? {
-            found.push((file.metadata.as_ref().and_then(Stamp::of), file.path));
-            texts.push(file::read(&found[found.len() - 1].1).map_err(RunError::Unreadable)?);
+        let mut stamps = Vec::new();
+        let mut texts = Vec::new();
+        for file in file::find(&input.files)? {
+            stamps.push(file.metadata.as_ref().and_then(Stamp::of));
+            texts.push(file::read(&file.path).map_err(RunError::Unreadable)?);
         }
+        let layout = Arc::new(rendered::read(input, &mut texts)?);
+        let rendered = texts[stamps.len()..].to_vec();
+        stamps.resize(texts.len(), None);
+        let settings = ParseSettings { layout, ..input.parse_settings() };
         let named: Vec<NamedText<'_>> = texts.iter().map(|text| (&*text.name, &*text.bytes)).collect();
-        let readings = read_all(&named, &cache.settings);
-        let mut loaded = Loaded::default();
-        for (((stamp, path), text), reading) in found.into_iter().zip(texts).zip(readings) {
-            cache.files.push(Arc::new(CachedFile::of(path, stamp, &text, &reading)));
-            loaded.take(text.name.into(), text.bytes, reading);
+        let readings = read_all(&named, &settings);
+        let (mut loaded, mut files) = (Loaded::default(), Vec::new());
+        for ((stamp, text), reading) in stamps.into_iter().zip(texts).zip(readings) {
+            files.push(Arc::new(CachedFile::of(PathBuf::from(&text.name), stamp, &text, &reading)));
+            loaded.take(text.name.into(), text.bytes, reading, &settings.layout);
         }
         input.complete(&mut loaded);
-        Ok((cache, Objects { loaded }))
+        Ok((FileCache { input: input.clone(), settings, rendered, files }, Objects { loaded }))
     }
 
     /// Reads changed files; after an error everything stays as it was.
     pub fn refresh(&mut self) -> Result<Refreshed, RunError> {
+        let rendered = rendered::texts(&self.input)?;
+        let found = file::find(&self.input.files)?;
+        let mut looked = self.look_at_all(&found, &rendered, &self.settings, true)?;
+        let layout = Arc::new(layout_of(&looked, &rendered));
+        let mut settings = self.settings.clone();
+        if layout != settings.layout {
+            settings.layout = layout;
+            looked = self.look_at_all(&found, &rendered, &settings, false)?;
+        }
         let mut known: BTreeMap<&PathBuf, &Arc<CachedFile>> =
             self.files.iter().map(|file| (&file.path, file)).collect();
-        let mut pool = Pool::new();
-        let mut looked: Vec<Looked> = Vec::with_capacity(known.len());
-        for found in file::find(&self.paths)? {
-            let before = known.get(&found.path).copied();
-            looked.push(look(found, before, &self.settings, &mut pool).map_err(RunError::Unreadable)?);
-        }
         looked.iter().for_each(|now| _ = known.remove(&now.file.path));
         let gone = known.into_values().flat_map(|file| file.objects.iter().cloned()).collect();
-        let changes = self.changes(gone, &mut looked)?;
+        let changes = self.changes(gone, &mut looked, &settings, &rendered)?;
         self.files = looked.into_iter().map(|now| now.file).collect();
+        (self.settings, self.rendered) = (settings, rendered);
         let problems = self.files.iter().flat_map(|file| file.problems.iter().cloned()).collect();
         Ok(Refreshed { changes, problems })
+    }
+
+    /// Every file and rendered text; those that did not change are not parsed, if what was parsed before may be used.
+    fn look_at_all(
+        &self,
+        found: &[FoundFile],
+        rendered: &[Text],
+        settings: &ParseSettings,
+        may_keep: bool,
+    ) -> Result<Vec<Looked>, RunError> {
+        let known: BTreeMap<&PathBuf, &Arc<CachedFile>> = self.files.iter().map(|file| (&file.path, file)).collect();
+        let before = |path: &PathBuf| known.get(path).copied().filter(|_| may_keep);
+        let mut pool = Pool::new();
+        let mut looked: Vec<Looked> = Vec::with_capacity(known.len());
+        for found in found {
+            let now = look(found, before(&found.path), settings, &mut pool).map_err(RunError::Unreadable)?;
+            looked.push(now);
+        }
+        for text in rendered {
+            let path = PathBuf::from(&text.name);
+            looked.push(look_at_text(path.clone(), None, text, before(&path), settings, &mut pool));
+        }
+        Ok(looked)
     }
 
     /// The texts of files with parse errors, for showing positions.
     pub fn unreadable(&self) -> Objects {
         let lost = self.files.iter().filter(|file| file.problems.iter().any(is_unreadable));
-        let texts = lost.filter_map(|file| file::read(&file.path).ok()).map(|text| (text.name.into(), text.bytes));
+        let texts = lost.filter_map(|file| text_at(&file.path, &self.rendered).ok());
+        let texts = texts.map(|text| (text.name.into(), text.bytes));
         Objects { loaded: gatepost_objects::collect(texts, &self.settings) }
     }
 
     /// The changes of objects in removed and parsed files. `gone` are the objects of removed files.
-    fn changes(&self, gone: BTreeSet<ObjectRef>, looked: &mut [Looked]) -> Result<Vec<Change>, RunError> {
+    fn changes(
+        &self,
+        gone: BTreeSet<ObjectRef>,
+        looked: &mut [Looked],
+        settings: &ParseSettings,
+        rendered: &[Text],
+    ) -> Result<Vec<Change>, RunError> {
         let mut affected = gone;
         let before: BTreeMap<&PathBuf, &BTreeSet<ObjectRef>> =
             self.files.iter().map(|file| (&file.path, &file.objects)).collect();
@@ -129,31 +173,50 @@ impl FileCache {
         for (at, now) in looked.iter().enumerate() {
             winners.extend(now.file.objects.intersection(&affected).map(|object| (object.clone(), at)));
         }
-        affected.into_iter().map(|object| self.change(object, &winners, looked)).collect()
+        affected.into_iter().map(|object| change(object, &winners, looked, settings, rendered)).collect()
     }
+}
 
-    fn change(
-        &self,
-        object: ObjectRef,
-        winners: &BTreeMap<ObjectRef, usize>,
-        looked: &mut [Looked],
-    ) -> Result<Change, RunError> {
-        let Some(now) = winners.get(&object).and_then(|at| looked.get_mut(*at)) else {
-            return Ok(Change::Delete(object));
-        };
-        if now.parsed.is_none() {
-            // Another file contained the object as well, and no longer does.
-            let text = file::read(&now.file.path).map_err(RunError::Unreadable)?;
-            now.parsed = Some(objects_of(parse(&text, &self.settings, &mut Pool::new())));
-        }
-        let described = now.parsed.iter().flatten().rfind(|described| described.object() == object);
-        Ok(described.map_or(Change::Delete(object), |object| Change::Upsert(object.clone())))
+/// The change of one object, whose last file wins.
+fn change(
+    object: ObjectRef,
+    winners: &BTreeMap<ObjectRef, usize>,
+    looked: &mut [Looked],
+    settings: &ParseSettings,
+    rendered: &[Text],
+) -> Result<Change, RunError> {
+    let Some(now) = winners.get(&object).and_then(|at| looked.get_mut(*at)) else {
+        return Ok(Change::Delete(object));
+    };
+    if now.parsed.is_none() {
+        // Another file contained the object as well, and no longer does.
+        let text = text_at(&now.file.path, rendered).map_err(RunError::Unreadable)?;
+        now.parsed = Some(objects_of(parse(&text, settings, &mut Pool::new())));
     }
+    let described = now.parsed.iter().flatten().rfind(|described| described.object() == object);
+    Ok(described.map_or(Change::Delete(object), |object| Change::Upsert(object.clone())))
+}
+
+/// A text that was rendered, or of a file.
+fn text_at(path: &Path, rendered: &[Text]) -> anyhow::Result<Text> {
+    match rendered.iter().find(|text| Path::new(&text.name) == path) {
+        Some(text) => Ok(text.clone()),
+        None => file::read(path),
+    }
+}
+
+/// What directories say about the files in them.
+fn layout_of(looked: &[Looked], rendered: &[Text]) -> Layout {
+    let names: Vec<String> = looked.iter().map(|now| now.file.path.display().to_string()).collect();
+    let named = names.iter().zip(looked).map(|(name, now)| (name.as_str(), &now.file.facts));
+    let mut layout = Layout::of(named, |name| file::read(Path::new(name)).ok().map(|text| text.bytes));
+    rendered.iter().for_each(|text| layout.add_rendered(text.name.as_str().into()));
+    layout
 }
 
 /// Checks a file: reads it if it may have changed, and parses it if it has.
 fn look(
-    found: FoundFile,
+    found: &FoundFile,
     before: Option<&Arc<CachedFile>>,
     settings: &ParseSettings,
     pool: &mut Pool,
@@ -165,12 +228,24 @@ fn look(
         return Ok(Looked { file: before.clone(), parsed: None });
     }
     let text = file::read(&found.path)?;
-    if let Some(before) = before.filter(|before| before.hash == hash(&text)) {
-        return Ok(Looked { file: Arc::new(CachedFile { stamp, ..(**before).clone() }), parsed: None });
+    Ok(look_at_text(found.path.clone(), stamp, &text, before, settings, pool))
+}
+
+/// Parses a text if it changed.
+fn look_at_text(
+    path: PathBuf,
+    stamp: Option<Stamp>,
+    text: &Text,
+    before: Option<&Arc<CachedFile>>,
+    settings: &ParseSettings,
+    pool: &mut Pool,
+) -> Looked {
+    if let Some(before) = before.filter(|before| before.hash == hash(text)) {
+        return Looked { file: Arc::new(CachedFile { stamp, ..(**before).clone() }), parsed: None };
     }
-    let reading = parse(&text, settings, pool);
-    let file = Arc::new(CachedFile::of(found.path, stamp, &text, &reading));
-    Ok(Looked { file, parsed: Some(objects_of(reading)) })
+    let reading = parse(text, settings, pool);
+    let file = Arc::new(CachedFile::of(path, stamp, text, &reading));
+    Looked { file, parsed: Some(objects_of(reading)) }
 }
 
 fn parse(text: &Text, settings: &ParseSettings, pool: &mut Pool) -> ParsedText {
@@ -188,7 +263,8 @@ fn hash(text: &Text) -> Vec<u8> {
 impl CachedFile {
     fn of(path: PathBuf, stamp: Option<Stamp>, text: &Text, reading: &ParsedText) -> CachedFile {
         let objects = reading.objects.iter().map(|read| read.object.object()).collect();
-        CachedFile { path, stamp, hash: hash(text), objects, problems: reading.diagnostics.clone() }
+        let facts = TextFacts::of(&text.name, &text.bytes);
+        CachedFile { path, stamp, hash: hash(text), objects, problems: reading.diagnostics.clone(), facts }
     }
 }
 
@@ -230,6 +306,9 @@ mod tests {
     fn input(folder: &Scratch) -> Input {
         Input {
             files: vec![folder.path().to_owned()],
+            kustomize: Vec::new(),
+            helm: Vec::new(),
+            values: Vec::new(),
             as_cluster: false,
             default_namespace: None,
             cluster: Default::default(),
@@ -273,6 +352,24 @@ mod tests {
         std::fs::remove_file(folder.path().join("a.yaml")).unwrap();
         follow(&mut cache, &mut engine, &folder);
         assert_eq!(engine.world().snapshot().gateways.len(), 2);
+    }
+
+    #[test]
+    fn a_kustomization_that_changes_moves_the_objects_below() {
+        let folder = Scratch::new().unwrap();
+        let without = gateway("one", "x").replace(", namespace: a", "");
+        folder.file("shop/a.yaml", &without).unwrap();
+        folder.file("shop/kustomization.yaml", "namespace: shop\nresources: [a.yaml]\n").unwrap();
+        let (mut cache, objects) = FileCache::open(&input(&folder)).unwrap();
+        let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
+        engine.apply(Change::between(&Snapshot::new(), objects.snapshot()));
+        let namespaces = |engine: &Engine| {
+            engine.world().snapshot().gateways.keys().map(|key| key.namespace.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(namespaces(&engine), ["shop"]);
+        folder.file("shop/kustomization.yaml", "namespace: store\nresources: [a.yaml]\n").unwrap();
+        engine.apply(cache.refresh().unwrap().changes);
+        assert_eq!(namespaces(&engine), ["store"]);
     }
 
     #[test]

@@ -93,9 +93,9 @@ fn secrets_are_in_no_help_and_no_message() {
         .with("GATEPOST_RFC2136_TSIG_SECRET", "canary-one")
         .with("GATEPOST_TXT_ENCRYPT_AES_KEY", "canary-two");
     let lines = [
-        "plan --help",
-        "apply --help",
-        "serve --help",
+        "plan --help-all",
+        "apply --help-all",
+        "serve --help-all",
         "plan -f -",
         "apply -f - --provider rfc2136 --rfc2136-host a --rfc2136-zone b --rfc2136-tsig-keyname c",
         "check --rfc2136-tsig-secret=canary-three",
@@ -126,6 +126,6 @@ fn a_settings_file_holds_the_flags_of_providers_too() {
     let canary = bed.folder.file("settings.yaml", &format!("{text}rfc2136-tsig-secret: canary\n")).unwrap();
     let answer = run(&format!("apply --settings '{canary}'"), &world);
     assert!(answer.exit == 2 && answer.errors.contains("exclude each other"), "{}", answer.errors);
-    let help = run(&format!("apply --settings '{canary}' --help"), "");
+    let help = run(&format!("apply --settings '{canary}' --help-all"), "");
     assert!(!(help.output + &help.errors).contains("canary"));
 }

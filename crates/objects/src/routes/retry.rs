@@ -4,6 +4,7 @@ use crate::fields::Fields;
 use crate::rules;
 use crate::shapes::Shape;
 use crate::times::duration;
+use crate::tree::Tree;
 
 /// Checks what else an HTTPRoute's rule may hold.
 pub(super) fn check(f: &Fields<'_>) {
@@ -17,9 +18,18 @@ pub(super) fn session_persistence(f: &Fields<'_>) {
     f.mapping("sessionPersistence", persistence);
 }
 
+/// A duration, which is often written without its unit.
+fn time(f: &Fields<'_>, key: &'static str) -> Option<f64> {
+    if let Some(Tree::Number(number)) = f.node(key).map(|node| node.value()) {
+        f.invalid(key, format!("is the number {number}, and a duration has a unit; write `{number}s`"));
+        return None;
+    }
+    f.shaped(key, Shape::Duration).and_then(|text| duration(&text))
+}
+
 fn timeouts(f: &Fields<'_>) {
-    let request = f.shaped("request", Shape::Duration).and_then(|text| duration(&text));
-    let backend = f.shaped("backendRequest", Shape::Duration).and_then(|text| duration(&text));
+    let request = time(f, "request");
+    let backend = time(f, "backendRequest");
     if let (Some(request), Some(backend)) = (request, backend)
         && request > 0.0
         && backend > request

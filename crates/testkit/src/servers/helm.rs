@@ -61,6 +61,20 @@ pub fn trial(name: &str, test: impl FnOnce() -> Result<(), Failed> + Send + 'sta
     Trial::test(format!("{name} (skipped: scripts/servers-helm was not run)"), || Ok(())).with_ignored_flag(true)
 }
 
+/// The directory of the program.
+pub fn programs() -> io::Result<PathBuf> {
+    Ok(place()?.parent().map(Path::to_path_buf).unwrap_or_default())
+}
+
+/// A test that needs only the program.
+pub fn program_trial(name: &str, test: impl FnOnce() -> Result<(), Failed> + Send + 'static) -> Trial {
+    let is_built = place().is_ok_and(|program| program.is_file());
+    if is_built || std::env::var_os("CI").is_some() {
+        return Trial::test(name, test);
+    }
+    Trial::test(format!("{name} (skipped: scripts/servers-helm was not run)"), || Ok(())).with_ignored_flag(true)
+}
+
 fn place() -> io::Result<PathBuf> {
     let said = output(Command::new(tree::root().join("scripts/servers-helm")).arg("where"))?;
     Ok(Path::new(said.trim()).join("helm"))

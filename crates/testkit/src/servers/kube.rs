@@ -414,6 +414,11 @@ fn lock(process: &Mutex<Option<Process>>) -> MutexGuard<'_, Option<Process>> {
 }
 
 /// Where programs and CRDs are.
+/// The directory of `kubectl` and the other programs.
+pub fn programs() -> io::Result<PathBuf> {
+    places().map(|(programs, _)| programs)
+}
+
 fn places() -> io::Result<(PathBuf, PathBuf)> {
     let said = output(Command::new(tree::root().join("scripts/servers")).arg("where"))?;
     let mut lines = said.lines().map(PathBuf::from);

@@ -28,7 +28,8 @@ pub(super) struct Screen {
 impl Screen {
     /// An empty screen, for these files.
     pub(super) fn new(input: &Input, mode: Mode) -> Self {
-        let files: Vec<_> = input.files.iter().map(|path| path.display().to_string()).collect();
+        let paths = input.files.iter().chain(&input.kustomize).chain(&input.helm);
+        let files: Vec<_> = paths.map(|path| path.display().to_string()).collect();
         Screen { files: files.join(" -f "), mode, held: Vec::new() }
     }
 
