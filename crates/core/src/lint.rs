@@ -37,6 +37,7 @@ impl<'a> LintContext<'a> {
         let mut all = Vec::new();
         for gateway in self.topology.gateways.values() {
             all.extend(gateways::gateway(self, gateway));
+            all.extend(gateways::without_address(self, gateway));
         }
         for set in self.topology.sets.values() {
             all.extend(gateways::set(self, set));

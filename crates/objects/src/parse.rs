@@ -136,7 +136,7 @@ pub struct DocumentOrigin {
 pub enum Interpreted {
     /// An object, and what is wrong with it.
     Object(Object, Vec<Diagnostic>),
-    /// Something that was meant to be an object of ours and is none; the field to mend and why.
+    /// Something that was meant to be an object of ours and is none; the field to correct and why.
     Unreadable(FieldPath, String),
     /// An object of another kind, as `apiVersion/kind`, and perhaps a hint that it was meant to be one of ours.
     PassedOver(String, Option<String>),
@@ -486,7 +486,8 @@ impl<'a> TextReader<'a> {
         let patches = self.role.map_or(&[][..], |role| &role.patched);
         let is_patched = patches.iter().any(|target| target.concerns(id.kind.as_str(), id.name()));
         let before = diagnostics.len();
-        diagnostics.retain(|d| !(is_patched && is_refused(d)) && !placeholders::is_at(value, &d.field));
+        let is_open = |d: &Diagnostic| is_refused(d) && (is_patched || placeholders::is_at(value, &d.field));
+        diagnostics.retain(|diagnostic| !is_open(diagnostic));
         is_patched || diagnostics.len() < before
     }
 

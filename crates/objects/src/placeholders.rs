@@ -5,7 +5,7 @@ use gatepost_core::diagnostic::{FieldPath, Segment};
 use crate::tree::Tree;
 
 /// Words that people write where a value is to be filled in.
-const WORDS: [&str; 5] = ["placeholder", "replace", "changeme", "change-me", "change_me"];
+const WORDS: [&str; 4] = ["PLACEHOLDER", "REPLACE", "CHANGEME", "CHANGE_ME"];
 
 /// Whether the value of a field is a placeholder.
 pub(crate) fn is_at(object: &Tree<'_>, field: &FieldPath) -> bool {
@@ -26,12 +26,12 @@ pub(crate) fn is_at(object: &Tree<'_>, field: &FieldPath) -> bool {
 /// Whether a text stands for another one.
 fn is_placeholder(text: &str) -> bool {
     let holds = |open: &str, close: &str| text.split_once(open).is_some_and(|(_, rest)| rest.contains(close));
-    let lower = text.to_ascii_lowercase();
+    let is_loud = !text.bytes().any(|b| b.is_ascii_lowercase());
     text == "_"
         || holds("${", "}")
         || holds("{{", "}}")
         || (text.starts_with('<') && text.ends_with('>'))
-        || WORDS.iter().any(|word| lower.contains(word))
+        || (is_loud && WORDS.iter().any(|word| text.contains(word)))
 }
 
 /// The line, counted from 0, on which a template begins; nothing where a text is none.
@@ -49,7 +49,9 @@ mod tests {
         for text in ["_", "shop.${DOMAIN}", "{{ .Values.host }}", "<hostname>", "REPLACE_ME", "PLACEHOLDER"] {
             assert!(is_placeholder(text), "{text}");
         }
-        for text in ["SHOP.example.org", "a_b", "a{b", "shop.example.org:8080", "", "10.0.0.1"] {
+        for text in
+            ["SHOP.example.org", "a_b", "a{b", "ReplaceFullPth", "replaced-by", "shop.example.org:8080", "", "10.0.0.1"]
+        {
             assert!(!is_placeholder(text), "{text}");
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::model::Kind;
-use gatepost_core::reason::{INVALID_HOSTNAME, OBJECT_UNREADABLE, SYNTAX_ERROR, UNKNOWN_VALUE};
+use gatepost_core::reason::{INVALID_HOSTNAME, OBJECT_UNREADABLE, SYNTAX_ERROR, UNKNOWN_VALUE, UNRENDERED_TEMPLATE};
 use gatepost_core::snapshot::Object;
 use gatepost_objects::{ParseLimits, ParseSettings, ParsedText, read};
 
@@ -178,8 +178,16 @@ fn syntax_that_is_wrong() {
     assert_says("{\"a\": \"1", 2, "control character");
     assert_says("a: \"1\n", 3, "quoted scalar");
     assert_says("a: b: c\n", 1, "");
-    assert_says("{{ template \"x\" . }}\n", 1, "");
     assert_says("a: 1e999\n", 1, "quotes");
+}
+
+#[test]
+fn templates_that_are_not_rendered() {
+    for (text, line) in [("{{ template \"x\" . }}\n", 1), ("a: 1\nb: {{ .Values.b }}\n", 2)] {
+        let told = between(text.as_bytes()).diagnostics;
+        let [Diagnostic { reason, place: Some(place), .. }] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((*reason, place.line - BEFORE), (UNRENDERED_TEMPLATE, line), "{text}");
+    }
 }
 
 #[test]

@@ -33,6 +33,21 @@ pub(super) fn gateway(context: LintContext<'_>, state: &GatewayState) -> Vec<Dia
     all
 }
 
+/// A Gateway for which the files name no address, so that nothing is published for it without a flag.
+pub(super) fn without_address(context: LintContext<'_>, state: &GatewayState) -> Option<Diagnostic> {
+    let gateway = &state.gateway;
+    let has_none = gateway.status.addresses.is_empty() && gateway.wished_addresses.is_empty();
+    let is_meant = context.snapshot.origin == Origin::Files && state.refused.is_none() && has_none;
+    let object = ObjectRef { kind: Kind::Gateway, key: gateway.meta.key.clone() };
+    let message = "the files name no address of this Gateway, so no records can be planned from them alone";
+    let note = || Diagnostic::new(reason::GATEWAY_WITHOUT_ADDRESS, &object, FieldPath::of("spec.addresses"), message);
+    is_meant.then(note).map(|note| {
+        let help =
+            format!("give `--gateway-address {}=VALUE` to `plan` and the like, or set `spec.addresses`", object.key);
+        Diagnostic { severity: reason::Severity::Info, ..note }.help(help)
+    })
+}
+
 fn gateway_refused(state: &GatewayState, object: &ObjectRef, refused: reason::Reason) -> Diagnostic {
     if let Some(invalid) = super::invalid(&state.gateway.meta, object) {
         return invalid;

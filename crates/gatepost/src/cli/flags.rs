@@ -93,7 +93,7 @@ pub(super) struct Publishing {
     /// Where acceptance comes from: the status that an implementation wrote, our own computation, or the former where there is one
     #[arg(long, value_enum, default_value = "auto", env = "GATEPOST_STATUS")]
     status: StatusFlag,
-    /// Taken for the sake of external-dns command lines; both prefixes are read anyway
+    /// Accepted because command lines of external-dns have it; both prefixes are read anyway
     #[arg(long, hide = true)]
     enable_legacy_annotation_prefix: bool,
 }

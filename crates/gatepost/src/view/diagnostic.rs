@@ -22,7 +22,7 @@ pub struct DiagnosticView {
     pub message: String,
     /// What to do.
     pub help: String,
-    /// One command that would mend it.
+    /// One command that fixes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fix: Option<String>,
     /// Where it stands.

@@ -30,15 +30,15 @@ pub fn folder(path: &str) -> String {
 pub fn joined(folder: &str, path: &str) -> Option<String> {
     let is_remote =
         path.contains("://") || path.contains('?') || path.starts_with("git@") || path.starts_with("github.com/");
-    (!is_remote && !path.starts_with('/') && !path.is_empty())
-        .then(|| normal(&format!("{folder}/{path}").trim_start_matches(|c| folder.is_empty() && c == '/').to_owned()))
+    let is_meant = !is_remote && !path.starts_with('/') && !path.is_empty();
+    is_meant.then(|| if folder.is_empty() { normal(path) } else { normal(&format!("{folder}/{path}")) })
 }
 
 /// The directories that a file lies in, the nearest first.
 pub(super) fn ancestors(path: &str) -> Vec<String> {
     let path = if path.ends_with('/') { format!("{}/x", normal(path)) } else { normal(path) };
     let mut folders = Vec::new();
-    let mut rest = path.trim_start_matches(|c| c == '/' && path == "/x").to_owned();
+    let mut rest = path.clone();
     while let Some((above, _)) = rest.rsplit_once('/') {
         folders.push(if above.is_empty() { "/".to_owned() } else { above.to_owned() });
         rest = above.to_owned();

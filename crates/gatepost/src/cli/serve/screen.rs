@@ -20,7 +20,10 @@ const EXPLAINED: usize = 5;
 
 /// What was shown last, so that nothing is shown twice.
 pub(super) struct Screen {
-    files: String,
+    /// The flags that name the objects.
+    objects: String,
+    /// Where they are.
+    places: String,
     mode: Mode,
     held: Vec<String>,
 }
@@ -28,9 +31,13 @@ pub(super) struct Screen {
 impl Screen {
     /// An empty screen, for these files.
     pub(super) fn new(input: &Input, mode: Mode) -> Self {
-        let paths = input.files.iter().chain(&input.kustomize).chain(&input.helm);
-        let files: Vec<_> = paths.map(|path| path.display().to_string()).collect();
-        Screen { files: files.join(" -f "), mode, held: Vec::new() }
+        let given =
+            [("-f", &input.files), ("-k", &input.kustomize), ("--helm", &input.helm), ("--values", &input.values)];
+        let words =
+            given.iter().flat_map(|(flag, paths)| paths.iter().map(move |path| format!("{flag} {}", path.display())));
+        let places = input.files.iter().chain(&input.kustomize).chain(&input.helm);
+        let places: Vec<_> = places.map(|path| path.display().to_string()).collect();
+        Screen { objects: words.collect::<Vec<_>>().join(" "), places: places.join(" or "), mode, held: Vec::new() }
     }
 
     /// What a newcomer sees: what is published, what is not and why, and what to try next.
@@ -75,12 +82,12 @@ impl Screen {
             writeln!(out, "  dig {}{} {}", at.unwrap_or_default(), inert_line(&record.name), record.kind)?;
         }
         if let Some(server) = server.filter(|server| server.parse::<SocketAddr>().is_ok()) {
-            writeln!(out, "  gatepost verify -f {} --server {server}", self.files)?;
+            writeln!(out, "  gatepost verify {} --server {server}", self.objects)?;
         }
         if let Some(name) = broken {
-            writeln!(out, "  gatepost explain {name} -f {}", self.files)?;
+            writeln!(out, "  gatepost explain {name} {}", self.objects)?;
         }
-        writeln!(out, "  edit a file below {} and watch this screen", self.files)?;
+        writeln!(out, "  edit a file below {} and watch this screen", self.places)?;
         out.flush()?;
         Ok(())
     }
