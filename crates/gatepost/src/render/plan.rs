@@ -1,7 +1,7 @@
 //! `plan` as text: one line per record and certificate with its because, a summary last.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 
 use gatepost_core::publication::change::{Change, Differs};
 use gatepost_core::publication::{Certificate, Desired, Record, Withheld};
@@ -128,9 +128,12 @@ fn write_beside(out: &mut dyn Write, desired: &Desired, colour: Colour) -> std::
     Ok(())
 }
 
-/// Writes a line in pieces that fit a terminal.
+/// Writes a line, on a terminal in pieces that fit it. Elsewhere it stays whole, so that programs find it.
 fn write_folded(out: &mut dyn Write, line: &str) -> std::io::Result<()> {
-    folded(line).iter().try_for_each(|line| writeln!(out, "{line}"))
+    match std::io::stdout().is_terminal() {
+        true => folded(line).iter().try_for_each(|line| writeln!(out, "{line}")),
+        false => writeln!(out, "{line}"),
+    }
 }
 
 /// A withheld hostname in one line.

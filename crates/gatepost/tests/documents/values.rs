@@ -48,7 +48,7 @@ fn renders(values: &str) -> Result<(), Failed> {
     let settings: Vec<&str> = settings.lines().map_while(|line| line.strip_prefix("    ")).collect();
     assert!(settings.len() > 1, "{said}");
     let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
-    let help = program.run(&["controller".to_owned(), "--help".to_owned()], "")?.output;
+    let help = program.run(&["controller".to_owned(), "--help-all".to_owned()], "")?.output;
     for key in settings.iter().filter(|line| !line.starts_with([' ', '-'])).filter_map(|line| line.split(':').next()) {
         assert!(help.contains(&format!("--{key} ")), "the controller has no --{key}");
     }
