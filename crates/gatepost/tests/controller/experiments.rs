@@ -28,7 +28,10 @@ fn names(prefix: &str, numbers: std::ops::Range<usize>) -> Vec<String> {
 
 fn store(cluster: &Cluster, namespace: &str, names: &[String]) -> Result<(), Failed> {
     let name = |hostname: &String| hostname.split('.').next().unwrap_or_default().to_owned();
-    store_routes(cluster, names.iter().map(|hostname| stored_route(namespace, &name(hostname), &[hostname.clone()])))
+    store_routes(
+        cluster,
+        names.iter().map(|hostname| stored_route(namespace, &name(hostname), std::slice::from_ref(hostname))),
+    )
 }
 
 /// Addresses and markers of the old zone come back, the fencing record of then included. Seen: the leader reads the zone again,
