@@ -21,6 +21,7 @@
 {{- if or (not .Values.settings.source) (has "gateway-udproute" (.Values.settings.source | default list)) }}
 - {"apiGroups":["gateway.networking.k8s.io"],"resources":["udproutes"],"verbs":["get","list","watch"]}
 {{- end }}
+- {"apiGroups":["gatepost.dev"],"resources":["hostnamegrants"],"verbs":["get","list","watch"]}
 - {"apiGroups":["gatepost.dev"],"resources":["dnspolicies"],"verbs":["get","list","watch"]}
 - {"apiGroups":["gatepost.dev"],"resources":["dnspolicies/status"],"verbs":["get","patch"]}
 - {"apiGroups":["gatepost.dev"],"resources":["tlspolicies"],"verbs":["get","list","watch"]}

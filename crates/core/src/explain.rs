@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::{LintContext, closest};
 use crate::model::*;
 use crate::names::Hostname;
-use crate::publication::{Desired, Withheld};
+use crate::publication::{Desired, HostnameGrants, Withheld};
 use crate::reason;
 use crate::snapshot::Snapshot;
 
@@ -39,6 +39,23 @@ pub struct Explanation {
     pub open_listeners: Vec<ListenerKey>,
     /// Names that look alike; only where no route asks for this one.
     pub similar: Vec<String>,
+    /// The HostnameGrant that decides which namespaces may have the name.
+    pub grant: Option<ExplainedGrant>,
+}
+
+/// The HostnameGrant that decides about a hostname.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExplainedGrant {
+    /// The grant.
+    pub grant: ObjectRef,
+    /// Its pattern that covers the hostname most closely.
+    pub pattern: Str,
+    /// The namespaces that it admits by name.
+    pub namespaces: Vec<Str>,
+    /// Its selector, as text.
+    pub selector: Option<String>,
+    /// Known namespaces that the selector admits.
+    pub selected: Vec<Str>,
 }
 
 /// One way to a name.
@@ -116,6 +133,7 @@ impl Explanation {
             chains,
             open_listeners: if asked { Vec::new() } else { open_listeners(context, hostname) },
             similar: if asked { Vec::new() } else { similar(context, hostname) },
+            grant: grant(context.snapshot, hostname),
         }
     }
 
@@ -123,6 +141,23 @@ impl Explanation {
     pub fn works(&self) -> bool {
         self.chains.iter().any(Chain::works)
     }
+}
+
+fn grant(snapshot: &Snapshot, hostname: &Hostname) -> Option<ExplainedGrant> {
+    let grants = HostnameGrants::of(snapshot);
+    let found = grants.covering(hostname)?;
+    let admitted = &found.grant.namespaces;
+    let is_selected = |namespace: &&Str| {
+        let selector = admitted.selector.as_ref();
+        selector.is_some_and(|selector| snapshot.is_namespace_selected(namespace, selector))
+    };
+    Some(ExplainedGrant {
+        grant: found.grant.object(),
+        pattern: found.text().clone(),
+        namespaces: admitted.names.clone(),
+        selector: admitted.selector.as_ref().map(ToString::to_string),
+        selected: snapshot.namespaces.keys().filter(is_selected).cloned().collect(),
+    })
 }
 
 fn open_listeners(context: LintContext<'_>, hostname: &Hostname) -> Vec<ListenerKey> {

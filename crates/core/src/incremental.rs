@@ -16,7 +16,7 @@ use crate::attachment::{Grants, Scope};
 use crate::model::Str;
 use crate::names::Hostname;
 use crate::publication::holders::ObservedNames;
-use crate::publication::{PublicationSettings, WildcardGuards};
+use crate::publication::{HostnameGrants, PublicationSettings, WildcardGuards};
 use crate::snapshot::{Change, Origin};
 
 mod changes;
@@ -24,6 +24,7 @@ mod coverage;
 mod decisions;
 mod dirty;
 mod gateways;
+mod grants;
 mod hidden;
 mod query;
 mod reverse_indexes;
@@ -51,6 +52,7 @@ pub struct Engine {
     group_numbers: GroupNumbers,
     coverage: Coverage,
     guards: WildcardGuards,
+    hostname_grants: HostnameGrants,
     observed: ObservedNames,
     cname_targets: CnameTargets,
     hidden: HiddenNames,
@@ -72,6 +74,7 @@ impl Engine {
             group_numbers: GroupNumbers::default(),
             coverage: Coverage::default(),
             guards: WildcardGuards::default(),
+            hostname_grants: HostnameGrants::default(),
             observed: ObservedNames::default(),
             cname_targets: CnameTargets::default(),
             hidden: HiddenNames::default(),
@@ -83,6 +86,7 @@ impl Engine {
     pub fn apply(&mut self, changes: impl IntoIterator<Item = Change>) -> Delta {
         let mut dirty = Dirty::default();
         changes.into_iter().for_each(|change| self.take(change, &mut dirty));
+        self.update_grants(&mut dirty);
         self.update_gateways(&mut dirty);
         self.update_policies(&mut dirty);
         self.update_contexts(&mut dirty);

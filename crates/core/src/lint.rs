@@ -16,6 +16,7 @@ mod annotations;
 mod backends;
 mod contests;
 mod gateways;
+mod hostname_grants;
 mod listeners;
 mod namespaces;
 mod reach;
@@ -58,6 +59,7 @@ impl<'a> LintContext<'a> {
         all.extend(contests::contests(self));
         all.extend(annotations::misspelt(self));
         all.extend(namespaces::unknown(self));
+        all.extend(hostname_grants::findings(self));
         // What an API server would refuse was reported when the object was read.
         all.retain(|diagnostic| diagnostic.reason != reason::INVALID_FIELD);
         all.retain(|diagnostic| self.is_certain(diagnostic));
@@ -177,7 +179,8 @@ impl<'a> LintContext<'a> {
 }
 
 /// Reasons whose verdict would differ if the object were in another namespace.
-const NAMESPACE_DEPENDENT: [reason::Reason; 6] = [
+const NAMESPACE_DEPENDENT: [reason::Reason; 7] = [
+    reason::HOSTNAME_NOT_GRANTED,
     reason::NAMESPACE_NOT_ALLOWED,
     reason::PARENT_MISSING,
     reason::REFERENCE_NOT_PERMITTED,

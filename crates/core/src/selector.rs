@@ -10,6 +10,9 @@ mod text;
 
 pub use text::SelectorError;
 
+/// The label that the API server sets on every namespace: its name.
+pub(crate) const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
 /// All requirements must hold; none at all matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
@@ -55,6 +58,13 @@ impl Selector {
     /// Whether the labels behind `lookup` satisfy every requirement.
     pub fn matches_with<'a>(&self, lookup: impl Fn(&str) -> Option<&'a Str>) -> bool {
         self.requirements.iter().all(|r| r.test.holds(lookup(&r.key)))
+    }
+}
+
+impl Selector {
+    /// Whether it depends on labels of a Namespace other than its name.
+    pub(crate) fn asks_labels(&self) -> bool {
+        self.requirements.iter().any(|requirement| &*requirement.key != NAME_LABEL)
     }
 }
 

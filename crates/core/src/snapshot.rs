@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::model::*;
-use crate::selector::Selector;
+use crate::selector::{NAME_LABEL, Selector};
 
 mod change;
 
@@ -28,6 +28,7 @@ pub enum Object {
     ConfigMap(ConfigMap),
     DnsPolicy(DnsPolicy),
     TlsPolicy(TlsPolicy),
+    HostnameGrant(HostnameGrant),
 }
 
 impl Object {
@@ -45,6 +46,7 @@ impl Object {
             Object::ConfigMap(_) => Kind::ConfigMap,
             Object::DnsPolicy(_) => Kind::DnsPolicy,
             Object::TlsPolicy(_) => Kind::TlsPolicy,
+            Object::HostnameGrant(_) => Kind::HostnameGrant,
         };
         ObjectRef { kind, key: self.meta().key.clone() }
     }
@@ -63,6 +65,7 @@ impl Object {
             Object::ConfigMap(o) => &mut o.meta,
             Object::DnsPolicy(o) => &mut o.meta,
             Object::TlsPolicy(o) => &mut o.meta,
+            Object::HostnameGrant(o) => &mut o.meta,
         }
     }
 
@@ -80,6 +83,7 @@ impl Object {
             Object::ConfigMap(o) => &o.meta,
             Object::DnsPolicy(o) => &o.meta,
             Object::TlsPolicy(o) => &o.meta,
+            Object::HostnameGrant(o) => &o.meta,
         }
     }
 }
@@ -131,6 +135,8 @@ pub struct Snapshot {
     pub dns_policies: BTreeMap<Key, Arc<DnsPolicy>>,
     /// TLSPolicies.
     pub tls_policies: BTreeMap<Key, Arc<TlsPolicy>>,
+    /// HostnameGrants by name.
+    pub hostname_grants: BTreeMap<Str, Arc<HostnameGrant>>,
     /// Facts about the files that only diagnostics use; empty for a cluster.
     pub file_facts: FileFacts,
     visibility: BTreeMap<Kind, Visibility>,
@@ -176,6 +182,7 @@ impl Snapshot {
             Object::ConfigMap(o) => self.config_maps.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
             Object::DnsPolicy(o) => self.dns_policies.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
             Object::TlsPolicy(o) => self.tls_policies.insert(o.meta.key.clone(), Arc::new(o)).is_some(),
+            Object::HostnameGrant(o) => self.hostname_grants.insert(o.meta.key.name.clone(), Arc::new(o)).is_some(),
         }
     }
 
@@ -192,6 +199,7 @@ impl Snapshot {
             + self.config_maps.len()
             + self.dns_policies.len()
             + self.tls_policies.len()
+            + self.hostname_grants.len()
     }
 
     /// Whether there are none.
@@ -213,6 +221,7 @@ impl Snapshot {
             Kind::ConfigMap => self.config_maps.remove(key).is_some(),
             Kind::DnsPolicy => self.dns_policies.remove(key).is_some(),
             Kind::TlsPolicy => self.tls_policies.remove(key).is_some(),
+            Kind::HostnameGrant => self.hostname_grants.remove(&key.name).is_some(),
             Kind::Route(_) => self.routes.remove(object).is_some(),
         }
     }
@@ -290,9 +299,6 @@ impl Snapshot {
         selector.matches_with(|label| self.namespace_label(namespace, label))
     }
 }
-
-/// The label that the API server sets on every namespace.
-const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// The keys of one namespace. A range query: keys are ordered as the text `namespace/name`.
 fn in_namespace<'a, T>(objects: &'a BTreeMap<Key, T>, namespace: &'a Str) -> impl Iterator<Item = &'a Key> {

@@ -23,7 +23,7 @@ pub enum Feature {
     Tree,
     /// Routes of one kind.
     Routes(RouteKind),
-    /// DNSPolicy and TLSPolicy, and their status.
+    /// DNSPolicy, TLSPolicy and HostnameGrant, and the status of policies.
     Policies,
     /// Events on routes and Gateways.
     Events,
@@ -157,7 +157,7 @@ fn tree() -> Vec<Right> {
             "hostnames on XListenerSets are held: nothing new is published there, nothing deleted",
         ),
         reading(Kind::ReferenceGrant, "references into other namespaces are held"),
-        reading(Kind::Namespace, "listeners that select namespaces by label are held"),
+        reading(Kind::Namespace, "listeners and HostnameGrants that select namespaces by label are held"),
     ]
 }
 
@@ -168,6 +168,7 @@ fn policies() -> Vec<Right> {
         ..reading(kind, "its status does not say what became of it")
     };
     vec![
+        reading(Kind::HostnameGrant, "every hostname is held: a grant could give it to another namespace"),
         reading(Kind::DnsPolicy, "every hostname is held: a policy could forbid it"),
         status(Kind::DnsPolicy, "dnspolicies/status"),
         reading(Kind::TlsPolicy, "every certificate is held: a policy could forbid it"),

@@ -61,7 +61,7 @@ fn the_help_in_the_reference_is_current() {
 fn the_definitions_come_as_json_too() {
     let list: serde_json::Value = serde_json::from_str(&say(&["crds", "-o", "json"])).unwrap();
     let kinds: Vec<_> = list["items"].as_array().unwrap().iter().map(|item| &item["spec"]["names"]["kind"]).collect();
-    assert_eq!(kinds, ["DNSPolicy", "TLSPolicy"]);
+    assert_eq!(kinds, ["DNSPolicy", "HostnameGrant", "TLSPolicy"]);
 }
 
 /// The providers, and the secrets of theirs that must come from files, as lines of the chart's schema.

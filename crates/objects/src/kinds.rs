@@ -39,6 +39,7 @@ static ROWS: &[KindEntry] = &[
     core(Kind::ConfigMap, support::config_map),
     api(Kind::DnsPolicy, &["v1alpha1"], policies::dns),
     api(Kind::TlsPolicy, &["v1alpha1"], policies::tls),
+    api(Kind::HostnameGrant, &["v1alpha1"], policies::grant),
 ];
 
 /// Kinds of the same groups that are no business of ours.

@@ -97,7 +97,7 @@ pub(crate) fn admission(f: &Fields<'_>, words: &[&str], default: Admission) -> A
 }
 
 /// Reads a selector. One that holds something unreadable matches nothing, for it may have been meant to be narrower.
-fn selector(f: &Fields<'_>) -> Selector {
+pub(crate) fn selector(f: &Fields<'_>) -> Selector {
     let wrong_before = f.collector().wrong_types();
     let labels = f.labels("matchLabels");
     let equal = labels.iter().map(|(key, value)| Requirement { key: key.clone(), test: Test::In(vec![value.clone()]) });

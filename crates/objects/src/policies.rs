@@ -1,4 +1,4 @@
-//! DNSPolicy and TLSPolicy of gatepost.dev.
+//! DNSPolicy, TLSPolicy and HostnameGrant of gatepost.dev.
 
 use gatepost_core::model::{GATEWAY_GROUP, PolicyTarget, Reference};
 
@@ -8,9 +8,11 @@ use crate::shapes::Shape;
 use crate::times::seconds;
 
 mod dns;
+mod grant;
 mod tls;
 
 pub(crate) use dns::read as dns;
+pub(crate) use grant::read as grant;
 pub(crate) use tls::read as tls;
 
 /// Reads `targetRef`. A section that cannot be read is one that nobody has: an absent one would mean the whole object.

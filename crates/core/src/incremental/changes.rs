@@ -43,6 +43,7 @@ impl Engine {
                 self.world.snapshot.set_visibility(kind, visibility);
                 self.mark_everything(dirty);
                 self.mark_observed(dirty);
+                self.mark_grants(dirty);
             }
         }
         dirty.is_anything_changed = true;
@@ -77,6 +78,7 @@ impl Engine {
             Object::ConfigMap(o) => snapshot.config_maps.get(key).is_some_and(|known| **known == *o),
             Object::DnsPolicy(o) => snapshot.dns_policies.get(key).is_some_and(|known| **known == *o),
             Object::TlsPolicy(o) => snapshot.tls_policies.get(key).is_some_and(|known| **known == *o),
+            Object::HostnameGrant(o) => snapshot.hostname_grants.get(&key.name).is_some_and(|known| **known == *o),
         }
     }
 
@@ -129,13 +131,17 @@ impl Engine {
                 self.grants.refresh(&self.world.snapshot, &key.namespace);
                 self.mark_granted(&key.namespace, dirty);
             }
-            Kind::Namespace => self.mark_namespace(&key.name, dirty),
+            Kind::Namespace => {
+                self.mark_namespace(&key.name, dirty);
+                self.mark_selected(&key.name, dirty);
+            }
             Kind::Service => dirty.routes.extend(self.indexes.services.of(key)),
             Kind::Secret | Kind::ConfigMap => {
                 let owners: Vec<ObjectRef> = self.indexes.tls_objects.of(key).cloned().collect();
                 self.mark_owners(&owners, dirty);
             }
             Kind::DnsPolicy | Kind::TlsPolicy => dirty.policies = true,
+            Kind::HostnameGrant => dirty.grants = true,
             Kind::Route(_) => {
                 // `take_route` has indexed the route, and `unlink` has marked its dependents.
             }

@@ -6,12 +6,13 @@ use super::Engine;
 use super::dirty::Dirty;
 use super::hidden::Published;
 use super::reverse_indexes::StatusSource;
-use crate::model::{Key, Kind, ObjectRef, ShortVec, Str};
+use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
 use crate::publication::{
-    CertificateRefusals, HolderInput, NameDecision, NameExtras, PolicyStatusEntries, PolicyStatusEntry, RouteNameClaim,
-    SecretDecision, admitted as admitted_by, decide_name, find_cname_loops, refuse_loop,
+    CertificateRefusals, GrantRules, HolderInput, NameDecision, NameExtras, PolicyStatusEntries, PolicyStatusEntry,
+    RouteNameClaim, SecretDecision, SecretNamespaces, admitted as admitted_by, decide_name, find_cname_loops,
+    refuse_loop,
 };
 
 /// The targets of CNAME records, and the names whose CNAME leads back to themselves.
@@ -60,6 +61,11 @@ impl Engine {
             covered: &self.world.covered,
             domains: &self.world.settings.domains,
             existing: &self.existing,
+            grants: GrantRules {
+                snapshot: &self.world.snapshot,
+                grants: &self.hostname_grants,
+                is_required: self.world.settings.require_grants,
+            },
         };
         dirty.changed_names.extend(self.hidden.update(published, &mut self.world.hidden));
     }
@@ -68,7 +74,10 @@ impl Engine {
         let mut claims = self.claims_on(&name);
         let after = decide_name(&name, &mut claims, self.holder_input());
         let is_certified = claims.iter().any(RouteNameClaim::is_certified);
-        let admitted = self.guards.is_watched(&name).then(|| admitted_by(after.as_ref(), &claims));
+        let admitted = self
+            .guards
+            .is_watched(&name)
+            .then(|| admitted_by(&name, after.as_ref(), &claims, self.input().grant_rules()));
         self.guard(&name, is_certified, admitted, dirty);
         let known = self.cname_targets.looping.remove(&name);
         let before = known.as_ref().or_else(|| self.world.names.get(&name));
@@ -143,7 +152,8 @@ impl Engine {
     }
 
     fn holder_input(&self) -> HolderInput<'_> {
-        HolderInput { snapshot: &self.world.snapshot, observed: &self.observed }
+        let grants = self.input().grant_rules();
+        HolderInput { snapshot: &self.world.snapshot, observed: &self.observed, grants }
     }
 
     /// Updates what guards the wildcards of certificates, after the claims on a name changed.
@@ -151,7 +161,7 @@ impl Engine {
         &mut self,
         name: &Hostname,
         is_certified: bool,
-        admitted: Option<Option<ShortVec<Str>>>,
+        admitted: Option<Option<SecretNamespaces>>,
         dirty: &mut Dirty,
     ) {
         if let Some(admitted) = admitted
@@ -165,7 +175,8 @@ impl Engine {
             let below: Vec<Hostname> =
                 self.world.names.keys().filter(|name| self.guards.is_watched(name)).cloned().collect();
             for name in below {
-                let admitted = admitted_by(self.world.names.get(&name), &self.claims_on(&name));
+                let (decision, claims) = (self.world.names.get(&name), self.claims_on(&name));
+                let admitted = admitted_by(&name, decision, &claims, self.input().grant_rules());
                 self.guards.set(&name, admitted);
             }
             self.mark_secrets_of(name, dirty);
@@ -232,7 +243,8 @@ impl Engine {
         let state = self.world.certificate_states.get(secret)?;
         let is_contested = !self.world.contested.is_empty();
         let names = is_contested.then_some(&self.world.names);
-        let refusals = CertificateRefusals { secret, names, guards: &self.guards };
+        let grants = self.input().grant_rules();
+        let refusals = CertificateRefusals { secret, names, guards: &self.guards, grants };
         Some(state.decide(self.world.settings.certificate_names, refusals, requests))
     }
 

@@ -17,6 +17,8 @@ pub(super) struct Dirty {
     /// ListenerSets that were deleted.
     pub(super) deleted_sets: BTreeSet<ObjectRef>,
     pub(super) policies: bool,
+    /// Whether HostnameGrants must be indexed again.
+    pub(super) grants: bool,
     /// Listener groups whose contexts must be built again.
     pub(super) contexts: BTreeSet<u32>,
     pub(super) routes: BTreeSet<RouteId>,

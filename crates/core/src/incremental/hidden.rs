@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::coverage::reversed;
 use crate::model::Str;
 use crate::names::Hostname;
-use crate::publication::NameDecision;
 use crate::publication::domains::DomainFilter;
 use crate::publication::wildcards::{self, above};
+use crate::publication::{GrantRules, NameDecision};
 
 /// The hidden names, and the wildcard that serves each.
 pub(super) type Hidden = BTreeMap<Hostname, Hostname>;
@@ -23,6 +23,7 @@ pub(super) struct Published<'a> {
     pub(super) domains: &'a DomainFilter,
     /// Names that exist without answering, such as those of challenges.
     pub(super) existing: &'a BTreeSet<Str>,
+    pub(super) grants: GrantRules<'a>,
 }
 
 /// What hidden names are derived from.
@@ -66,6 +67,15 @@ impl HiddenNames {
     /// Notes a name whose records may have changed.
     pub(super) fn touch(&mut self, name: &Str) {
         self.touched.insert(name.clone());
+    }
+
+    /// Notes that every routed wildcard may have to be asked again what it serves.
+    pub(super) fn touch_wildcards(&mut self, names: &BTreeMap<Hostname, NameDecision>) {
+        if self.bases.is_empty() {
+            return;
+        }
+        let is_served = |name: &&Hostname| name.wildcard_base().is_some_and(|base| self.bases.contains(base));
+        self.touched.extend(names.keys().filter(is_served).map(|name| name.text().clone()));
     }
 
     /// Replaces the names that a route has withheld at its listeners.
@@ -185,8 +195,15 @@ impl HiddenNames {
         let exists = self.nodes.contains_key(&reversed(name));
         let found = exists.then(|| wildcards::hidden(name, |base| published.wildcard(base))).flatten();
         let found = found.filter(|(wildcard, _)| published.is_routed(wildcard.as_str()));
-        let served =
-            |place: usize| found.as_ref().filter(|(_, names)| is_free(&names[place])).map(|(wildcard, _)| *wildcard);
+        let may_have = |wildcard: &Hostname, name: &Hostname| {
+            let decision = published.names.get(wildcard);
+            decision.is_some_and(|decision| decision.may_serve_hidden(name, published.grants))
+        };
+        let served = |place: usize| {
+            let found =
+                found.as_ref().filter(|(wildcard, names)| is_free(&names[place]) && may_have(wildcard, &names[place]));
+            found.map(|(wildcard, _)| *wildcard)
+        };
         for (place, name) in [name.to_owned(), format!("*.{name}")].into_iter().enumerate() {
             let (before, after) = (hidden.get(&*name), served(place));
             if before == after {

@@ -98,6 +98,7 @@ impl Engine {
             snapshot: &self.world.snapshot,
             topology: &self.world.topology,
             settings: &self.world.settings,
+            grants: &self.hostname_grants,
         }
     }
 

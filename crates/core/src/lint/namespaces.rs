@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::selector::Selector;
 
 /// Which object has a selector, and where.
 type Asker = (ObjectRef, FieldPath);
@@ -95,8 +94,7 @@ pub(super) fn incomplete(context: LintContext<'_>) -> Option<Diagnostic> {
 
 /// Whether an admission depends on labels of the Namespace other than its name.
 fn asks_labels(admission: &Admission) -> bool {
-    let asks = |selector: &Selector| selector.requirements.iter().any(|r| &*r.key != "kubernetes.io/metadata.name");
-    matches!(admission, Admission::Selector(Some(selector)) if asks(selector))
+    matches!(admission, Admission::Selector(Some(selector)) if selector.asks_labels())
 }
 
 fn told(object: &ObjectRef, field: FieldPath, namespaces: &BTreeSet<&Str>) -> Diagnostic {

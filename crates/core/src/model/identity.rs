@@ -34,6 +34,8 @@ pub enum Kind {
     DnsPolicy,
     /// `TLSPolicy` of gatepost.dev.
     TlsPolicy,
+    /// `HostnameGrant` of gatepost.dev, cluster-scoped.
+    HostnameGrant,
 }
 
 impl Kind {
@@ -41,7 +43,7 @@ impl Kind {
     const BEFORE_ROUTES: [Kind; 4] = [Kind::GatewayClass, Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet];
 
     /// The kinds that output lists after routes.
-    const AFTER_ROUTES: [Kind; 7] = [
+    const AFTER_ROUTES: [Kind; 8] = [
         Kind::ReferenceGrant,
         Kind::Namespace,
         Kind::Service,
@@ -49,6 +51,7 @@ impl Kind {
         Kind::ConfigMap,
         Kind::DnsPolicy,
         Kind::TlsPolicy,
+        Kind::HostnameGrant,
     ];
 
     /// Every kind, in the order in which output lists them.
@@ -84,6 +87,7 @@ impl Kind {
             Kind::ConfigMap => "ConfigMap",
             Kind::DnsPolicy => "DNSPolicy",
             Kind::TlsPolicy => "TLSPolicy",
+            Kind::HostnameGrant => "HostnameGrant",
         }
     }
 
@@ -92,7 +96,7 @@ impl Kind {
         match self {
             Kind::XListenerSet => EXPERIMENTAL_GROUP,
             Kind::Namespace | Kind::Service | Kind::Secret | Kind::ConfigMap => "",
-            Kind::DnsPolicy | Kind::TlsPolicy => OWN_GROUP,
+            Kind::DnsPolicy | Kind::TlsPolicy | Kind::HostnameGrant => OWN_GROUP,
             _ => GATEWAY_GROUP,
         }
     }
@@ -112,6 +116,7 @@ impl Kind {
             Kind::ConfigMap => "configmaps",
             Kind::DnsPolicy => "dnspolicies",
             Kind::TlsPolicy => "tlspolicies",
+            Kind::HostnameGrant => "hostnamegrants",
         }
     }
 
@@ -130,7 +135,7 @@ impl Kind {
 
     /// Whether objects of this kind have no namespace.
     pub fn is_cluster_scoped(self) -> bool {
-        matches!(self, Kind::GatewayClass | Kind::Namespace)
+        matches!(self, Kind::GatewayClass | Kind::Namespace | Kind::HostnameGrant)
     }
 }
 

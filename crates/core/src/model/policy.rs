@@ -1,6 +1,7 @@
-//! DNSPolicy and TLSPolicy of gatepost.dev.
+//! DNSPolicy, TLSPolicy and HostnameGrant of gatepost.dev.
 
-use super::{Meta, Reference, Str};
+use super::{Kind, Meta, ObjectRef, Reference, Str, WrittenHostname};
+use crate::selector::Selector;
 
 /// The target of a policy: a Gateway or ListenerSet in the policy's namespace, or one listener of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,4 +65,31 @@ pub struct TlsPolicy {
     pub renew_before: Option<u64>,
     /// `spec.privateKey`: algorithm, size and rotation, unparsed.
     pub private_key: Vec<(Str, Str)>,
+}
+
+/// A HostnameGrant: which namespaces may have which hostnames (D28).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostnameGrant {
+    /// Name and age.
+    pub meta: Meta,
+    /// The hostnames that it is about, precise or wildcard.
+    pub hostnames: Vec<WrittenHostname>,
+    /// The namespaces that may have them.
+    pub namespaces: GrantedNamespaces,
+}
+
+/// The namespaces of a HostnameGrant: those named and those selected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GrantedNamespaces {
+    /// By name.
+    pub names: Vec<Str>,
+    /// By labels of the Namespace.
+    pub selector: Option<Selector>,
+}
+
+impl HostnameGrant {
+    /// Which object it is.
+    pub fn object(&self) -> ObjectRef {
+        ObjectRef { kind: Kind::HostnameGrant, key: self.meta.key.clone() }
+    }
 }

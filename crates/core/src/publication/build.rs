@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::certificates::{CertificateNameRequest, CertificateState, SecretDecision};
 use super::desired_builder::DesiredBuilder;
 use super::holders::{self, CertificateRefusals, HolderInput, ObservedNames, WildcardGuards};
+use super::hostname_grants::HostnameGrants;
 use super::input::{ListenerInput, PublicationInput};
 use super::listener_context::ListenerContexts;
 use super::policy_status::PolicyStatusEntries;
@@ -32,16 +33,17 @@ pub(super) fn publish(
     beside: PresentState<'_>,
 ) -> Desired {
     let policies = Policies::build(snapshot, topology);
-    let base = PublicationInput { snapshot, topology, settings };
+    let grants = HostnameGrants::of(snapshot);
+    let base = PublicationInput { snapshot, topology, settings, grants: &grants };
     let contexts = ListenerContexts::build(ListenerInput { base, policies: &policies });
     let routes = claim_names(base, &contexts);
-    let holder_input = HolderInput { snapshot, observed: beside.observed };
+    let holder_input = HolderInput { snapshot, observed: beside.observed, grants: base.grant_rules() };
     let (mut names, guards) = decide_names(&routes, holder_input);
     refuse_loops(&mut names, &routes, holder_input);
     let covered = covered_names(&names, beside.names);
-    let hidden = hidden_names(&names, &covered, &routes, beside.names, settings);
+    let hidden = hidden_names(&names, &covered, &routes, beside.names, base);
     let secrets = request_names(&routes);
-    let secrets = decide_secrets(&secrets, &routes, settings, (&names, &guards));
+    let secrets = decide_secrets(&secrets, &routes, base, (&names, &guards));
 
     let mut entries = PolicyStatusEntries::default();
     routes.values().for_each(|route| entries.add_route(route));
@@ -74,13 +76,14 @@ pub(super) fn contested(
         return BTreeSet::new();
     }
     let policies = Policies::build(snapshot, topology);
-    let base = PublicationInput { snapshot, topology, settings };
+    let grants = HostnameGrants::of(snapshot);
+    let base = PublicationInput { snapshot, topology, settings, grants: &grants };
     let contexts = ListenerContexts::build(ListenerInput { base, policies: &policies });
     let routes = claim_names(base, &contexts);
     let mut claims: Vec<_> = routes.values().flat_map(RouteNameClaim::all).collect();
     claims.sort_by_key(|(name, _)| *name);
     let is_wanted = |same: &&[(&Hostname, RouteNameClaim<'_>)]| {
-        holders::is_contested(same.iter().map(|(_, claim)| claim.namespace()))
+        grants.covering(same[0].0).is_none() && holders::is_contested(same.iter().map(|(_, claim)| claim.namespace()))
     };
     let chunks = claims.chunk_by(|(a, _), (b, _)| a == b).filter(|same| every || is_wanted(same));
     ObservedNames::deciding(chunks.map(|same| same[0].0.text().clone()))
@@ -105,7 +108,7 @@ fn decide_names(routes: &RoutesClaims, input: HolderInput<'_>) -> (NameDecisions
         let mut claims: ShortVec<RouteNameClaim<'_>> = same.iter().map(|(_, claim)| *claim).collect();
         let decision = records::decide(name, &mut claims, input);
         if guards.is_watched(name) {
-            guards.set(name, holders::admitted(decision.as_ref(), &claims));
+            guards.set(name, holders::admitted(name, decision.as_ref(), &claims, input.grants));
         }
         names.extend(decision.map(|decision| (name.clone(), decision)));
     }
@@ -135,7 +138,7 @@ fn hidden_names<'n>(
     covered: &BTreeSet<Str>,
     routes: &RoutesClaims,
     others: &[Str],
-    settings: &PublicationSettings,
+    base: PublicationInput<'_>,
 ) -> BTreeMap<Hostname, &'n NameDecision> {
     let owners = || names.iter().filter(|(name, decision)| decision.has_records() && !covered.contains(name.as_str()));
     if !owners().any(|(name, decision)| name.is_wildcard() && decision.is_routed()) {
@@ -147,7 +150,7 @@ fn hidden_names<'n>(
         names.get(&*name).filter(|decision| decision.has_records() && !covered.contains(&*name))
     };
     let is_free = |name: &Hostname| {
-        !names.contains_key(name) && !blocked.contains(name) && settings.domains.admits(name.as_str())
+        !names.contains_key(name) && !blocked.contains(name) && base.settings.domains.admits(name.as_str())
     };
     let existing = owners().map(|(name, _)| name.as_str()).chain(others.iter().map(|name| &**name));
     let (mut hidden, mut seen) = (BTreeMap::new(), HashSet::new());
@@ -157,7 +160,9 @@ fn hidden_names<'n>(
         }
         let Some((decision, served)) = wildcards::hidden(name, wildcard) else { continue };
         if decision.is_routed() {
-            hidden.extend(served.into_iter().filter(is_free).map(|name| (name, decision)));
+            let may_have = |name: &Hostname| decision.may_serve_hidden(name, base.grant_rules());
+            let served = served.into_iter().filter(|name| is_free(name) && may_have(name));
+            hidden.extend(served.map(|name| (name, decision)));
         }
     }
     hidden
@@ -198,7 +203,7 @@ fn request_names(routes: &RoutesClaims) -> BTreeMap<&Key, CertificateState> {
 fn decide_secrets<'s, 'a>(
     secrets: &'s BTreeMap<&'a Key, CertificateState>,
     routes: &'a RoutesClaims,
-    settings: &PublicationSettings,
+    base: PublicationInput<'_>,
     (names, guards): (&NameDecisions, &WildcardGuards),
 ) -> Vec<(&'a Key, &'s CertificateState, SecretDecision)> {
     let is_contested = names.values().any(|decision| decision.holder().is_some());
@@ -206,8 +211,9 @@ fn decide_secrets<'s, 'a>(
         let requests = |route: &ObjectRef| -> Vec<CertificateNameRequest<'a>> {
             routes.get(route).map(|claims| claims.certificate_requests_for(secret)).unwrap_or_default()
         };
-        let refusals = CertificateRefusals { secret, names: is_contested.then_some(names), guards };
-        (*secret, state, state.decide(settings.certificate_names, refusals, requests))
+        let names = is_contested.then_some(names);
+        let refusals = CertificateRefusals { secret, names, guards, grants: base.grant_rules() };
+        (*secret, state, state.decide(base.settings.certificate_names, refusals, requests))
     };
     secrets.iter().map(decide).collect()
 }

@@ -184,18 +184,22 @@ pub(super) fn tls(input: ListenerInput<'_>, listener: &ListenerState) -> Option<
     let mut diagnostics = Vec::new();
     let secrets = secrets(input, listener, &mut diagnostics);
     let is_allowed = policy.is_some_and(|policy| policy.allows_wildcards());
-    let wildcard = Some(&listener.hostname).filter(|name| name.is_wildcard() && is_allowed);
+    let wildcard = Some(&listener.hostname).filter(|_| is_allowed);
     Some(ListenerTls {
         policy: policy.cloned(),
-        obstacle: obstacle(input, listener, policy.is_some()),
+        obstacle: obstacle(input, listener, policy),
         secrets,
         diagnostics: diagnostics.into(),
-        wildcard: wildcard.filter(|name| input.base.settings.domains.admits(name.as_str())).cloned(),
+        wildcard: wildcard.filter(|name| input.base.may_have_wildcard(listener, name)).cloned(),
     })
 }
 
 /// Why no certificate is requested at a listener, if so.
-fn obstacle(input: ListenerInput<'_>, listener: &ListenerState, is_governed: bool) -> Option<(Reason, String)> {
+fn obstacle(
+    input: ListenerInput<'_>,
+    listener: &ListenerState,
+    policy: Option<&Arc<TlsPolicy>>,
+) -> Option<(Reason, String)> {
     if *input.base.snapshot.visibility(Kind::TlsPolicy) != Visibility::Complete {
         return Some((reason::KIND_NOT_VISIBLE, "TLSPolicies could not be listed".to_owned()));
     }
@@ -203,7 +207,11 @@ fn obstacle(input: ListenerInput<'_>, listener: &ListenerState, is_governed: boo
         let what = state.refused.as_ref().map(|refusal| refusal.message.as_str()).unwrap_or_default();
         return Some((reason::POLICY_INVALID, format!("{} is not valid: {what}", state.policy.object())));
     }
-    let is_published = is_governed || input.base.settings.publish == Publish::All;
+    let has_wildcard = policy.is_some_and(|policy| policy.allows_wildcards());
+    if let Some(unknown) = input.base.unknown_grants(listener, has_wildcard) {
+        return Some((unknown.reason, unknown.message));
+    }
+    let is_published = policy.is_some() || input.base.settings.publish == Publish::All;
     (!is_published).then(|| (reason::NO_POLICY, String::new()))
 }
 
@@ -281,18 +289,23 @@ impl<'a> RouteAtListener<'a> {
         if !reason.is_unknown() {
             return self.report_all(HostnameState::Skipped(reason), message, extras);
         }
+        let (rules, namespace) = (self.base.grant_rules(), &self.route.meta.key.namespace);
+        let may_have = |name: &&Hostname| !name.is_any() && rules.certain_refusal(name, namespace).is_none();
         for (secret, _) in secrets {
-            let kept = |hostname: &Hostname| KeptName {
-                secret: secret.clone(),
-                hostname: hostname.text().clone(),
-                listener: self.listener.key(),
-                route: self.route.object(),
-                reason,
-            };
-            let names = self.common.iter().map(|common| &common.hostname).filter(|name| !name.is_any());
-            extras.kept.extend(names.chain(&self.tls.wildcard).map(kept));
+            let names = self.common.iter().map(|common| &common.hostname).filter(may_have);
+            extras.kept.extend(names.chain(&self.tls.wildcard).map(|name| self.kept(secret, name, reason)));
         }
         self.report_all(HostnameState::Pending(reason), message, extras);
+    }
+
+    fn kept(&self, secret: &Key, hostname: &Hostname, reason: Reason) -> KeptName {
+        KeptName {
+            secret: secret.clone(),
+            hostname: hostname.text().clone(),
+            listener: self.listener.key(),
+            route: self.route.object(),
+            reason,
+        }
     }
 
     /// The names that may be in a certificate.
@@ -305,6 +318,12 @@ impl<'a> RouteAtListener<'a> {
                         extras.get_or_insert_default().diagnostics.push(one_label(self, hostname));
                     }
                     names.push(hostname);
+                }
+                Some((reason, message)) if reason.is_unknown() => {
+                    let extras = extras.get_or_insert_default();
+                    let secrets = self.tls.secrets();
+                    extras.kept.extend(secrets.map(|secret| self.kept(secret, hostname, reason)));
+                    self.report(hostname, HostnameState::Pending(reason), message, extras);
                 }
                 Some((reason, message)) => {
                     let extras = extras.get_or_insert_default();
@@ -327,6 +346,9 @@ impl<'a> RouteAtListener<'a> {
         if !self.base.settings.domains.admits(hostname.as_str()) {
             let message = format!("`--domain-filter` or `--exclude-domains` leaves `{hostname}` out");
             return Some((reason::DOMAIN_NOT_SELECTED, message));
+        }
+        if let Some(refusal) = self.base.grant_rules().refusal(hostname, &self.route.meta.key.namespace) {
+            return Some((refusal.reason, refusal.message));
         }
         let who = match &self.tls.policy {
             _ if !hostname.is_wildcard() => return None,
@@ -391,7 +413,7 @@ impl<'a> CertificateNames<'a> {
         &self,
         secret: &Key,
         request: &CertificateNameRequest<'_>,
-        is_refused: bool,
+        refused: Option<Reason>,
         diagnostics: &mut Vec<Diagnostic>,
         policy_entries: &mut Vec<PolicyStatusEntry>,
     ) {
@@ -400,7 +422,7 @@ impl<'a> CertificateNames<'a> {
             return diagnostics.extend((!is_served).then(|| added_uncovered(request, secret)));
         }
         if let Some(policy) = request.policy() {
-            let left_out = if is_refused { reason::HOSTNAME_HELD } else { reason::CERTIFICATE_TOO_MANY_NAMES };
+            let left_out = refused.unwrap_or(reason::CERTIFICATE_TOO_MANY_NAMES);
             let report = name_report(request, self.serves(request.name), left_out);
             policy_entries.push(policy_entry(Kind::TlsPolicy, &policy.meta.key, report));
         }
@@ -436,11 +458,11 @@ fn left_out<'a>(
 fn held_elsewhere(
     place: &(ObjectRef, FieldPath),
     secret: &Key,
-    refused: &BTreeMap<&Hostname, String>,
+    refused: &BTreeMap<&Hostname, (Reason, String)>,
 ) -> Vec<Diagnostic> {
-    let told = refused.values().map(|message| {
+    let told = refused.values().map(|(reason, message)| {
         let message = format!("the certificate of Secret {secret} does not get it: {message}");
-        Diagnostic::new(reason::HOSTNAME_HELD, &place.0, place.1.clone(), message)
+        Diagnostic::new(*reason, &place.0, place.1.clone(), message)
     });
     told.collect()
 }

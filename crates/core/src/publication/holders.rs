@@ -7,9 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::hostname_grants::{Admittance, GrantRules};
 use super::records::{NameDecision, RouteNameClaim};
 use crate::model::{Key, Kind, RouteKind, ShortVec, Str};
 use crate::names::Hostname;
+use crate::reason::{self, Reason};
 use crate::snapshot::{Snapshot, Visibility};
 
 /// The objects that existing records were made for, by name.
@@ -60,6 +62,7 @@ enum HolderReason {
 pub(crate) struct HolderInput<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) observed: &'a ObservedNames,
+    pub(crate) grants: GrantRules<'a>,
 }
 
 impl ObservedNames {
@@ -115,10 +118,14 @@ pub(crate) fn may_miss_routes(snapshot: &Snapshot) -> bool {
     RouteKind::ALL.into_iter().any(|kind| *snapshot.visibility(Kind::Route(kind)) != Visibility::Complete)
 }
 
-/// The holder of a name; `None` if all claims are of one namespace.
+/// The holder of a name; `None` if all claims are of one namespace, or of namespaces that a grant lets have it together
+/// (D28): claims of others never come here.
 pub(crate) fn holder(name: &Hostname, claims: &[RouteNameClaim<'_>], input: HolderInput<'_>) -> Option<NameHolder> {
     let first = claims.first()?.namespace();
     let is_contested = is_contested(claims.iter().map(RouteNameClaim::namespace));
+    if input.grants.grants.covering(name).is_some() {
+        return None;
+    }
     let origins = input.observed.origins(name);
     if !is_contested && origins.iter().all(|origin| origin.namespace == *first || !input.is_unseen(origin)) {
         return None;
@@ -142,14 +149,36 @@ pub(crate) fn holder(name: &Hostname, claims: &[RouteNameClaim<'_>], input: Hold
     Some(NameHolder::of(oldest.namespace(), HolderReason::Oldest, claims))
 }
 
-/// The namespaces whose Secrets may have a name in a certificate: that of the claims, and those of the Gateways and
-/// ListenerSets that they are made at; `None` if the name has no records.
-pub(crate) fn admitted(decision: Option<&NameDecision>, claims: &[RouteNameClaim<'_>]) -> Option<ShortVec<Str>> {
+/// The namespaces whose Secrets may have a name in a certificate.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SecretNamespaces {
+    /// Those of the claims, and of the Gateways and ListenerSets that they are made at; sorted.
+    names: ShortVec<Str>,
+    /// The HostnameGrant that decides about the name: all its namespaces may have it.
+    grant: Option<Str>,
+}
+
+impl SecretNamespaces {
+    fn admit(&self, namespace: &Str, grants: GrantRules<'_>) -> bool {
+        let grant = || grants.snapshot.hostname_grants.get(self.grant.as_ref()?);
+        self.names.contains(namespace) || grant().is_some_and(|grant| grants.admits(grant, namespace) != Admittance::No)
+    }
+}
+
+/// The namespaces whose Secrets may have a name in a certificate; `None` if the name has no records.
+pub(crate) fn admitted(
+    name: &Hostname,
+    decision: Option<&NameDecision>,
+    claims: &[RouteNameClaim<'_>],
+    grants: GrantRules<'_>,
+) -> Option<SecretNamespaces> {
     let decision = decision.filter(|decision| decision.has_records())?;
-    Some(match decision.holder() {
+    let names = match decision.holder() {
         Some(holder) => holder.secret_namespaces.clone(),
         None => namespaces_of(claims.iter()),
-    })
+    };
+    let grant = grants.grants.covering(name).map(|found| found.grant.meta.key.name.clone());
+    Some(SecretNamespaces { names, grant })
 }
 
 /// Whether another namespace holds a name, so that a Secret may not keep it. `decision` is that about the name.
@@ -223,8 +252,8 @@ impl NameHolder {
 #[derive(Debug, Default)]
 pub(crate) struct WildcardGuards {
     /// Numbers of names, by the namespaces whose Secrets they admit.
-    by_base: BTreeMap<Str, BTreeMap<ShortVec<Str>, usize>>,
-    names: BTreeMap<Hostname, ShortVec<Str>>,
+    by_base: BTreeMap<Str, BTreeMap<SecretNamespaces, usize>>,
+    names: BTreeMap<Hostname, SecretNamespaces>,
 }
 
 impl WildcardGuards {
@@ -253,7 +282,7 @@ impl WildcardGuards {
     }
 
     /// Sets the namespaces whose Secrets a name admits; `None` if it has no records. Returns whether they differ.
-    pub(crate) fn set(&mut self, name: &Hostname, admitted: Option<ShortVec<Str>>) -> bool {
+    pub(crate) fn set(&mut self, name: &Hostname, admitted: Option<SecretNamespaces>) -> bool {
         let Some(counts) = parent(name).and_then(|base| self.by_base.get_mut(base)) else { return false };
         let before = match &admitted {
             Some(admitted) => self.names.insert(name.clone(), admitted.clone()),
@@ -277,9 +306,9 @@ impl WildcardGuards {
     }
 
     /// Whether a name below a wildcard does not admit the Secrets of a namespace.
-    pub(crate) fn refuses(&self, wildcard: &Hostname, namespace: &Str) -> bool {
+    pub(crate) fn refuses(&self, wildcard: &Hostname, namespace: &Str, grants: GrantRules<'_>) -> bool {
         let counts = wildcard.wildcard_base().and_then(|base| self.by_base.get(base));
-        counts.into_iter().flat_map(BTreeMap::keys).any(|admitted| !admitted.contains(namespace))
+        counts.into_iter().flat_map(BTreeMap::keys).any(|admitted| !admitted.admit(namespace, grants))
     }
 }
 
@@ -288,13 +317,14 @@ fn parent(name: &Hostname) -> Option<&str> {
     name.as_str().split_once('.').map(|(_, base)| base).filter(|_| name.is_precise())
 }
 
-/// Why the names of a certificate are refused, by the holders of names.
+/// Why the names of a certificate are refused, by the holders of names and by HostnameGrants.
 #[derive(Clone, Copy)]
 pub(crate) struct CertificateRefusals<'a> {
     pub(crate) secret: &'a Key,
     /// The decisions about names; `None` if no name is contested.
     pub(crate) names: Option<&'a BTreeMap<Hostname, NameDecision>>,
     pub(crate) guards: &'a WildcardGuards,
+    pub(crate) grants: GrantRules<'a>,
 }
 
 impl CertificateRefusals<'_> {
@@ -304,17 +334,23 @@ impl CertificateRefusals<'_> {
     }
 
     /// Why a name may not be in the certificate of the Secret, if so.
-    pub(crate) fn of(&self, name: &Hostname) -> Option<String> {
+    pub(crate) fn of(&self, name: &Hostname) -> Option<(Reason, String)> {
         let namespace = &self.secret.namespace;
         let holder = self.names.and_then(|names| names.get(name)?.holder());
         if let Some(holder) = holder.filter(|holder| !holder.admits_secret(namespace)) {
-            return Some(format!("{}; its Routes attach to nothing of namespace `{namespace}`", holder.stated(name)));
+            let message = format!("{}; its Routes attach to nothing of namespace `{namespace}`", holder.stated(name));
+            return Some((reason::HOSTNAME_HELD, message));
         }
-        let is_guarded = name.is_wildcard() && self.guards.refuses(name, namespace);
-        is_guarded.then(|| {
-            format!(
+        if !name.is_wildcard() {
+            return None;
+        }
+        if self.guards.refuses(name, namespace, self.grants) {
+            let message = format!(
                 "a certificate for `{name}` would be valid for names directly below it that another namespace holds"
-            )
-        })
+            );
+            return Some((reason::HOSTNAME_HELD, message));
+        }
+        let refusal = self.grants.wildcard_refusal(name, namespace)?;
+        Some((reason::HOSTNAME_NOT_GRANTED, refusal))
     }
 }

@@ -268,7 +268,7 @@ impl<'a> ContextBuilder<'a> {
             controller: gateway.and_then(controller),
             waits_for_secret: verdicts::waits_for_secret(listener, status_entry),
             policy: policy.cloned(),
-            ungoverned: ungoverned(self.input, listener, policy.is_some()),
+            ungoverned: ungoverned(self.input, listener, policy.map(|policy| &**policy)),
             targets_owner,
             target_key,
             targets,
@@ -371,7 +371,7 @@ fn rank(
 }
 
 /// Why nothing is published at a listener for lack of a policy, if so.
-fn ungoverned(input: ListenerInput<'_>, listener: &ListenerState, is_governed: bool) -> Option<Obstacle> {
+fn ungoverned(input: ListenerInput<'_>, listener: &ListenerState, policy: Option<&DnsPolicy>) -> Option<Obstacle> {
     let obstacle = |reason, message| {
         let (object, field) = (listener.owner.object(), listener_field(listener, ""));
         Some(Obstacle { reason, message, object, field })
@@ -383,7 +383,10 @@ fn ungoverned(input: ListenerInput<'_>, listener: &ListenerState, is_governed: b
     if let Some(state) = input.policies.dns.invalid(listener.id) {
         return Some(invalid_policy(state, listener));
     }
-    if is_governed || input.base.settings.publish == Publish::All {
+    if let Some(unknown) = input.base.unknown_grants(listener, policy.is_some_and(DnsPolicy::allows_wildcards)) {
+        return obstacle(unknown.reason, unknown.message);
+    }
+    if policy.is_some() || input.base.settings.publish == Publish::All {
         return None;
     }
     obstacle(reason::NO_POLICY, format!("no DNSPolicy governs {}", listener_name(listener)))
@@ -407,5 +410,5 @@ fn published_wildcard(
 ) -> Option<Hostname> {
     let wildcard = &listener.hostname;
     policy.filter(|policy| policy.allows_wildcards())?;
-    (wildcard.is_wildcard() && base.settings.domains.admits(wildcard.as_str())).then(|| wildcard.clone())
+    base.may_have_wildcard(listener, wildcard).then(|| wildcard.clone())
 }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use super::addresses::Targets;
 use super::holders::{self, HolderInput, NameHolder};
+use super::hostname_grants::GrantRules;
 use super::listener_context::{ListenerContext, ListenerRank};
 use super::obstacles::Obstacle;
 use super::policy_status::{PolicyStatusEntry, policy_entry};
@@ -471,6 +472,11 @@ impl NameDecision {
     /// Whether it is a wildcard that a route serves, and not only one that covers precise names.
     pub(crate) fn is_routed(&self) -> bool {
         self.has_records() && self.source != NameSource::ListenerWildcard
+    }
+
+    /// Whether HostnameGrants let the namespaces of a wildcard's routes have a name that is hidden from it (D28, D35).
+    pub(crate) fn may_serve_hidden(&self, name: &Hostname, grants: GrantRules<'_>) -> bool {
+        self.routes().all(|route| grants.refusal(name, route.namespace()).is_none())
     }
 
     /// Whether the records are equal, regardless of withheld routes and policy entries.

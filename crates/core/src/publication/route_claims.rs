@@ -2,7 +2,8 @@
 //!
 //! Every hostname passes these checks in order, and the first that fails is the reason: route and listener are
 //! accepted, a policy governs if one is needed, there is a name, the policy allows it, the domain filter admits it,
-//! there is a target. Other routes are never looked at.
+//! a HostnameGrant admits the namespace, there is a target. A grant that refuses for certain goes before all but an
+//! invalid policy. Other routes are never looked at.
 
 use std::sync::Arc;
 
@@ -346,10 +347,16 @@ impl<'a> ClaimBuilder<'a> {
         // Under an invalid policy nothing is deleted, whatever else is wrong (D31).
         let ungoverned = site.context.ungoverned.as_ref();
         let invalid = ungoverned.filter(|obstacle| obstacle.reason == reason::POLICY_INVALID);
-        if let Some(obstacle) = invalid.or(verdict.obstacle.as_ref()).or(ungoverned) {
+        let grant = self.grant_obstacle(name);
+        // What another namespace has for certain waits for no verdict.
+        let refused = grant.as_ref().filter(|obstacle| !obstacle.reason.is_unknown());
+        if let Some(obstacle) = invalid.or(refused).or(verdict.obstacle.as_ref()).or(ungoverned) {
             return Err(obstacle.clone());
         }
         self.check_name(site, name)?;
+        if let Some(obstacle) = grant {
+            return Err(obstacle);
+        }
         let targets = self.targets(site)?;
         Ok(NameClaim {
             context: site.context.clone(),
@@ -358,6 +365,14 @@ impl<'a> ClaimBuilder<'a> {
             source: name.asked.source(),
             is_certified: false,
         })
+    }
+
+    /// Why no HostnameGrant lets the route's namespace have a name, if so (D28).
+    fn grant_obstacle(&self, name: &NameAtListener<'_>) -> Option<Obstacle> {
+        let route = &self.state.route;
+        let refusal = self.base.grant_rules().refusal(name.hostname, &route.meta.key.namespace)?;
+        let (object, field) = refusal.place.unwrap_or_else(|| (route.object(), name.asked.field()));
+        Some(Obstacle { reason: refusal.reason, message: refusal.message, object, field })
     }
 
     fn check_name(&self, site: &ClaimSite<'_>, name: &NameAtListener<'_>) -> Result<(), Obstacle> {

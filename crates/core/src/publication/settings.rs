@@ -57,6 +57,8 @@ pub struct PublicationSettings {
     pub gateway_addresses: BTreeMap<Key, Vec<Str>>,
     /// `--allow-inward-targets`: whether annotations may name addresses of the host or network itself.
     pub allow_inward_targets: bool,
+    /// `--require-grants`: whether a hostname that no HostnameGrant covers is withheld.
+    pub require_grants: bool,
     /// `--status`.
     pub status: StatusMode,
     /// Maximum number of names in a certificate.
@@ -84,6 +86,7 @@ impl Default for PublicationSettings {
             domains: DomainFilter::default(),
             gateway_addresses: BTreeMap::new(),
             allow_inward_targets: false,
+            require_grants: false,
             status: StatusMode::default(),
             certificate_names: CERTIFICATE_NAMES,
         }

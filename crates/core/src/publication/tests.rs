@@ -5,6 +5,7 @@ pub(crate) mod world;
 mod attacks;
 mod certificates;
 mod holders;
+mod hostname_grants;
 mod names;
 mod policies;
 mod properties;

@@ -185,9 +185,15 @@ catalog! {
     LISTENER_PROTOCOL_CONFLICT = "listener-protocol-conflict" "GP0302" Error ("Conflicted", "ProtocolConflict")
         "Two listeners claim the same port for protocols that cannot share it."
         "Move one of them to another port; across objects the older keeps the port.";
+    HOSTNAME_NOT_GRANTED = "hostname-not-granted" "GP0303" Warning ("", "")
+        "No HostnameGrant lets the namespace have the hostname, so it gets no records or certificates for it."
+        "Use a hostname that is granted to the namespace, or ask the administrators to add the namespace to the HostnameGrant.";
     HOSTNAME_HELD = "hostname-held" "GP0304" Warning ("", "")
         "Another namespace holds the hostname, so this object gets no records or certificates for it."
         "Use another hostname, attach to the Gateway that the holder's Routes attach to, or ask the administrators for a HostnameGrant.";
+    GRANTS_CONFLICT = "grants-conflict" "GP0305" Warning ("", "")
+        "Two HostnameGrants list the same hostname; the older one decides."
+        "Remove the hostname from one of them, or list all its namespaces in one HostnameGrant.";
     OVERLAPPING_TLS = "overlapping-tls" "GP0306" Info ("OverlappingTLSConfig", "OverlappingHostnames")
         "Two TLS listeners of one port overlap, so that a browser may reuse a connection for the wrong one."
         "Give overlapping listeners certificates that do not overlap, or answer 421 for misdirected requests.";
@@ -424,6 +430,12 @@ catalog! {
     ANNOTATION_MISSPELT = "annotation-misspelt" "GP0716" Warning ("", "")
         "An annotation or label is nearly a well-known one, and has no meaning as it is."
         "Correct the key as the message says.";
+    GRANT_UNUSED = "grant-unused" "GP0717" Info ("", "")
+        "No route that a HostnameGrant admits asks for its hostname."
+        "Remove the hostname, unless it is reserved on purpose; check the spelling of hostname and namespaces.";
+    HOSTNAME_WITHOUT_GRANT = "hostname-without-grant" "GP0718" Info ("", "")
+        "There are HostnameGrants, and none covers the hostname of a route, so any namespace may ask for it."
+        "Add the hostname to a HostnameGrant, or withhold such hostnames with `--require-grants`.";
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ impl Change {
         differences(before.config_maps.iter(), after.config_maps.iter(), Object::ConfigMap, &mut all);
         differences(before.dns_policies.iter(), after.dns_policies.iter(), Object::DnsPolicy, &mut all);
         differences(before.tls_policies.iter(), after.tls_policies.iter(), Object::TlsPolicy, &mut all);
+        differences(before.hostname_grants.iter(), after.hostname_grants.iter(), Object::HostnameGrant, &mut all);
         let kinds = Kind::ALL.into_iter().filter(|kind| before.visibility(*kind) != after.visibility(*kind));
         all.extend(kinds.map(|kind| Change::Sight(kind, after.visibility(kind).clone())));
         all

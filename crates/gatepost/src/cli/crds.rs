@@ -9,7 +9,7 @@ use serde_json::json;
 use super::{Ending, Failure};
 use crate::view::write_json;
 
-/// Print the CustomResourceDefinitions of DNSPolicy and TLSPolicy
+/// Print the CustomResourceDefinitions of DNSPolicy, TLSPolicy and HostnameGrant
 ///
 /// For a cluster: gatepost crds | kubectl apply --server-side -f -
 #[derive(Args, Debug)]

@@ -10,6 +10,7 @@ use gatepost_core::explain::{Explanation, NameVerdict, Publication, asked_names}
 use gatepost_core::lint::{LintContext, closest};
 use gatepost_core::model::{Key, Kind, ObjectRef, RouteKind};
 use gatepost_core::names::{Hostname, host_of};
+use gatepost_core::publication::settings::Profile;
 use gatepost_core::publication::{self, Desired};
 use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::IssuanceState;
@@ -56,6 +57,8 @@ struct ExplainInput<'a> {
     objects: &'a Objects,
     context: LintContext<'a>,
     desired: &'a Desired,
+    /// Whether HostnameGrants count: not in profile external-dns.
+    has_grants: bool,
 }
 
 /// The explanation of one name.
@@ -77,7 +80,8 @@ impl Explain {
         let topology = objects.topology(&self.publishing.scope());
         let context = LintContext { snapshot: objects.snapshot(), topology: &topology };
         let desired = publication::build(objects.snapshot(), &topology, &settings);
-        let world = ExplainInput { objects: &objects, context, desired: &desired };
+        let has_grants = settings.profile == Profile::Strict;
+        let world = ExplainInput { objects: &objects, context, desired: &desired, has_grants };
         match subject {
             Subject::Object(object) => self.object(out, &world, &object),
             Subject::Name(hostname) => self.name(out, &world, &hostname),
@@ -130,6 +134,7 @@ impl Explain {
 
     fn explained(&self, world: &ExplainInput<'_>, hostname: &Hostname) -> Result<Explained, Failure> {
         let mut explanation = Explanation::of(world.context, hostname);
+        explanation.grant = explanation.grant.filter(|_| world.has_grants);
         let mut published = Publication::of(world.context, world.desired, &mut explanation);
         let states = self.states(hostname, world.desired, world.objects, &mut published)?;
         place(world.objects, &mut explanation, &mut published);

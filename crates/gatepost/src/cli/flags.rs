@@ -84,6 +84,9 @@ pub(super) struct Publishing {
     /// Publish targets of annotations that are loopback, link-local, multicast or metadata addresses
     #[arg(long, env = "GATEPOST_ALLOW_INWARD_TARGETS")]
     allow_inward_targets: bool,
+    /// Publish only hostnames that a HostnameGrant covers
+    #[arg(long, env = "GATEPOST_REQUIRE_GRANTS")]
+    require_grants: bool,
     /// Where no CNAME may stand, publish the addresses behind a hostname address, and follow them
     #[arg(long, env = "GATEPOST_RESOLVE_TARGETS")]
     resolve_targets: bool,
@@ -124,6 +127,11 @@ impl Publishing {
             let message = "--publish governed: profile external-dns knows no policies, and would publish every name";
             return Err(Failure::usage(message));
         }
+        if let (ProfileFlag::ExternalDns, true) = (self.profile, self.require_grants) {
+            let message =
+                "--require-grants: profile external-dns knows no HostnameGrants, and would publish every name";
+            return Err(Failure::usage(message));
+        }
         let template = Template::parse(&self.fqdn_template)
             .map_err(|error| Failure::usage(format!("--fqdn-template: {error}")))?;
         let mut settings = PublicationSettings {
@@ -146,6 +154,7 @@ impl Publishing {
             ignore_hostname_annotation: self.ignore_hostname_annotation,
             fqdn_template: template,
             allow_inward_targets: self.allow_inward_targets,
+            require_grants: self.require_grants,
             combine_fqdn_annotation: self.combine_fqdn_annotation,
             domains: DomainFilter::new(&self.domain_filter, &self.exclude_domains),
             status: match self.status {

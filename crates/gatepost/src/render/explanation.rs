@@ -3,8 +3,10 @@
 use gatepost_core::attachment::ListenerKey;
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::explain::{
-    CertificateWalk, Chain, Explanation, Link, ListenerOutcome, NameVerdict, Publication, SecretContent,
+    CertificateWalk, Chain, ExplainedGrant, Explanation, Link, ListenerOutcome, NameVerdict, Publication, SecretContent,
 };
+use gatepost_core::lint::listed;
+use gatepost_core::model::Str;
 use gatepost_core::publication::{NameSource, PassedOver, Withheld};
 use gatepost_core::routing::RoutingOutcome;
 
@@ -23,6 +25,7 @@ pub fn render(explanation: &Explanation, published: &Publication, colour: Colour
         lines.extend(page.ways());
         lines.extend(page.published());
     }
+    lines.extend(page.grant());
     lines.extend(page.broken());
     let mut text: String = lines.iter().flat_map(|line| folded(line)).map(|line| line + "\n").collect();
     text.truncate(text.trim_end().len());
@@ -159,6 +162,24 @@ impl Page<'_> {
         let walks = self.published.certificates.iter();
         lines.extend(walks.map(|walk| inert_line(&format!("  certificate  {}", certificate(walk)))));
         lines
+    }
+
+    /// Which HostnameGrant decides who may have the name.
+    fn grant(&self) -> Option<String> {
+        let ExplainedGrant { grant, pattern, namespaces, selector, selected } = self.explanation.grant.as_ref()?;
+        let names = |names: &[Str]| listed(names.iter().map(|name| &**name));
+        let named = (!namespaces.is_empty()).then(|| format!("namespaces {}", names(namespaces)));
+        let found = match selected.is_empty() {
+            true => "none among those known".to_owned(),
+            false => names(selected),
+        };
+        let selecting = selector.as_ref().map(|selector| match selector.is_empty() {
+            true => "every namespace".to_owned(),
+            false => format!("namespaces with {selector} ({found})"),
+        });
+        let all: Vec<String> = named.into_iter().chain(selecting).collect();
+        let whom = if all.is_empty() { "no namespace".to_owned() } else { all.join(" and ") };
+        Some(inert_line(&format!("  granted      by {grant} (`{pattern}`) to {whom}")))
     }
 
     fn broken(&self) -> Vec<String> {

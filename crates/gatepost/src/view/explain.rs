@@ -1,8 +1,9 @@
 //! `explain -o json`: chains and reasons.
 
 use gatepost_core::explain::{
-    CertificateWalk, Chain, Explanation, Link, ListenerOutcome, Publication, Role, SecretContent,
+    CertificateWalk, Chain, ExplainedGrant, Explanation, Link, ListenerOutcome, Publication, Role, SecretContent,
 };
+use gatepost_core::model::Str;
 use gatepost_core::publication::{NameSource, PassedOver};
 use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::IssuanceState;
@@ -39,6 +40,8 @@ pub struct ExplainView {
     open_listeners: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     similar: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grant: Option<GrantView>,
 }
 
 /// What becomes of every name that an object asks for.
@@ -68,6 +71,18 @@ struct RequestView {
     fails: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     cause: Option<DiagnosticView>,
+}
+
+/// Which namespaces may have the hostname.
+#[derive(Serialize, Debug)]
+struct GrantView {
+    grant: String,
+    pattern: String,
+    namespaces: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selector: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    selected: Vec<String>,
 }
 
 #[derive(Serialize, Debug)]
@@ -152,6 +167,7 @@ impl ExplainView {
             chains: explanation.chains.iter().map(chain).collect(),
             open_listeners: explanation.open_listeners.iter().map(ToString::to_string).collect(),
             similar: explanation.similar.clone(),
+            grant: explanation.grant.as_ref().map(grant),
         }
     }
 }
@@ -177,6 +193,17 @@ impl ReasonView {
             summary: row.summary,
             help: row.help,
         }
+    }
+}
+
+fn grant(grant: &ExplainedGrant) -> GrantView {
+    let texts = |names: &[Str]| names.iter().map(ToString::to_string).collect();
+    GrantView {
+        grant: grant.grant.to_string(),
+        pattern: grant.pattern.to_string(),
+        namespaces: texts(&grant.namespaces),
+        selector: grant.selector.clone(),
+        selected: texts(&grant.selected),
     }
 }
 

@@ -136,7 +136,7 @@ fn item(item: &report::Item) -> ItemView {
 
 fn api_version(kind: Kind) -> String {
     let version = match kind {
-        Kind::XListenerSet | Kind::DnsPolicy | Kind::TlsPolicy => "v1alpha1",
+        Kind::XListenerSet | Kind::DnsPolicy | Kind::TlsPolicy | Kind::HostnameGrant => "v1alpha1",
         _ => "v1",
     };
     format!("{}/{version}", kind.group())

@@ -18,10 +18,21 @@ pub(super) struct Definition {
     pub(super) short: &'static str,
     /// What the kind is for.
     pub(super) description: &'static str,
+    /// Where its objects are.
+    pub(super) scope: Scope,
     /// The schema of `spec`.
     pub(super) spec: Value,
     /// What `kubectl get` shows between the name and the age.
     pub(super) columns: Vec<Column>,
+}
+
+/// Where the objects of a kind are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    /// In namespaces, with a target and a status.
+    Policy,
+    /// In the cluster, without a status.
+    Cluster,
 }
 
 /// A column of `kubectl get`.
@@ -66,27 +77,29 @@ impl Definition {
     /// The definition as an object.
     pub(super) fn render(&self) -> Value {
         let singular = self.kind.to_ascii_lowercase();
+        let mut metadata = json!({"name": format!("{}.{OWN_GROUP}", self.plural)});
+        let mut version = json!({
+            "name": "v1alpha1", "served": true, "storage": true,
+            "additionalPrinterColumns": self.columns(),
+            "schema": {"openAPIV3Schema": self.schema()},
+        });
+        if self.scope == Scope::Policy {
+            metadata["labels"] = json!({"gateway.networking.k8s.io/policy": "Inherited"});
+            version["subresources"] = json!({"status": {}});
+        }
         json!({
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
-            "metadata": {
-                "name": format!("{}.{OWN_GROUP}", self.plural),
-                "labels": {"gateway.networking.k8s.io/policy": "Inherited"},
-            },
+            "metadata": metadata,
             "spec": {
                 "group": OWN_GROUP,
-                "scope": "Namespaced",
+                "scope": if self.scope == Scope::Policy { "Namespaced" } else { "Cluster" },
                 "names": {
                     "kind": self.kind, "listKind": format!("{}List", self.kind),
                     "plural": self.plural, "singular": singular,
                     "shortNames": [self.short], "categories": ["gateway-api"],
                 },
-                "versions": [{
-                    "name": "v1alpha1", "served": true, "storage": true,
-                    "additionalPrinterColumns": self.columns(),
-                    "schema": {"openAPIV3Schema": self.schema()},
-                    "subresources": {"status": {}},
-                }],
+                "versions": [version],
             },
         })
     }
@@ -99,7 +112,7 @@ impl Definition {
     }
 
     fn schema(&self) -> Value {
-        json!({
+        let mut schema = json!({
             "type": "object",
             "description": self.description,
             "required": ["spec"],
@@ -108,8 +121,11 @@ impl Definition {
                 "kind": {"type": "string"},
                 "metadata": {"type": "object"},
                 "spec": self.spec,
-                "status": schema_of::<PolicyStatus>(),
             },
-        })
+        });
+        if self.scope == Scope::Policy {
+            schema["properties"]["status"] = schema_of::<PolicyStatus>();
+        }
+        schema
     }
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::definition::{Definition, column, outcome, schema_of, wide};
+use super::definition::{Definition, Scope, column, outcome, schema_of, wide};
 use super::shared::{Span, TargetRef};
 
 /// How hostnames of the target are published.
@@ -111,6 +111,7 @@ pub(super) fn definition() -> Definition {
         plural: "dnspolicies",
         short: "gdns",
         description: "DNSPolicy says how the hostnames that routes and listeners of a Gateway have in common are published.",
+        scope: Scope::Policy,
         spec: schema_of::<DnsPolicySpec>(),
         columns,
     }

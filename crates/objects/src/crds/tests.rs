@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 
 /// The keywords of a structural schema, as far as they are used.
-const KEYWORDS: [&str; 18] = [
+const KEYWORDS: [&str; 20] = [
+    "additionalProperties",
     "default",
     "description",
     "enum",
@@ -13,6 +14,7 @@ const KEYWORDS: [&str; 18] = [
     "items",
     "maxItems",
     "maxLength",
+    "maxProperties",
     "maximum",
     "minLength",
     "minimum",
@@ -35,6 +37,9 @@ fn walk(path: &str, schema: &Value, look: &mut dyn FnMut(&str, &Value)) {
     look(path, schema);
     for (key, below) in schema["properties"].as_object().into_iter().flatten() {
         walk(&format!("{path}.{key}"), below, look);
+    }
+    if let Some(values) = schema.get("additionalProperties") {
+        walk(&format!("{path}.*"), values, look);
     }
     if let Some(items) = schema.get("items") {
         walk(&format!("{path}[]"), items, look);
@@ -70,6 +75,8 @@ fn everything_is_bounded_and_described() {
         let limited = schema.get("maxLength").or(schema.get("enum")).or(schema.get("format")).is_some();
         assert!(!of("string") || limited, "{path} may be of any length");
         assert!(!of("array") || schema.get("maxItems").is_some(), "{path} may have any number of items");
+        let is_map = schema.get("additionalProperties").is_some();
+        assert!(!own || !is_map || schema.get("maxProperties").is_some(), "{path} may have any number of keys");
         assert!(!of("integer") || schema.get("minimum").is_some(), "{path} may be negative");
         let described = schema["description"].as_str().is_some_and(|text| text.ends_with('.') && !text.contains('\n'));
         assert!(!own || described, "{path} is not described: {schema}");

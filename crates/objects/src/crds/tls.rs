@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::definition::{Definition, column, outcome, schema_of, wide};
+use super::definition::{Definition, Scope, column, outcome, schema_of, wide};
 use super::shared::{SUBDOMAIN, Span, TargetRef};
 
 /// How certificates for hostnames of the target are made.
@@ -120,6 +120,7 @@ pub(super) fn definition() -> Definition {
         plural: "tlspolicies",
         short: "gtls",
         description: "TLSPolicy says how certificates are made for the hostnames that routes and listeners of a Gateway have in common.",
+        scope: Scope::Policy,
         spec: schema_of::<TlsPolicySpec>(),
         columns,
     }

@@ -66,6 +66,7 @@ pub(super) fn settings(chance: &mut Chance) -> PublicationSettings {
         status: *chance.pick(&[StatusMode::Auto, StatusMode::Auto, StatusMode::Compute, StatusMode::Trust]),
         gateway_name: chance.one_in(10).then(|| "edge".into()),
         gateway_listener_sets: chance.one_in(2),
+        require_grants: chance.one_in(8),
         certificate_names: *chance.pick(&[1, 2, 100]),
         domains,
         ..PublicationSettings::default()
@@ -84,7 +85,8 @@ pub(super) fn origin(chance: &mut Chance) -> Origin {
 pub(super) fn change(chance: &mut Chance) -> Change {
     if chance.one_in(40) {
         let http = Kind::Route(RouteKind::Http);
-        let kinds = [Kind::DnsPolicy, Kind::TlsPolicy, Kind::Gateway, Kind::Namespace, Kind::ListenerSet, http];
+        let own = [Kind::DnsPolicy, Kind::TlsPolicy, Kind::HostnameGrant];
+        let kinds = [own.as_slice(), &[Kind::Gateway, Kind::Namespace, Kind::ListenerSet, http]].concat();
         let sights = [Visibility::Complete, Visibility::NotVisible("forbidden".into())];
         return Change::Sight(*chance.pick(&kinds), chance.pick(&sights).clone());
     }
@@ -132,7 +134,7 @@ pub(super) fn request(chance: &mut Chance) -> GatewayRequest {
 
 /// An object of any kind.
 pub(super) fn object(chance: &mut Chance) -> Object {
-    match chance.below(32) {
+    match chance.below(34) {
         0 => Object::GatewayClass(class(chance)),
         1..=5 => Object::Gateway(gateway(chance)),
         6..=9 => Object::ListenerSet(set(chance)),
@@ -143,7 +145,8 @@ pub(super) fn object(chance: &mut Chance) -> Object {
         25 => Object::Secret(secret(chance)),
         26 => Object::ConfigMap(ConfigMap { meta: meta(chance, &["ca"]), ca: material(chance) }),
         27..=29 => Object::DnsPolicy(dns_policy(chance)),
-        _ => Object::TlsPolicy(tls_policy(chance)),
+        30..=31 => Object::TlsPolicy(tls_policy(chance)),
+        _ => Object::HostnameGrant(hostname_grant(chance)),
     }
 }
 
@@ -218,6 +221,18 @@ pub(super) fn route_change(chance: &mut Chance) -> Change {
     route.status = Vec::new().into();
     route.hostnames = vec![WrittenHostname::new(chance.pick::<&str>(&DEEP))].into();
     if chance.one_in(4) { Change::Delete(route.object()) } else { Change::Upsert(Object::Route(route)) }
+}
+
+pub(super) fn hostname_grant(chance: &mut Chance) -> HostnameGrant {
+    let mut meta = meta(chance, &["g1", "g2", "g3"]);
+    meta.key.namespace = "".into();
+    let text: &str = chance.pick::<&str>(&["team=red", "team!=red", ""]);
+    let selector = chance.one_in(3).then(|| Selector::parse(text).unwrap());
+    HostnameGrant {
+        meta,
+        hostnames: chance.list(3, |chance| WrittenHostname::new(chance.pick::<&str>(&HOSTS))),
+        namespaces: GrantedNamespaces { names: chance.list(2, |chance| (*chance.pick(&NAMESPACES)).into()), selector },
+    }
 }
 
 fn meta(chance: &mut Chance, names: &[&str]) -> Meta {

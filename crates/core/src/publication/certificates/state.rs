@@ -18,6 +18,7 @@ use crate::model::{Key, ObjectRef, Route, ShortVec, Str, TlsPolicy};
 use crate::names::Hostname;
 use crate::publication::holders::CertificateRefusals;
 use crate::publication::wildcards::above;
+use crate::reason::Reason;
 
 /// All requests of routes for one Secret.
 #[derive(Default)]
@@ -129,8 +130,8 @@ impl CertificateState {
         let mut policy_entries = Vec::new();
         if self.reported > 0 {
             for request in self.routes.keys().flat_map(&requests) {
-                let is_refused = refused.contains_key(request.name);
-                names.report(secret, &request, is_refused, &mut diagnostics, &mut policy_entries);
+                let refused = refused.get(request.name).map(|(reason, _)| *reason);
+                names.report(secret, &request, refused, &mut diagnostics, &mut policy_entries);
             }
         }
         let notes = self.unset_wildcards.iter().map(|(policy, wildcards)| {
@@ -151,7 +152,7 @@ impl CertificateState {
     }
 
     /// The requested names that the Secret may not have, with the reason.
-    fn refused(&self, refusals: CertificateRefusals<'_>) -> BTreeMap<&Hostname, String> {
+    fn refused(&self, refusals: CertificateRefusals<'_>) -> BTreeMap<&Hostname, (Reason, String)> {
         if refusals.is_empty() {
             return BTreeMap::new();
         }
@@ -159,7 +160,7 @@ impl CertificateState {
     }
 
     /// The ranking as if some names had not been requested.
-    fn ranking_without(&self, refused: &BTreeMap<&Hostname, String>) -> BTreeSet<(RouteAge, Hostname)> {
+    fn ranking_without(&self, refused: &BTreeMap<&Hostname, (Reason, String)>) -> BTreeSet<(RouteAge, Hostname)> {
         let names = || self.names.iter().filter(|(name, _)| !refused.contains_key(*name));
         let bases: BTreeSet<&str> = names().filter_map(|(name, _)| name.wildcard_base()).collect();
         let is_covered =

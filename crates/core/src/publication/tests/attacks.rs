@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::world::*;
 use crate::attachment::{Scope, Topology};
 use crate::model::*;
+use crate::names::Hostname;
 use crate::objects;
 use crate::publication::holders::{ObservedNames, RecordOrigin};
 use crate::publication::{Desired, NameSource, PresentState, PublicationSettings, Record, build_beside};
@@ -234,9 +235,61 @@ fn objects_of(namespace: &str, random: &mut Random) -> Vec<Object> {
     objects
 }
 
+/// Some HostnameGrants for the two namespaces that were there first, sometimes for both.
+fn grants(random: &mut Random) -> Vec<Object> {
+    let mut objects = Vec::new();
+    for number in 0..=random.below(3) {
+        let hosts = [random.pick(&HOSTS), random.pick(&HOSTS)];
+        let namespaces = ["a", "b"];
+        let namespaces = [&namespaces[..1], &namespaces[1..], &namespaces][random.below(3)];
+        objects.extend(objects![grant(&format!("g{number}"), &hosts[..=random.below(2)], namespaces)]);
+    }
+    objects
+}
+
+/// Fails if a namespace has a name that the grants, compared by plain loops, give only to others.
+fn assert_granted(objects: &[Object], desired: &Desired, what: &str) {
+    let grants = objects.iter().filter_map(|object| match object {
+        Object::HostnameGrant(grant) => Some(grant),
+        _ => None,
+    });
+    let patterns: Vec<(&Hostname, &HostnameGrant)> = grants
+        .flat_map(|grant| grant.hostnames.iter().map(move |hostname| (hostname.name().expect("a hostname"), grant)))
+        .collect();
+    let may_have = |name: &Str, namespace: &Str| {
+        let name = Hostname::parse(name).expect("a hostname");
+        let covering = patterns.iter().filter(|(pattern, _)| pattern.contains(&name));
+        // The first of equal ones is the oldest: they are as old, and sorted by name.
+        let closest =
+            covering.reduce(|best, next| if next.0.specificity() > best.0.specificity() { next } else { best });
+        closest.is_none_or(|(_, grant)| grant.namespaces.names.contains(namespace))
+    };
+    for record in desired.records.iter().filter(|record| record.source != NameSource::ListenerWildcard) {
+        for route in &record.routes {
+            assert!(may_have(&record.name, route.namespace()), "{what}: {} for {route}", record.name);
+        }
+    }
+    for certificate in &desired.certificates {
+        for name in &certificate.dns_names {
+            let mut namespaces =
+                certificate.routes.iter().map(ObjectRef::namespace).chain([&certificate.secret.namespace]);
+            assert!(namespaces.any(|namespace| may_have(name, namespace)), "{what}: {name} in {}", certificate.secret);
+        }
+    }
+}
+
 #[test]
 fn objects_of_one_namespace_change_no_value_of_a_name_that_another_holds() {
-    let mut contested = 0;
+    for is_granted in [false, true] {
+        let refused = attacked_worlds(is_granted);
+        assert!(refused > 1000, "{refused}");
+    }
+}
+
+/// Lets a namespace attack random worlds, with or without HostnameGrants; returns how many of its hostnames are refused.
+fn attacked_worlds(is_granted: bool) -> usize {
+    let reason = if is_granted { "hostname-not-granted" } else { "hostname-held" };
+    let mut refused = 0;
     for seed in 0..3_000 {
         let mut random = Random(seed);
         let edge = gateway("infra/edge", vec![http("l1", "*"), https("l2", "*.x.test", "edge-tls")]);
@@ -244,6 +297,9 @@ fn objects_of_one_namespace_change_no_value_of_a_name_that_another_holds() {
         let mut objects = objects![edge, west];
         for namespace in ["a", "b"] {
             objects.extend(objects_of(namespace, &mut random));
+        }
+        if is_granted {
+            objects.extend(grants(&mut random));
         }
         // What is there has settled: the records are written with their markers.
         let before = desired(&objects, &written(&desired(&objects, &ObservedNames::default())));
@@ -253,7 +309,8 @@ fn objects_of_one_namespace_change_no_value_of_a_name_that_another_holds() {
         objects.extend(objects_of(attacker, &mut random));
         let after = desired(&objects, &observed);
         assert_untouched(&before, &after, attacker, &format!("seed {seed}"));
-        contested += after.withheld.iter().filter(|withheld| withheld.reason.name() == "hostname-held").count();
+        assert_granted(&objects, &after, &format!("seed {seed}"));
+        refused += after.withheld.iter().filter(|withheld| withheld.reason.name() == reason).count();
     }
-    assert!(contested > 1000, "{contested}");
+    refused
 }

@@ -124,6 +124,32 @@ pub(crate) fn tls(name: &str, kind: &str, target: &str) -> TlsPolicy {
     }
 }
 
+/// A HostnameGrant for namespaces by name.
+pub(crate) fn grant(name: &str, hostnames: &[&str], namespaces: &[&str]) -> HostnameGrant {
+    HostnameGrant {
+        meta: Meta { created: Some(100), ..Meta::named("", name) },
+        hostnames: hostnames.iter().map(|text| WrittenHostname::new(text)).collect(),
+        namespaces: GrantedNamespaces {
+            names: namespaces.iter().map(|name| Str::from(*name)).collect(),
+            selector: None,
+        },
+    }
+}
+
+/// The same for namespaces with labels, instead of those by name.
+pub(crate) fn selecting(mut grant: HostnameGrant, selector: &str) -> HostnameGrant {
+    let selector = crate::selector::Selector::parse(selector).expect("a selector");
+    grant.namespaces = GrantedNamespaces { names: Vec::new(), selector: Some(selector) };
+    grant
+}
+
+/// A Namespace with a label `team`.
+pub(crate) fn namespace(name: &str, team: &str) -> Namespace {
+    let mut meta = Meta::named("", name);
+    meta.labels.insert("team".into(), team.into());
+    Namespace { meta }
+}
+
 fn target_ref(kind: &str, name: &str) -> PolicyTarget {
     let object = Reference { group: GATEWAY_GROUP.into(), kind: kind.into(), namespace: None, name: name.into() };
     PolicyTarget { object, section: None }
@@ -153,7 +179,8 @@ macro_rules! known {
     })* };
 }
 
-known! { Gateway Gateway  ListenerSet ListenerSet  Route Route  DnsPolicy DnsPolicy  TlsPolicy TlsPolicy  GatewayClass GatewayClass }
+known! { Gateway Gateway  ListenerSet ListenerSet  Route Route  DnsPolicy DnsPolicy  TlsPolicy TlsPolicy  GatewayClass GatewayClass
+HostnameGrant HostnameGrant  Namespace Namespace }
 
 /// What is desired for objects.
 pub(crate) fn desired(objects: Vec<Object>, settings: &PublicationSettings) -> Desired {
