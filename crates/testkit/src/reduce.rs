@@ -203,6 +203,14 @@ fn explain(value: &Value, messages: bool) -> Entries {
         let objects = list(&value[key]).iter().map(|one| format!("{}: {}", text(&one["object"]), text(&one[name])));
         entries.push((key.to_owned(), CompactNode::List(objects.map(CompactNode::text).collect())));
     }
+    let admitted =
+        ["namespaces", "selector", "selected"].map(|key| (key.to_owned(), CompactNode::of(&value["grant"][key])));
+    if value["grant"].is_object() {
+        let by = format!("{} {}", text(&value["grant"]["grant"]), text(&value["grant"]["pattern"]));
+        let mut grant: Entries = vec![("by".to_owned(), CompactNode::text(by))];
+        grant.extend(admitted.into_iter().filter(|entry| !entry.1.is_empty()));
+        entries.push(("grant".into(), CompactNode::Map(grant)));
+    }
     entries.extend(["openListeners", "similar"].map(|key| (key.to_owned(), CompactNode::of(&value[key]))));
     entries.retain(|entry| !entry.1.is_empty());
     entries

@@ -94,6 +94,7 @@ fn story(bed: &Bed) -> Result<(), Failed> {
     ports_without_hostnames(bed)?;
     labels_of_a_namespace(bed)?;
     a_grant(bed)?;
+    a_hostname_grant(bed)?;
     a_policy(bed)?;
     everything_goes(bed)?;
     what_people_read(bed)
@@ -255,6 +256,47 @@ fn a_grant(bed: &Bed) -> Result<(), Failed> {
     bed.stays(&with);
     bed.cluster.delete("httproute/grant", "shop")?;
     bed.comes_to(&["api 192.0.2.1", "shop 192.0.2.1", "tls 192.0.2.1"]);
+    Ok(())
+}
+
+/// A HostnameGrant gives a name to another namespace, to the namespaces with a label, and goes. The API server refuses one that
+/// could not be understood.
+fn a_hostname_grant(bed: &Bed) -> Result<(), Failed> {
+    let grant = |hostname: &str, namespaces: &str| {
+        format!(
+            "apiVersion: gatepost.dev/v1alpha1\nkind: HostnameGrant\nmetadata: {{name: shop}}\n\
+             spec: {{hostnames: ['{hostname}'], namespaces: {namespaces}}}\n"
+        )
+    };
+    for (hostname, namespaces, told) in [
+        ("*.shop..example.org", "{names: [shop]}", "spec.hostnames[0]"),
+        ("Shop.example.org", "{names: [shop]}", "spec.hostnames[0]"),
+        ("192.0.2.1", "{names: [shop]}", "a hostname must not be an IP address"),
+        ("shop.example.org", "{}", "names or selector must say which namespaces may have the hostnames"),
+        ("shop.example.org", "{names: [shop, shop]}", "duplicate entries"),
+        (
+            "shop.example.org",
+            "{selector: {matchExpressions: [{key: team, operator: In}]}}",
+            "values must be set for the operators In and NotIn",
+        ),
+    ] {
+        let said = bed.cluster.apply(&grant(hostname, namespaces)).err().map(|error| error.to_string());
+        assert!(said.as_ref().is_some_and(|said| said.contains(told)), "{hostname} {namespaces}: {said:?}");
+    }
+    let with = ["api 192.0.2.1", "shop 192.0.2.1", "tls 192.0.2.1"];
+    let without = ["api 192.0.2.1", "tls 192.0.2.1"];
+    bed.apply(&grant("shop.example.org", "{names: [infra]}"))?;
+    bed.comes_to(&without);
+    bed.controller.says("hostname-not-granted");
+    bed.apply(&grant("shop.example.org", "{selector: {matchLabels: {team: shop}}}"))?;
+    bed.comes_to(&with);
+    bed.cluster.kubectl(&["label", "--overwrite", "namespace", "shop", "team=other"])?;
+    bed.comes_to(&without);
+    let listed = bed.cluster.kubectl(&["get", "hostnamegrants"])?;
+    assert!(listed.contains("HOSTNAMES") && listed.contains("[\"shop.example.org\"]"), "{listed}");
+    bed.cluster.delete("hostnamegrant/shop", "infra")?;
+    bed.comes_to(&with);
+    bed.cluster.kubectl(&["label", "--overwrite", "namespace", "shop", "team=shop"])?;
     Ok(())
 }
 

@@ -212,6 +212,10 @@ fn rename(value: &mut Value, prefix: &str) {
                     Value::String(name) if key == "namespace" || key == "gatewayClassName" => {
                         *name = format!("{prefix}{name}")
                     }
+                    Value::Array(names) if key == "names" => {
+                        let texts = names.iter().filter_map(Value::as_str);
+                        *names = texts.map(|name| format!("{prefix}{name}").into()).collect();
+                    }
                     other => rename(other, prefix),
                 }
             }
