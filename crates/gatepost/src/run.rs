@@ -434,17 +434,20 @@ fn contenders(records: Vec<Record>) -> Vec<Record> {
     records
 }
 
-/// The zones of these names if no zones are configured: the last two labels of each name.
+/// The zones of these names if no zones are configured: the registered domain of each name.
 pub fn derived_zones<'r>(records: impl IntoIterator<Item = &'r Record>) -> Vec<Str> {
-    let mut zones: Vec<Str> = records.into_iter().map(|record| zone_of(&record.name)).collect();
+    let mut zones: Vec<Str> = records.into_iter().filter_map(|record| zone_of(&record.name)).collect();
     zones.sort();
     zones.dedup();
     zones
 }
 
-fn zone_of(name: &str) -> Str {
-    let labels: Vec<_> = name.split('.').filter(|label| *label != "*").collect();
-    labels[labels.len().saturating_sub(2)..].join(".").into()
+/// The registered domain of a name by the Public Suffix List. A public suffix belongs to nobody who could serve it, so a name
+/// that is one has no zone; a single label that is not on the list, such as `localhost`, is its own.
+fn zone_of(name: &str) -> Option<Str> {
+    let name = name.strip_prefix("*.").unwrap_or(name);
+    let is_public = psl::suffix(name.as_bytes()).is_some_and(|suffix| suffix.is_known());
+    psl::domain_str(name).or_else(|| Some(name).filter(|_| !is_public)).map(Str::from)
 }
 
 #[cfg(test)]
@@ -452,15 +455,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_served_in_the_zone_of_its_last_two_labels() {
+    fn a_name_is_served_in_the_zone_of_its_registered_domain_and_never_in_a_public_suffix() {
         for (name, zone) in [
-            ("www.example.org", "example.org"),
-            ("a.b.example.org", "example.org"),
-            ("*.example.org", "example.org"),
-            ("localhost", "localhost"),
-            ("*.org", "org"),
+            ("www.example.org", Some("example.org")),
+            ("a.b.example.org", Some("example.org")),
+            ("*.example.org", Some("example.org")),
+            ("www.example.co.uk", Some("example.co.uk")),
+            ("a.team.github.io", Some("team.github.io")),
+            ("a.b.internal", Some("b.internal")),
+            ("localhost", Some("localhost")),
+            ("*.localhost", Some("localhost")),
+            ("*.org", None),
+            ("org", None),
+            ("*.co.uk", None),
+            ("github.io", None),
         ] {
-            assert_eq!(&*zone_of(name), zone, "{name}");
+            assert_eq!(zone_of(name).as_deref(), zone, "{name}");
         }
     }
 }

@@ -25,7 +25,7 @@ const KEPT_WRITES: usize = 64;
 const USUAL_TTL: u32 = 300;
 
 const ZONE: Setting = Setting::list("zone", "NAME", "embedded: a zone; may be repeated")
-    .with_default("the last two labels of each hostname");
+    .with_default("the registered domain of each hostname");
 
 /// The kind, for the registry.
 pub const KIND: ProviderKind = ProviderKind {
