@@ -167,8 +167,9 @@ pub(super) fn check_delta(before: &Desired, after: &Desired, deltas: &[&Delta]) 
     };
     let (old, new) = (secrets(before), secrets(after));
     for secret in old.keys().chain(new.keys()) {
-        let is_told = deltas.iter().any(|delta| delta.certificates.contains(secret));
-        assert_eq!(old.get(secret) != new.get(secret), is_told, "{secret}");
+        let told = deltas.iter().filter(|delta| delta.certificates.contains(secret)).count();
+        // A second delta may revert what the first one changed: the holder of a name may be another once records are seen.
+        assert!(if old.get(secret) == new.get(secret) { told != 1 } else { told > 0 }, "{secret}");
     }
     let policies =
         |desired: &Desired| desired.policies.iter().map(|p| (p.policy.clone(), p.clone())).collect::<BTreeMap<_, _>>();

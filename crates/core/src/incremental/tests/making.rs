@@ -223,6 +223,43 @@ pub(super) fn route_change(chance: &mut Chance) -> Change {
     if chance.one_in(4) { Change::Delete(route.object()) } else { Change::Upsert(Object::Route(route)) }
 }
 
+/// Gateways of two namespaces with wildcards, under policies that allow them, and routes of both for the same names.
+pub(super) fn granted_world() -> Vec<Object> {
+    use crate::publication::tests::world;
+    let mut objects = Vec::new();
+    for (namespace, address) in [("a", "192.0.2.1"), ("b", "192.0.2.2")] {
+        let own = format!("{namespace}/own");
+        let listeners = vec![world::https("l1", "*.x.test", "wild"), world::https("l2", "*", "any")];
+        objects.push(Object::Gateway(world::at(world::gateway(&own, listeners), &[address])));
+        let mut dns = world::dns(&format!("{namespace}/dns"), "Gateway", "own");
+        (dns.allow_wildcards, dns.target.section) = (Some(true), Some("l1".into()));
+        objects.push(Object::DnsPolicy(dns));
+        let tls =
+            TlsPolicy { allow_wildcards: Some(true), ..world::tls(&format!("{namespace}/tls"), "Gateway", "own") };
+        objects.push(Object::TlsPolicy(tls));
+        for (name, host) in [("r1", "a.x.test"), ("r2", "*.y.test"), ("r3", "b.a.x.test"), ("r4", "z.y.test")] {
+            objects.push(Object::Route(world::route(&format!("{namespace}/{name}"), &own, &[host])));
+        }
+    }
+    objects
+}
+
+/// A HostnameGrant, the labels of a Namespace, or whether these are visible changes.
+pub(super) fn grant_change(chance: &mut Chance) -> Change {
+    if chance.one_in(12) {
+        let sights = [Visibility::Complete, Visibility::Complete, Visibility::NotVisible("forbidden".into())];
+        return Change::Sight(*chance.pick(&[Kind::HostnameGrant, Kind::Namespace]), chance.pick(&sights).clone());
+    }
+    let object = match chance.below(4) {
+        0 => Object::Namespace(namespace(chance)),
+        _ => Object::HostnameGrant(HostnameGrant {
+            meta: Meta::named("", *chance.pick(&["g1", "g2", "g3"])),
+            ..hostname_grant(chance)
+        }),
+    };
+    if chance.one_in(4) { Change::Delete(object.object()) } else { Change::Upsert(object) }
+}
+
 pub(super) fn hostname_grant(chance: &mut Chance) -> HostnameGrant {
     let mut meta = meta(chance, &["g1", "g2", "g3"]);
     meta.key.namespace = "".into();

@@ -201,6 +201,17 @@ fn policies_that_change_their_mind() {
     }
 }
 
+/// Grants that come, change and go over names that two namespaces ask for, while labels of Namespaces change.
+#[test]
+fn grants_that_change_their_mind() {
+    let mut published = 0;
+    for seed in 6_000_000..6_000_080 {
+        let desired = close_up(seed, making::granted_world(), |chance| vec![making::grant_change(chance)]);
+        published += desired.records.len();
+    }
+    assert!(published > 80, "{published}");
+}
+
 #[test]
 fn long_streams_of_single_changes() {
     (0..20).for_each(|seed| stream(1_000_000 + seed, 0, 120, 1));
