@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// The keywords of a structural schema, as far as they are used.
-const KEYWORDS: [&str; 20] = [
+const KEYWORDS: [&str; 21] = [
     "additionalProperties",
     "default",
     "description",
@@ -16,6 +16,7 @@ const KEYWORDS: [&str; 20] = [
     "maxLength",
     "maxProperties",
     "maximum",
+    "minItems",
     "minLength",
     "minimum",
     "pattern",
