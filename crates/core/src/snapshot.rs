@@ -240,6 +240,7 @@ impl Snapshot {
             Kind::ConfigMap => &self.config_maps.get(key)?.meta,
             Kind::DnsPolicy => &self.dns_policies.get(key)?.meta,
             Kind::TlsPolicy => &self.tls_policies.get(key)?.meta,
+            Kind::HostnameGrant => &self.hostname_grants.get(&key.name)?.meta,
             Kind::Route(_) => &self.routes.get(object)?.meta,
         })
     }
@@ -258,8 +259,10 @@ impl Snapshot {
         let maps = self.config_maps.values().map(move |o| (named(Kind::ConfigMap, &o.meta), &o.meta));
         let dns = self.dns_policies.values().map(move |o| (named(Kind::DnsPolicy, &o.meta), &o.meta));
         let tls = self.tls_policies.values().map(move |o| (named(Kind::TlsPolicy, &o.meta), &o.meta));
+        let owned = self.hostname_grants.values().map(move |o| (named(Kind::HostnameGrant, &o.meta), &o.meta));
         let first = classes.chain(gateways).chain(sets).chain(routes);
-        first.chain(grants).chain(namespaces).chain(services).chain(secrets).chain(maps).chain(dns).chain(tls)
+        let second = grants.chain(namespaces).chain(services).chain(secrets).chain(maps);
+        first.chain(second).chain(dns).chain(tls).chain(owned)
     }
 
     /// Records whether a kind could be listed.
