@@ -15,6 +15,8 @@ use crate::reason;
 use crate::snapshot::Snapshot;
 
 mod certificates;
+mod health;
+mod index;
 mod publication;
 mod redirects;
 mod requests;
@@ -24,6 +26,8 @@ mod verdict;
 mod walk;
 
 pub use certificates::{CertificateWalk, SecretContent};
+pub use health::NameHealth;
+pub use index::ExplainIndex;
 pub use publication::{AnnotatedName, Publication};
 pub use requests::ListenerOutcome;
 pub use verdict::NameVerdict;
@@ -123,9 +127,16 @@ impl Chain {
 impl Explanation {
     /// Walks every way to a name.
     pub fn of(context: LintContext<'_>, hostname: &Hostname) -> Explanation {
-        let mut routes: Vec<_> = context.topology.routes.values().collect();
-        routes.sort_by(|a, b| a.route.meta.seniority().cmp(&b.route.meta.seniority()));
-        let mut chains: Vec<_> = routes.iter().flat_map(|route| walk::chains(context, route, hostname)).collect();
+        Explanation::among(context, by_seniority(context).into_iter(), hostname)
+    }
+
+    /// The same with the routes that may ask for the name, the most senior first.
+    fn among<'a>(
+        context: LintContext<'_>,
+        routes: impl Iterator<Item = &'a RouteState>,
+        hostname: &Hostname,
+    ) -> Explanation {
+        let mut chains: Vec<_> = routes.flat_map(|route| walk::chains(context, route, hostname)).collect();
         chains.sort_by_key(Chain::rank);
         let asked = !chains.is_empty();
         Explanation {
@@ -158,6 +169,13 @@ fn grant(snapshot: &Snapshot, hostname: &Hostname) -> Option<ExplainedGrant> {
         selector: admitted.selector.as_ref().map(ToString::to_string),
         selected: snapshot.namespaces.keys().filter(is_selected).cloned().collect(),
     })
+}
+
+/// All routes, the most senior first.
+fn by_seniority(context: LintContext<'_>) -> Vec<&RouteState> {
+    let mut routes: Vec<&RouteState> = context.topology.routes.values().map(|route| &**route).collect();
+    routes.sort_by(|a, b| a.route.meta.seniority().cmp(&b.route.meta.seniority()));
+    routes
 }
 
 fn open_listeners(context: LintContext<'_>, hostname: &Hostname) -> Vec<ListenerKey> {

@@ -1,9 +1,9 @@
 //! What the terminating listeners of a name can show for it. Nothing is told of a Secret that no ReferenceGrant opens.
 
+use super::index::PublicationIndex;
 use super::*;
 use crate::attachment::certificates::is_provided;
 use crate::names::Hostname;
-use crate::publication::Desired;
 
 /// A terminating listener that serves the name, and what it can show for it.
 #[derive(Clone, Debug)]
@@ -73,13 +73,13 @@ impl CertificateWalk {
 
 /// The certificates of the terminating listeners among the given ones.
 pub(super) fn walks(
-    context: LintContext<'_>,
-    desired: &Desired,
+    index: &PublicationIndex<'_>,
     listeners: &[ListenerId],
     hostname: &Hostname,
 ) -> Vec<CertificateWalk> {
-    let states = listeners.iter().map(|id| context.topology.listener(*id)).filter(|l| l.spec().terminates_tls());
-    states.flat_map(|listener| of_listener(context, desired, listener, hostname)).collect()
+    let topology = index.context.topology;
+    let states = listeners.iter().map(|id| topology.listener(*id)).filter(|l| l.spec().terminates_tls());
+    states.flat_map(|listener| of_listener(index, listener, hostname)).collect()
 }
 
 /// Terminating listeners that name no certificate at all.
@@ -88,23 +88,19 @@ pub(super) fn unsecured(context: LintContext<'_>, listeners: &[ListenerId]) -> V
     states.filter_map(|listener| Some((listener.key(), crate::lint::unsecured(listener)?))).collect()
 }
 
-fn of_listener(
-    context: LintContext<'_>,
-    desired: &Desired,
-    listener: &ListenerState,
-    hostname: &Hostname,
-) -> Vec<CertificateWalk> {
+fn of_listener(index: &PublicationIndex<'_>, listener: &ListenerState, hostname: &Hostname) -> Vec<CertificateWalk> {
+    let context = index.context;
     let own = listener.owner.object();
     let findings = context.listener(listener.id);
-    let walk = |(index, target): (usize, &Reference)| {
+    let walk = |(position, target): (usize, &Reference)| {
         let secret = Key::new(target.namespace_or(own.namespace()).clone(), target.name.clone());
-        let field = crate::lint::listener_field(listener, "tls.certificateRefs").index(index);
-        let unwanted = unwanted(desired, &secret, listener, hostname);
+        let field = crate::lint::listener_field(listener, "tls.certificateRefs").index(position);
+        let unwanted = unwanted(index, &secret, listener, hostname);
         CertificateWalk {
             listener: listener.key(),
             wanted: unwanted.is_none(),
             unwanted,
-            held: held(context, listener, index, target, &secret, hostname),
+            held: held(context, listener, position, target, &secret, hostname),
             finding: findings.iter().find(|finding| finding.field == field).cloned(),
             secret,
             field,
@@ -115,8 +111,13 @@ fn of_listener(
 }
 
 /// Why the certificate that is planned for a Secret does not cover the name, if it does not.
-fn unwanted(desired: &Desired, secret: &Key, listener: &ListenerState, hostname: &Hostname) -> Option<String> {
-    let Some(certificate) = desired.certificates.iter().find(|c| c.secret == *secret) else {
+fn unwanted(
+    index: &PublicationIndex<'_>,
+    secret: &Key,
+    listener: &ListenerState,
+    hostname: &Hostname,
+) -> Option<String> {
+    let Some(certificate) = index.desired.certificates.iter().find(|c| c.secret == *secret) else {
         return Some("no certificate is planned for this Secret".to_owned());
     };
     if covers(&certificate.dns_names, hostname) {
@@ -124,7 +125,7 @@ fn unwanted(desired: &Desired, secret: &Key, listener: &ListenerState, hostname:
     }
     let names = certificate.dns_names.iter().filter_map(|name| Hostname::parse(name).ok());
     let wide = names.filter(|name| name.is_wildcard() && name.contains(hostname)).max_by_key(Hostname::specificity);
-    let Some(wide) = wide else { return Some(uncovered(desired, listener, hostname)) };
+    let Some(wide) = wide else { return Some(uncovered(index, listener, hostname)) };
     let who = match &certificate.policy {
         Some(policy) => format!("TLSPolicy {policy} allows `{wide}`"),
         None => format!("the planned certificate has `{wide}`"),
@@ -133,9 +134,9 @@ fn unwanted(desired: &Desired, secret: &Key, listener: &ListenerState, hostname:
 }
 
 /// Why no name of the planned certificate is near the name: the wildcard that serves it may not be certified.
-fn uncovered(desired: &Desired, listener: &ListenerState, hostname: &Hostname) -> String {
+fn uncovered(index: &PublicationIndex<'_>, listener: &ListenerState, hostname: &Hostname) -> String {
     let key = listener.key();
-    let records = desired.answer(hostname.as_str()).into_iter();
+    let records = index.answer(hostname.as_str()).iter();
     let wide = records.filter(|record| record.listeners.contains(&key)).find(|record| record.name.starts_with('*'));
     match wide {
         Some(record) => format!("no TLSPolicy allows a certificate for `{}`", record.name),

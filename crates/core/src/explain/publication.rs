@@ -1,5 +1,6 @@
 //! The records and certificates of one hostname, what is withheld from it, and what a client meets.
 
+use super::index::PublicationIndex;
 use super::*;
 use crate::publication::{Desired, NameSource, PassedOver, Record, Withheld};
 
@@ -36,23 +37,29 @@ pub struct AnnotatedName {
 impl Publication {
     /// What a hostname gets in a desired state. Marks the chains of the explanation that get nothing.
     pub fn of(context: LintContext<'_>, desired: &Desired, explanation: &mut Explanation) -> Publication {
+        Publication::with(&mut PublicationIndex::new(context, desired), explanation)
+    }
+
+    /// The same with indexes that serve many hostnames.
+    pub(super) fn with(index: &mut PublicationIndex<'_>, explanation: &mut Explanation) -> Publication {
+        let PublicationIndex { context, desired, .. } = *index;
         let hostname = explanation.hostname.clone();
-        let records: Vec<Record> = desired.answer(hostname.as_str()).into_iter().cloned().collect();
-        let withheld: Vec<Withheld> = desired.withheld.iter().filter(|w| asks(w, &hostname)).cloned().collect();
+        let records: Vec<Record> = index.answer(hostname.as_str()).to_vec();
+        let withheld: Vec<Withheld> = index.withheld(&hostname).filter(|w| asks(w, &hostname)).cloned().collect();
         mark(context, explanation, &withheld);
         let routes = closest_routes(explanation);
         let withheld: Vec<Withheld> =
             withheld.into_iter().filter(|w| &*w.hostname != "*" || routes.contains(&w.route)).collect();
         let annotated = annotated(&records, &hostname);
-        let sites = requests::sites(context, explanation, &records, &annotated);
+        let sites = requests::sites(index, explanation, &records, &annotated);
         let listeners: Vec<ListenerId> = sites.iter().map(|site| site.listener).collect();
         let attached = explanation.chains.iter().filter(|chain| chain.works()).filter_map(|chain| chain.listener);
         let listeners: BTreeSet<ListenerId> = attached.chain(listeners).collect();
         let listeners = in_order(context, listeners);
-        let (requests, losing) = requests::outcomes(context, &sites, &hostname);
+        let (requests, losing) = requests::outcomes(index, &sites, &hostname);
         Publication {
             passed_over: passed_over(desired, explanation),
-            certificates: certificates::walks(context, desired, &listeners, &hostname),
+            certificates: certificates::walks(index, &listeners, &hostname),
             unsecured: certificates::unsecured(context, &listeners),
             requests,
             losing,

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::index::{PublicationIndex, Routers};
 use super::redirects::Target;
 use super::*;
 use crate::publication::Record;
@@ -40,15 +41,14 @@ type Problem = (Diagnostic, bool);
 
 /// The listeners that serve the name, where it is published.
 pub(super) fn sites(
-    context: LintContext<'_>,
+    index: &PublicationIndex<'_>,
     explanation: &Explanation,
     records: &[Record],
     annotated: &[AnnotatedName],
 ) -> Vec<Site> {
+    let (context, ids) = (index.context, &index.listeners);
     let host = sample_host(context, &explanation.hostname);
     let published: BTreeSet<&ListenerKey> = records.iter().flat_map(|record| record.listeners.iter()).collect();
-    let ids: BTreeMap<ListenerKey, ListenerId> =
-        context.topology.listener_ids().map(|(id, listener)| (listener.key(), id)).collect();
     let gateway_of = |id: ListenerId| context.topology.listener(id).gateway.clone();
     let gateways: BTreeSet<Key> =
         published.iter().filter_map(|key| ids.get(*key)).filter_map(|id| gateway_of(*id)).collect();
@@ -89,11 +89,12 @@ fn sample_host(context: LintContext<'_>, hostname: &Hostname) -> String {
 
 /// What a client meets at each of the sites, and the routes that get none of the requests for exactly this name.
 pub(super) fn outcomes(
-    context: LintContext<'_>,
+    index: &mut PublicationIndex<'_>,
     sites: &[Site],
     hostname: &Hostname,
 ) -> (Vec<ListenerOutcome>, Vec<Diagnostic>) {
-    let mut client = RequestProbe { context, routers: BTreeMap::new(), contests: BTreeMap::new() };
+    let context = index.context;
+    let mut client = RequestProbe { context, routers: &mut index.routers, contests: BTreeMap::new() };
     let outcomes = sites.iter().filter_map(|site| client.visit(site)).collect();
     let losing = client.contests.iter().filter_map(|(route, contest)| losing(context, route, contest, hostname));
     (outcomes, losing.collect())
@@ -109,7 +110,7 @@ struct Contest {
 /// Sends requests through routers, which are compiled when first needed.
 pub(super) struct RequestProbe<'a> {
     pub(super) context: LintContext<'a>,
-    routers: BTreeMap<Key, Option<Router>>,
+    routers: &'a mut Routers,
     contests: BTreeMap<ObjectRef, Contest>,
 }
 

@@ -48,6 +48,22 @@ impl Publication {
         }
     }
 
+    /// The first cause of a bad verdict; nothing where the name works, or where nothing asks for it.
+    pub fn cause(&self, explanation: &Explanation) -> Option<Diagnostic> {
+        let withheld =
+            self.withheld.first().map(|w| Diagnostic::new(w.reason, &w.object, w.field.clone(), &*w.message));
+        let left_out = self
+            .passed_over
+            .first()
+            .map(|passed| Diagnostic::new(reason::NOT_SELECTED, &passed.object, FieldPath::root(), &*passed.because));
+        match self.verdict(explanation) {
+            NameVerdict::Works | NameVerdict::NotAsked => None,
+            NameVerdict::RequestsFail => self.failures().next(),
+            NameVerdict::NotPublished => withheld.or(left_out),
+            NameVerdict::NotAttached => explanation.chains.iter().find_map(|chain| chain.broken.clone()),
+        }
+    }
+
     /// Everything that makes requests for the name fail, the first cause first.
     pub fn failures(&self) -> impl Iterator<Item = Diagnostic> {
         let at_listeners = self.requests.iter().flat_map(|outcome| {

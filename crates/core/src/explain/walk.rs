@@ -54,7 +54,7 @@ fn asks(route: &Route, hostname: &Hostname) -> Option<Asks> {
 }
 
 /// What an unreadable hostname was probably meant to be.
-fn loosely(text: &str) -> String {
+pub(super) fn loosely(text: &str) -> String {
     let text = text.trim().to_ascii_lowercase();
     let text = text.split_once("://").map_or(&*text, |(_, rest)| rest);
     let text = text.split(['/', ':']).next().unwrap_or_default();
