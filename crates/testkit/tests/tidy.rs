@@ -19,7 +19,7 @@ const MAX_LINES: usize = 800;
 const CHOICES: usize = 26;
 
 /// Where generated or foreign files live.
-const NOT_OURS: [&str; 4] = ["target", ".git", "fuzz/target", "fuzz/corpus"];
+const NOT_OURS: [&str; 5] = ["target", ".git", "fuzz/target", "fuzz/corpus", "page/node_modules"];
 
 fn read(path: &str) -> String {
     tree::text(&tree::root().join(path)).unwrap_or_else(|error| panic!("{error}"))

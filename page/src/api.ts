@@ -1,0 +1,352 @@
+// Requests to /api/v1, and the shapes of its answers as far as the page reads them.
+import { useEffect, useRef, useState } from "preact/hooks";
+
+export type Health = "right" | "wrong" | "held" | "foreign" | "unknown";
+export const HEALTHS: Health[] = ["wrong", "held", "unknown", "foreign", "right"];
+export type Counts = Record<Health, number>;
+
+export interface Related {
+  object: string;
+  field?: string;
+  note: string;
+}
+
+export interface Diagnostic {
+  reason: string;
+  code: string;
+  severity: string;
+  object?: string;
+  field?: string;
+  message: string;
+  help: string;
+  fix?: string;
+  related?: Related[];
+}
+
+export interface Overview {
+  version: string;
+  command: string;
+  mode: "observe" | "act";
+  provider?: string;
+  intervalSeconds?: number;
+  generation: number;
+  asOf: number;
+  namesAsOf: number;
+  seenAt?: number;
+  isCurrent: boolean;
+  troubles?: string[];
+  notes: string[];
+  counts: Counts;
+  names: number;
+  objects: number;
+  records: number;
+  certificates: number;
+  held: number;
+  steps: number;
+  zones: number;
+  problems: Diagnostic[];
+}
+
+export interface NameRow {
+  hostname: string;
+  health: Health;
+  verdict: string;
+  cause?: Diagnostic;
+  zone?: string;
+  namespaces: string[];
+  gateways: string[];
+  routes: string[];
+  records: string[];
+  notAfter?: number;
+}
+
+export interface Names {
+  asOf: number;
+  total: number;
+  matching: number;
+  offset: number;
+  counts: Counts;
+  facets: { namespaces: string[]; gateways: string[]; zones: string[]; reasons: string[] };
+  items: NameRow[];
+}
+
+export interface Link {
+  role: string;
+  name: string;
+  detail?: string;
+  holds: boolean;
+}
+
+export interface Withheld {
+  reason: string;
+  message: string;
+  object: string;
+  field: string;
+}
+
+export interface Chain {
+  works: boolean;
+  links: Link[];
+  intersected?: string;
+  broken?: Diagnostic;
+  withheld?: Withheld;
+  notes?: Diagnostic[];
+}
+
+export interface Step {
+  verb: string;
+  name: string;
+  type?: string;
+  old: string[] | null;
+  new: string[] | null;
+  because: string;
+  zone: string;
+  routes: string[];
+  outcome?: string;
+  error?: string;
+}
+
+export interface Held {
+  reason: string;
+  code: string;
+  message: string;
+  help: string;
+  zone?: string;
+  name: string;
+  type?: string;
+  verb?: string;
+  old: string[];
+  new: string[];
+  object?: string;
+}
+
+export interface ActivityEntry {
+  number: number;
+  at: number;
+  kind: "written" | "failed" | "held" | "released" | "certificate";
+  name?: string;
+  text: string;
+  because?: string;
+  reason?: string;
+  objects?: string[];
+}
+
+export interface RequestOutcome {
+  listener: string;
+  url: string;
+  outcome: string;
+  status?: number;
+  route?: string;
+  rule?: number;
+  backend?: string;
+  location?: string;
+  fails: boolean;
+  cause?: Diagnostic;
+}
+
+export interface Issuing {
+  secret: string;
+  wanted: string[];
+  held: string[];
+  notAfter?: number;
+  issuer?: string;
+  unusable?: string;
+  renewal?: number;
+  order?: { step: string; names: string[]; lastError?: string };
+  missing: { hostname: string; reason: string; message: string }[];
+}
+
+export interface Name {
+  asOf: number;
+  hostname: string;
+  health: Health;
+  verdict: string;
+  cause?: Diagnostic;
+  causes?: Diagnostic[];
+  zone?: string;
+  recordSets: { name: string; type: string; wanted: string[]; stored: string[] | null }[];
+  requests?: RequestOutcome[];
+  certificates?: {
+    listener: string;
+    secret: string;
+    wanted: boolean;
+    unwanted?: string;
+    held: string;
+    covers?: boolean;
+    notAfter?: number;
+  }[];
+  issuing?: Issuing[];
+  withheld?: Withheld[];
+  passedOver?: { object: string; because: string }[];
+  chains: Chain[];
+  openListeners?: string[];
+  similar?: string[];
+  held: Held[];
+  steps: Step[];
+  activity: ActivityEntry[];
+}
+
+export interface Plan {
+  asOf: number;
+  digest: string;
+  confirmation?: string;
+  stepCount: number;
+  heldCount: number;
+  steps: Step[];
+  held: Held[];
+  unread: string[];
+}
+
+export interface Certificates {
+  asOf: number;
+  items: {
+    secret: string;
+    listeners: string[];
+    planned?: { dnsNames: string[]; issuer?: string; policy?: string };
+    issuing?: Issuing;
+    held: string[];
+    notAfter?: number;
+    unusable?: string;
+  }[];
+}
+
+export interface Routed {
+  outcome: string;
+  status?: number;
+  listener?: string;
+  route?: string;
+  rule?: number;
+  backends?: { backend: string; port?: number; weight: number }[];
+  unavailable?: { backend: string; weight: number; reason: string }[];
+  request?: { host: string; path: string };
+  location?: string;
+  because: string[];
+}
+
+/** An answer, or why there is none. */
+export type Answer<T> = { data?: T; error?: string };
+
+/** A path below /api/v1 with its query; empty values are left out. */
+export function path(base: string, query: Record<string, string | undefined> = {}): string {
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) if (value) search.append(key, value);
+  const text = search.toString();
+  return text ? `${base}?${text}` : base;
+}
+
+export async function get<T>(of: string, signal?: AbortSignal): Promise<T> {
+  const limit = AbortSignal.timeout(15_000);
+  const response = await fetch(`api/v1/${of}`, { signal: signal ? AbortSignal.any([signal, limit]) : limit });
+  if (response.ok) return (await response.json()) as T;
+  const refusal = await response.json().catch(() => ({}));
+  throw new Error(String(refusal.error ?? `the server answered ${response.status}`));
+}
+
+/** The answer to a path, asked again when `version` changes; the former answer stays until the next one is there. */
+export function useAnswer<T>(of: string | undefined, version: number): Answer<T> {
+  const [answer, setAnswer] = useState<Answer<T> & { of?: string | undefined }>({});
+  useEffect(() => {
+    if (!of) return;
+    const stop = new AbortController();
+    get<T>(of, stop.signal).then(
+      (data) => setAnswer({ data, of }),
+      (error: Error) => {
+        if (!stop.signal.aborted) setAnswer((before) => ({ ...(before.of === of ? before : {}), error: error.message, of }));
+      },
+    );
+    return () => stop.abort();
+  }, [of, version]);
+  return answer.of === of ? answer : {};
+}
+
+/** What is known of the server. */
+export interface Live {
+  overview?: Overview;
+  /** Counts changes that the server told. */
+  version: number;
+  /** When the server was last heard of, in milliseconds. */
+  heardAt?: number;
+  /** Why what is shown may be old. */
+  stale?: string;
+}
+
+/** How long the server may be silent; it says every ten seconds that it is alive. */
+const SILENCE = 25_000;
+
+/** Follows the server: its overview, and the number of the last change. The stream rests while the page is hidden, because a browser opens few of them. */
+export function useLive(): Live {
+  const [overview, setOverview] = useState<Overview>();
+  const [version, setVersion] = useState(0);
+  const [error, setError] = useState<string>();
+  const [now, setNow] = useState(Date.now());
+  const heardAt = useRef<number | undefined>(undefined);
+  const heard = () => {
+    heardAt.current = Date.now();
+  };
+
+  useEffect(() => {
+    let events: EventSource | undefined;
+    const open = () => {
+      events?.close();
+      events = new EventSource("api/v1/events");
+      events.addEventListener("changed", () => {
+        heard();
+        setError(undefined);
+        setVersion((before) => before + 1);
+      });
+      events.addEventListener("alive", heard);
+      events.addEventListener("error", () => setError("the server does not answer"));
+    };
+    const visible = () => (document.hidden ? events?.close() : open());
+    open();
+    document.addEventListener("visibilitychange", visible);
+    const clock = setInterval(() => setNow(Date.now()), 1000);
+    return () => {
+      document.removeEventListener("visibilitychange", visible);
+      clearInterval(clock);
+      events?.close();
+    };
+  }, []);
+
+  useEffect(() => {
+    const stop = new AbortController();
+    const ask = () =>
+      get<Overview>("overview", stop.signal).then(
+        (data) => {
+          heard();
+          setError(undefined);
+          setOverview(data);
+        },
+        (failed: Error) => {
+          if (!stop.signal.aborted) setError(failed.message);
+        },
+      );
+    ask();
+    const again = setInterval(ask, 15_000);
+    return () => {
+      stop.abort();
+      clearInterval(again);
+    };
+  }, [version]);
+
+  const silent = heardAt.current !== undefined && now - heardAt.current > SILENCE;
+  const stale = error ?? (silent ? "the server does not answer" : overview && troubleOf(overview, now));
+  return { version, ...(overview && { overview }), ...(stale && { stale }), ...(heardAt.current && { heardAt: heardAt.current }) };
+}
+
+/** Why the server's own data is old. */
+function troubleOf(overview: Overview, now: number): string | undefined {
+  if (!overview.isCurrent) return overview.troubles?.[0] ?? "something could not be read";
+  const limit = overview.intervalSeconds && overview.intervalSeconds * 3 + 30;
+  if (limit && now / 1000 - overview.asOf > limit) return "the zones were not compared for long";
+  if (overview.seenAt && now / 1000 - overview.seenAt > 180) return "the API server was not heard of for long";
+  return undefined;
+}
+
+/** The moment up to which what is shown is known to be so, in seconds since 1970. Where files are watched it is the moment when the server was last heard of. */
+export function knownAt(live: Live): number | undefined {
+  const { overview, heardAt } = live;
+  if (!overview || !heardAt) return undefined;
+  const compared = overview.intervalSeconds || !overview.isCurrent ? overview.asOf : heardAt / 1000;
+  return Math.min(compared, overview.seenAt ?? compared);
+}

@@ -1,0 +1,194 @@
+// The page in a real browser, on a server that runs: every view, live changes, a stopped server, texts with scripts.
+// Arguments: a JSON object with `address`, `folder` (the files that the server watches), `pid` (of the server) and, to keep
+// pictures, `pictures` (a directory).
+import assert from "node:assert/strict";
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const { address, folder, pid, pictures } = JSON.parse(process.argv[2]);
+const home = `http://${address}/`;
+const profile = mkdtempSync(join(tmpdir(), "gatepost-page-"));
+const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
+const browser = await chromium.launchPersistentContext(profile, {
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  headless: true,
+  args: ["--no-sandbox", ...quiet],
+  viewport: { width: 1280, height: 800 },
+});
+const page = await browser.newPage();
+page.setDefaultTimeout(20_000);
+const errors = [];
+page.on("pageerror", (error) => errors.push(String(error)));
+page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+
+const body = () => page.locator("body").innerText();
+const shows = (text) => page.getByText(text).locator("visible=true").first().waitFor();
+const picture = async (name) => {
+  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
+};
+
+async function step(title, test) {
+  await test();
+  assert.deepEqual(errors, [], title);
+  console.log(`ok: ${title}`);
+}
+
+async function inDarkAndOnPhone(name) {
+  if (!pictures) return;
+  await page.emulateMedia({ colorScheme: "dark" });
+  await picture(`${name}-dark`);
+  await page.emulateMedia({ colorScheme: "light" });
+  await page.setViewportSize({ width: 390, height: 800 });
+  await picture(`${name}-phone`);
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+async function run() {
+  await step("the names are in a table with their health", async () => {
+    await page.goto(home);
+    await shows("5 of 5 names");
+    assert.equal(await page.locator(".rows tbody a[href^='#/name/']").count(), 5);
+    assert.match(await page.locator("header").innerText(), /as of \d+ s ago/);
+    assert.match(await page.locator("header .counts").innerText(), /Wrong 1[\s\S]*Right 4/);
+    await picture("names");
+    await inDarkAndOnPhone("names");
+  });
+
+  await step("the planted mistake is two clicks away, with its field and its fix", async () => {
+    await page.locator("header .counts a").first().click();
+    await shows("1 of 5 names");
+    await page.getByRole("link", { name: "blog.example.org" }).click();
+    await shows("kubectl label namespace blog expose=public");
+    const text = await body();
+    for (const part of ["HTTPRoute/blog/pages", "spec.parentRefs[0]", "broken here", "namespace-not-allowed"]) {
+      assert.ok(text.includes(part), `${part} in ${text}`);
+    }
+    assert.equal(await page.locator(".chain .broken .role").innerText(), "Route");
+    await picture("name");
+    await inDarkAndOnPhone("name");
+  });
+
+  await step("a link opened afresh shows the same", async () => {
+    const before = await page.locator("main").innerText();
+    const other = await browser.newPage();
+    await other.goto(page.url());
+    await other.getByText("kubectl label namespace blog").waitFor();
+    assert.equal(await other.locator("main").innerText(), before);
+    await other.close();
+  });
+
+  await step("a name that works has its chain, and what is stored is what is wanted", async () => {
+    await page.goto(`${home}#/name/www.example.org`);
+    await shows("What a client meets");
+    assert.equal(await page.locator(".chain .broken").count(), 0);
+    assert.ok((await page.getByText("the same").count()) >= 2);
+  });
+
+  await step("filters are in the URL, and the search takes an object", async () => {
+    await page.goto(`${home}#/names?q=TLSRoute/shop`);
+    await shows("1 of 5 names");
+    await page.keyboard.press("/");
+    await page.locator("input[type=search]").fill("GP0204");
+    await page.getByRole("link", { name: "blog.example.org" }).waitFor();
+    assert.match(page.url(), /q=GP0204/);
+  });
+
+  await step("a request is routed as the form asks", async () => {
+    await page.getByRole("link", { name: "Route a request" }).click();
+    await page.locator("input[name=url]").fill("http://www.example.org/cart");
+    await page.getByRole("button", { name: "Who serves it?" }).click();
+    await shows("shop/cart:8080");
+    await shows("path prefix `/cart`");
+    await picture("route");
+  });
+
+  await step("plan, certificates, activity and reasons are there", async () => {
+    await page.getByRole("link", { name: "Plan" }).click();
+    await shows("Steps of the last pass");
+    await picture("plan");
+    await page.getByRole("link", { name: "Certificates" }).click();
+    await shows("No listener names a Secret");
+    await page.getByRole("link", { name: "Activity" }).click();
+    await shows("because HTTPRoute/shop/web asks for it");
+    await page.goto(`${home}#/reason/namespace-not-allowed`);
+    await shows("What to do");
+  });
+
+  await step("an edited file shows without a reload", async () => {
+    await page.goto(`${home}#/names`);
+    await shows("5 of 5 names");
+    const route = `apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: shop, name: fresh}
+spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [fresh.example.org], rules: [{backendRefs: [{name: web, port: 8080}]}]}
+`;
+    writeFileSync(join(folder, "fresh.yaml"), route);
+    await page.getByRole("link", { name: "fresh.example.org" }).waitFor();
+  });
+
+  await step("texts with scripts stay text", async () => {
+    const script = `<img src="x" onerror="window.hit=1"><script>window.hit=1</script>`;
+    const spoil = (value) =>
+      typeof value === "string" ? value + script : Array.isArray(value) ? value.map(spoil)
+      : value && typeof value === "object" ? Object.fromEntries(Object.entries(value).map(([k, v]) => [k, k === "health" ? v : spoil(v)])) : value;
+    // A request that the page has given up in the meantime needs no answer.
+    const answer = async (route) => {
+      const own = await route.fetch();
+      await route.fulfill({ response: own, json: spoil(await own.json()) });
+    };
+    await page.route("**/api/v1/{names,plan,activity}**", (route) => answer(route).catch(() => undefined));
+    for (const view of ["names", "name/blog.example.org", "plan", "activity"]) {
+      await page.goto("about:blank");
+      await page.goto(`${home}#/${view}`);
+      await shows("window.hit=1");
+    }
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await page.goto(`${home}#/name/${encodeURIComponent(script)}`);
+    assert.equal(await page.locator("img").count(), 0);
+    assert.equal(await page.evaluate("window.hit"), undefined);
+    errors.length = 0; // The name is no hostname, which the server answers with 400.
+  });
+
+  const isGrey = () =>
+    page.evaluate(() => {
+      const marks = [...document.querySelectorAll(".health")];
+      const colours = new Set(marks.map((mark) => getComputedStyle(mark).color));
+      const probe = Object.assign(document.createElement("span"), { className: "unknown" });
+      document.body.append(probe);
+      const grey = getComputedStyle(probe).color;
+      probe.remove();
+      return marks.length > 0 && colours.size === 1 && colours.has(grey);
+    });
+
+  await step("files that cannot be read make everything grey", async () => {
+    await page.goto(`${home}#/names`);
+    await shows("6 of 6 names");
+    assert.equal(await isGrey(), false);
+    renameSync(folder, `${folder}.away`);
+    await page.locator(".stale").waitFor();
+    assert.ok(await isGrey());
+    assert.match(await page.locator("header").innerText(), /not current/);
+    renameSync(`${folder}.away`, folder);
+  });
+
+  await step("a server that is gone makes everything grey", async () => {
+    process.kill(pid, "SIGKILL");
+    await page.getByText("not current: the server does not answer").waitFor();
+    assert.ok(await isGrey());
+    assert.match(await page.locator(".rows").innerText(), /www\.example\.org/);
+    await picture("stale");
+    errors.length = 0; // Requests that fail are told on the console.
+  });
+}
+
+try {
+  await run();
+} catch (error) {
+  console.error(error, errors, await body().catch(() => ""));
+  process.exitCode = 1;
+} finally {
+  await browser.close();
+  rmSync(profile, { recursive: true, force: true });
+}
