@@ -89,6 +89,7 @@ impl Controller {
     pub async fn run(mut self, passes: &mut impl Passes, stop: impl Future<Output = ()>) -> Result<(), RunError> {
         tokio::pin!(stop);
         let mut reporter = report::Reporter::start(&self.connection, &self.identity, &self.permit);
+        let api = crate::web::api_of(&self.board);
         let mut log = log::Log::new(self.election.as_ref().map(|election| election.lease.clone()));
         let mut schedule = Schedule::new(rules(self.interval), Instant::now());
         loop {
@@ -110,6 +111,7 @@ impl Controller {
                 }
                 () = passes.woken() => schedule.changed(Instant::now()),
                 () = tokio::time::sleep(pause(&schedule)) => {}
+                () = api.wanted() => api.copy(self.view.world()),
             }
             if log.frozen(self.permit.frozen().as_deref()) {
                 schedule.changed(Instant::now());
@@ -165,7 +167,7 @@ impl Controller {
             reporter.report(&self.view, &pass);
         }
         let ending = PassEnd::of(&pass);
-        crate::web::tell(&self.board, pass).await;
+        crate::web::tell(&self.board, pass, &problems, self.view.world()).await;
         Ok(ending)
     }
 
@@ -178,8 +180,11 @@ impl Controller {
         let unready = log.unready(&self.view, &self.permit);
         let metrics = log.metrics(&self.view, &self.permit);
         let notes = log.notes(&self.view, &self.permit);
+        let oldest = self.view.ages().into_iter().map(|(_, age)| age).max();
+        let seconds = oldest.map(|age| i64::try_from(age.as_secs()).unwrap_or(i64::MAX));
         let mut board = self.board.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         (board.unready, board.metrics, board.notes) = (unready, metrics, notes);
+        board.seen_at = seconds.map(|seconds| certificates::now() - seconds);
     }
 }
 

@@ -3,6 +3,7 @@
 //! Core types are not serializable; these are their counterparts. Fields may be added, never changed. Golden files and other
 //! outputs use the same shapes, so that a change of a golden file is a change of the contract.
 
+pub mod api;
 pub mod certificates;
 pub mod diagnostic;
 pub mod explain;

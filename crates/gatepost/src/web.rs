@@ -1,24 +1,33 @@
-//! What `serve` answers over HTTP: health, readiness, metrics, and the plan as JSON.
+//! What `serve` and `controller` answer over HTTP: health, readiness, metrics, the plan as JSON, `/api/v1` and the page.
 //!
 //! Read-only, and only for who asks by an address or `localhost`: another Host header is somebody's rebinding trick.
 
-use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use http_body_util::Full;
-use hyper::body::{Bytes, Incoming};
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::incremental::World;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync;
-use tokio::task::AbortHandle;
+use tokio::sync::{self, watch};
 
+use crate::api::{self, ApiAnswer, ApiState, ProgramFacts, ServerFacts};
 use crate::metrics;
 use crate::run::Pass;
 use crate::view::plan::PlanView;
+
+mod access;
+mod page;
+mod pools;
+
+pub use access::{PageAccess, PageMode};
+use pools::Pools;
 
 /// What the HTTP server answers with; the loop replaces it after every pass.
 #[derive(Clone, Debug)]
@@ -31,6 +40,10 @@ pub struct HttpState {
     plan: Arc<sync::RwLock<PlanDocument>>,
     /// Metrics in OpenMetrics text.
     pub metrics: String,
+    /// When the objects were last known to be current, in seconds since 1970; unset where files are watched.
+    pub seen_at: Option<i64>,
+    /// What `/api/v1` is answered from.
+    pub api: Arc<ApiState>,
 }
 
 /// A plan, as it is answered in JSON.
@@ -45,12 +58,23 @@ enum PlanDocument {
 /// A pass of more steps is not kept.
 const MOST_STEPS: usize = 1000;
 
-/// Replaces the plan by that of a pass. The one before is freed first, because it may be very large.
-pub async fn tell(state: &SharedHttpState, pass: Pass) {
+/// Hands over what a pass came to. The plan before is freed first, because it may be very large.
+pub async fn tell(state: &SharedHttpState, pass: Pass, problems: &[Diagnostic], world: &World) {
+    api_of(state).record(&pass, problems, world);
     let plan = state.read().unwrap_or_else(std::sync::PoisonError::into_inner).plan.clone();
     let mut plan = plan.write().await;
     *plan = PlanDocument::default();
     *plan = PlanDocument::of(pass);
+}
+
+/// What `/api/v1` is answered from.
+pub fn api_of(state: &SharedHttpState) -> Arc<ApiState> {
+    state.read().unwrap_or_else(std::sync::PoisonError::into_inner).api.clone()
+}
+
+/// The state of a program before its first pass.
+pub fn state(facts: ProgramFacts) -> SharedHttpState {
+    Arc::new(RwLock::new(HttpState { api: Arc::new(ApiState::new(facts)), ..HttpState::default() }))
 }
 
 /// Says what is waited for before the first pass.
@@ -90,91 +114,153 @@ impl Default for HttpState {
     /// What is told before anything is known: nobody is ready who has not looked yet.
     fn default() -> Self {
         let unready = Some("the first pass has not ended yet".to_owned());
-        HttpState { unready, notes: Vec::new(), plan: Arc::default(), metrics: metrics::EMPTY.to_owned() }
+        let (notes, plan, metrics) = (Vec::new(), Arc::default(), metrics::EMPTY.to_owned());
+        HttpState { unready, notes, plan, metrics, seen_at: None, api: Arc::default() }
     }
 }
 
 /// The state, shared with the loop.
 pub type SharedHttpState = Arc<RwLock<HttpState>>;
 
-/// Connections at a time. One more takes the place of the oldest one of the source that has most.
-const MOST: usize = 64;
 /// How long a request may take to arrive.
 const SLOWEST: Duration = Duration::from_secs(5);
+/// How often an event stream says that it is alive.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+
+/// The body of an answer.
+type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// Answers until it is dropped. Who holds connections open keeps nobody else from being answered.
-pub async fn serve(listener: TcpListener, state: SharedHttpState) {
-    let connections = Arc::new(Mutex::new(OpenConnections::default()));
+pub async fn serve(listener: TcpListener, state: SharedHttpState, access: PageAccess) {
+    let pools = Arc::new(Mutex::new(Pools::default()));
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let (state, ended) = (state.clone(), connections.clone());
         // Locked until it is noted, so that it cannot end before.
-        let mut open = connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = locked(&pools);
         let number = open.make_place();
+        let connection = Connection { number, pools: pools.clone(), state: state.clone(), access };
         let task = tokio::spawn(async move {
-            converse(stream, state).await;
-            ended.lock().unwrap_or_else(PoisonError::into_inner).by_number.remove(&number);
+            connection.converse(stream).await;
+            locked(&connection.pools).close(number);
         });
-        open.by_number.insert(number, (peer.ip(), task.abort_handle()));
+        open.open(number, peer.ip(), task.abort_handle());
     }
 }
 
-/// The connections that are open, oldest first.
-#[derive(Debug, Default)]
-struct OpenConnections {
-    next: u64,
-    by_number: BTreeMap<u64, (IpAddr, AbortHandle)>,
+fn locked(pools: &Mutex<Pools>) -> std::sync::MutexGuard<'_, Pools> {
+    pools.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl OpenConnections {
-    /// Closes connections until there is a place for one more; its number.
-    fn make_place(&mut self) -> u64 {
-        while self.by_number.len() >= MOST {
-            let mut by_source: BTreeMap<IpAddr, (usize, u64)> = BTreeMap::new();
-            for (number, (source, _)) in &self.by_number {
-                by_source.entry(*source).or_insert((0, *number)).0 += 1;
-            }
-            let Some((_, oldest)) = by_source.into_values().max_by_key(|(count, _)| *count) else { break };
-            if let Some((_, task)) = self.by_number.remove(&oldest) {
-                task.abort();
+/// One connection, with the one request that it answers.
+struct Connection {
+    number: u64,
+    pools: Arc<Mutex<Pools>>,
+    state: SharedHttpState,
+    access: PageAccess,
+}
+
+impl Connection {
+    async fn converse(&self, stream: TcpStream) {
+        let answer = service_fn(async |request: Request<Incoming>| {
+            let state = self.state.read().unwrap_or_else(PoisonError::into_inner).clone();
+            Ok::<_, Infallible>(self.answer(&request, state).await)
+        });
+        let mut builder = hyper::server::conn::http1::Builder::new();
+        builder.timer(TokioTimer::new()).header_read_timeout(SLOWEST).keep_alive(false);
+        let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), answer));
+        let in_time = tokio::time::timeout(SLOWEST * 2, connection.as_mut()).await;
+        if in_time.is_err() && locked(&self.pools).is_stream(self.number) {
+            let _ = connection.await;
+        }
+    }
+
+    async fn answer(&self, request: &Request<Incoming>, state: HttpState) -> Response<Body> {
+        if !access::is_local(request.headers().get("host").and_then(|host| host.to_str().ok())) {
+            return text(StatusCode::FORBIDDEN, "this Host is not served here\n".to_owned(), "text/plain");
+        }
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
+        }
+        let notes: String = state.notes.iter().map(|note| format!("{note}\n")).collect();
+        match (request.uri().path(), &state.unready) {
+            ("/healthz", _) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
+            ("/readyz", None) => text(StatusCode::OK, format!("ok\n{notes}"), "text/plain"),
+            ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n{notes}"), "text/plain"),
+            ("/plan.json", _) => text(StatusCode::OK, state.plan.read().await.json(), "application/json"),
+            ("/metrics", _) => text(StatusCode::OK, state.metrics, "application/openmetrics-text; version=1.0.0"),
+            (path, _) if path.starts_with("/api/") => self.answer_api(request, state).await,
+            (path, _) => self.answer_page(path),
+        }
+    }
+
+    async fn answer_api(&self, request: &Request<Incoming>, state: HttpState) -> Response<Body> {
+        if let Some(why) = self.access.refusal() {
+            return json_answer(request, ApiAnswer::error(StatusCode::FORBIDDEN, why));
+        }
+        if !access::is_own_origin(request.headers()) {
+            let message = "a page of another origin may not read this";
+            return json_answer(request, ApiAnswer::error(StatusCode::FORBIDDEN, message));
+        }
+        if request.uri().path() == "/api/v1/events" {
+            locked(&self.pools).become_stream(self.number);
+            return event_stream(state.api.changes());
+        }
+        let server = ServerFacts { unready: state.unready, notes: state.notes, seen_at: state.seen_at };
+        let answer = api::answer(&state.api, server, request.uri().path(), request.uri().query()).await;
+        json_answer(request, answer)
+    }
+
+    fn answer_page(&self, path: &str) -> Response<Body> {
+        match (self.access.refusal(), page::answer(path)) {
+            (Some(why), Some(_)) => text(StatusCode::FORBIDDEN, format!("{why}\n"), "text/plain"),
+            (None, Some(file)) => file,
+            (_, None) => {
+                let known = "/ /healthz /readyz /plan.json /metrics /api/v1/overview\n";
+                text(StatusCode::NOT_FOUND, known.to_owned(), "text/plain")
             }
         }
-        self.next += 1;
-        self.next
     }
 }
 
-/// Answers the one request of a connection.
-async fn converse(stream: TcpStream, state: SharedHttpState) {
-    let answer = service_fn(move |request: Request<Incoming>| {
-        let state = state.read().unwrap_or_else(PoisonError::into_inner).clone();
-        async move { Ok::<_, std::convert::Infallible>(answer(&request, state).await) }
+/// An answer in JSON with its ETag; only the status where the reader has it already.
+fn json_answer(request: &Request<Incoming>, answer: ApiAnswer) -> Response<Body> {
+    let hash = ring::digest::digest(&ring::digest::SHA256, &answer.body);
+    let tag: String = hash.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    let tag = format!("\"{tag}\"");
+    let known = request.headers().get("if-none-match").and_then(|tags| tags.to_str().ok()).unwrap_or_default();
+    let is_known = answer.status == StatusCode::OK && known.split(',').any(|one| one.trim() == tag);
+    let mut response = match is_known {
+        true => text(StatusCode::NOT_MODIFIED, Bytes::new(), "application/json"),
+        false => text(answer.status, answer.body, "application/json"),
+    };
+    if let Ok(value) = hyper::header::HeaderValue::from_str(&tag) {
+        response.headers_mut().insert("etag", value);
+    }
+    let cache = hyper::header::HeaderValue::from_static("private, no-cache");
+    response.headers_mut().insert("cache-control", cache);
+    response
+}
+
+/// Server-sent events: `changed` with the number of the pass at once and after every change, `alive` in between.
+fn event_stream(changes: watch::Receiver<u64>) -> Response<Body> {
+    let events = futures_util::stream::unfold((changes, true), async |(mut changes, is_first)| {
+        let event = match is_first {
+            true => "retry: 2000\nevent: changed",
+            false => match tokio::time::timeout(HEARTBEAT, changes.changed()).await {
+                Ok(Ok(())) => "event: changed",
+                Ok(Err(_)) => return None,
+                Err(_) => "event: alive",
+            },
+        };
+        let text = format!("{event}\ndata: {}\n\n", *changes.borrow_and_update());
+        Some((Ok(Frame::data(Bytes::from(text))), (changes, false)))
     });
-    let mut builder = hyper::server::conn::http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(SLOWEST).keep_alive(false);
-    let connection = builder.serve_connection(TokioIo::new(stream), answer);
-    let _ = tokio::time::timeout(SLOWEST * 2, connection).await;
-}
-
-async fn answer(request: &Request<Incoming>, state: HttpState) -> Response<Full<Bytes>> {
-    if !is_local(request.headers().get("host").and_then(|host| host.to_str().ok())) {
-        return text(StatusCode::FORBIDDEN, "this Host is not served here\n".to_owned(), "text/plain");
-    }
-    if request.method() != Method::GET && request.method() != Method::HEAD {
-        return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
-    }
-    let notes: String = state.notes.iter().map(|note| format!("{note}\n")).collect();
-    match (request.uri().path(), state.unready) {
-        ("/healthz", _) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
-        ("/readyz", None) => text(StatusCode::OK, format!("ok\n{notes}"), "text/plain"),
-        ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n{notes}"), "text/plain"),
-        ("/plan.json", _) => text(StatusCode::OK, state.plan.read().await.json(), "application/json"),
-        ("/metrics", _) => text(StatusCode::OK, state.metrics, "application/openmetrics-text; version=1.0.0"),
-        _ => text(StatusCode::NOT_FOUND, "/healthz /readyz /plan.json /metrics\n".to_owned(), "text/plain"),
-    }
+    let mut response = text(StatusCode::OK, Bytes::new(), "text/event-stream");
+    *response.body_mut() = StreamBody::new(events).boxed_unsync();
+    response
 }
 
 /// The plan of a pass as JSON.
@@ -206,15 +292,8 @@ impl std::io::Write for Length {
     }
 }
 
-/// Whether a Host header names an address or this machine.
-fn is_local(host: Option<&str>) -> bool {
-    let Some(host) = host else { return true };
-    let name = host.parse::<SocketAddr>().map_or_else(|_| gatepost_core::names::host_of(host), |a| a.ip().to_string());
-    name == "localhost" || gatepost_core::names::is_ip(&name)
-}
-
-fn text(status: StatusCode, body: impl Into<Bytes>, kind: &'static str) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(body.into()));
+fn text(status: StatusCode, body: impl Into<Bytes>, kind: &'static str) -> Response<Body> {
+    let mut response = Response::new(Full::new(body.into()).boxed_unsync());
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert("content-type", hyper::header::HeaderValue::from_static(kind));
@@ -225,8 +304,11 @@ fn text(status: StatusCode, body: impl Into<Bytes>, kind: &'static str) -> Respo
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+    use super::pools::MOST;
     use super::*;
 
     async fn answer_to(address: SocketAddr, path: &str) -> String {
@@ -247,7 +329,8 @@ mod tests {
     async fn silent_connections_keep_nobody_from_being_answered() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        tokio::spawn(serve(listener, SharedHttpState::default()));
+        let access = PageAccess::new(PageMode::Loopback, address);
+        tokio::spawn(serve(listener, SharedHttpState::default(), access));
         let mut silent = Vec::new();
         for _ in 0..MOST + 6 {
             silent.push(TcpStream::connect(address).await.unwrap());
@@ -255,26 +338,5 @@ mod tests {
         assert!(answer_to(address, "/healthz").await.ends_with("ok\n"));
         assert!(silent[10..].iter().all(is_open));
         assert!(answer_to(address, "/readyz").await.starts_with("HTTP/1.1 503"));
-    }
-
-    #[tokio::test]
-    async fn a_source_with_many_connections_makes_the_place_for_others() {
-        let mut open = OpenConnections::default();
-        let source = |last: u8| IpAddr::from([192, 0, 2, last]);
-        for i in 0..MOST * 2 {
-            let number = open.make_place();
-            let from = if i < 8 { source(2) } else { source(1) };
-            open.by_number.insert(number, (from, tokio::spawn(std::future::pending::<()>()).abort_handle()));
-        }
-        assert_eq!(open.by_number.len(), MOST);
-        assert_eq!(open.by_number.values().filter(|(from, _)| *from == source(2)).count(), 8);
-    }
-
-    #[test]
-    fn only_addresses_and_localhost_are_served() {
-        for host in ["127.0.0.1:8053", "localhost", "localhost:8053", "[::1]:8053", "192.0.2.1"] {
-            assert!(is_local(Some(host)), "{host}");
-        }
-        assert!(!is_local(Some("evil.example")) && !is_local(Some("localhost.evil.example:8053")));
     }
 }

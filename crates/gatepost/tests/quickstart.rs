@@ -17,6 +17,7 @@ fn the_quickstart_ends_with_names_that_are_answered() {
     for part in [
         "✗ blog.example.org does not work",
         "dig @127.0.0.1 -p ",
+        "look: http://127.0.0.1:",
         "gatepost explain blog.example.org -f examples/quickstart",
         "✓ www.example.org  A 192.0.2.10  AAAA 2001:db8::10",
         "4 of 4 names are right on 1 server",

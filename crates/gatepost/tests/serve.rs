@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+mod serve {
+    mod api;
+}
+
 const WORLD: &str = "\
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
@@ -37,12 +41,25 @@ impl Served {
     }
 
     fn start_with(name: &str, arguments: &[&str], fill: impl FnOnce(&Path)) -> Served {
-        let folder = std::env::temp_dir().join(format!("gatepost-serve-{name}-{}", std::process::id()));
+        Served::start_in(&Served::folder(name), arguments, |folder| {
+            std::fs::write(folder.join("gateway.yaml"), WORLD).unwrap();
+            fill(folder);
+        })
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("gatepost-serve-{name}-{}", std::process::id()))
+    }
+
+    fn start_in(folder: &Path, arguments: &[&str], fill: impl FnOnce(&Path)) -> Served {
+        let folder = folder.to_owned();
         std::fs::create_dir_all(&folder).unwrap();
-        std::fs::write(folder.join("gateway.yaml"), WORLD).unwrap();
         fill(&folder);
         let mut command = Command::new(env!("CARGO_BIN_EXE_gatepost"));
-        command.args(["serve", "--dns-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", "-f"]).arg(&folder);
+        command.args(["serve", "--dns-addr", "127.0.0.1:0", "-f"]).arg(&folder);
+        if !arguments.contains(&"--http-addr") {
+            command.args(["--http-addr", "127.0.0.1:0"]);
+        }
         command.args(arguments).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let mut errors = BufReader::new(process.stderr.take().unwrap());
@@ -94,8 +111,12 @@ impl Served {
     }
 
     fn get(&self, path: &str, host: &str) -> String {
+        self.ask_http(&format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n"))
+    }
+
+    fn ask_http(&self, head: &str) -> String {
         let mut stream = TcpStream::connect(self.http).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n").unwrap();
+        write!(stream, "{head}\r\n").unwrap();
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
         text

@@ -28,6 +28,7 @@ use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlags, duration};
 use super::session::{Flags, Session};
 use super::{Cluster, Ending, Failure};
+use crate::api::ProgramFacts;
 use crate::apply::Mode;
 use crate::certificates::{self, now};
 use crate::controller::cert_manager::{self, CertManager};
@@ -72,9 +73,12 @@ pub(super) struct Controller {
     /// Nothing is written while this file exists
     #[arg(long, value_name = "FILE", env = "GATEPOST_FREEZE_FILE")]
     freeze_file: Option<PathBuf>,
-    /// Where health, metrics and the plan are told over HTTP; port 0 picks a free one
+    /// Where the page, health and metrics are answered over HTTP; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8053", env = "GATEPOST_HTTP_ADDR")]
     http_addr: SocketAddr,
+    /// Where the page and /api/v1 are served, which show the names of all namespaces
+    #[arg(long, value_enum, value_name = "WHERE", default_value_t, env = "GATEPOST_PAGE")]
+    page: web::PageMode,
     /// Where DNS is answered by the embedded server, over UDP and TCP; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5353", env = "GATEPOST_DNS_ADDR")]
     dns_addr: SocketAddr,
@@ -118,8 +122,9 @@ impl Controller {
             .await
             .map_err(|error| Failure::usage(format!("--http-addr {}: {error}", self.http_addr)))?;
         let http = listener.local_addr()?;
-        let board = web::SharedHttpState::default();
-        tokio::spawn(web::serve(listener, board.clone()));
+        let board = web::state(self.program_facts());
+        let access = web::PageAccess::new(self.page, http);
+        tokio::spawn(web::serve(listener, board.clone(), access));
         let local = passes.session.local.as_ref();
         let dns = local.map(|local| format!("dns={} ", local.server.address())).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
@@ -137,10 +142,19 @@ impl Controller {
             board,
             connection,
         };
-        tracing::info!(mode = ?mode, "begun");
+        tracing::info!(mode = ?mode, page = access.is_open(), "begun");
         controller.run(&mut passes, super::serve::stopped()).await?;
         tracing::info!("ended");
         Ok(Ending::Done)
+    }
+
+    fn program_facts(&self) -> ProgramFacts {
+        ProgramFacts {
+            command: "controller",
+            provider: self.provider.kind().map(|kind| kind.name.to_owned()),
+            mode: self.mode(),
+            interval: Some(self.interval.as_secs()),
+        }
     }
 
     /// Nothing is written until somebody says what may be.

@@ -3,12 +3,11 @@
 use std::io::Write;
 
 use clap::Args;
-use gatepost_core::attachment::Topology;
-use gatepost_core::model::Key;
-use gatepost_core::routing::{GatewayRequest, Router, RoutingAnswer, RoutingOutcome, Scheme};
+use gatepost_core::routing::{Router, RoutingAnswer, RoutingOutcome};
 
 use super::{Ending, Failure, Format, Input};
 use crate::render::{Colour, inert_line};
+use crate::requests::{self, RequestText};
 use crate::source::Objects;
 use crate::view::route::RouteView;
 use crate::view::write_json;
@@ -51,11 +50,12 @@ pub(super) struct Route {
 
 impl Route {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
-        let request = self.asked()?;
+        let request = self.asked().parse().map_err(Failure::usage)?;
         let objects = Objects::read_for(&self.input, self.namespace.as_deref())?;
         super::warn_unreadable(&objects);
         let topology = objects.topology(&Default::default());
-        let gateway = self.gateway(&topology)?;
+        let gateway = requests::gateway(&topology, self.gateway.as_deref(), self.namespace.as_deref());
+        let gateway = gateway.map_err(Failure::usage)?;
         let router = Router::compile(objects.snapshot(), &topology, &gateway)
             .ok_or_else(|| Failure::usage(format!("Gateway {gateway} is not in the input")))?;
         let answer = router.route(&request);
@@ -66,76 +66,16 @@ impl Route {
         Ok(if answer.outcome.is_served() { Ending::Done } else { Ending::No })
     }
 
-    fn asked(&self) -> Result<GatewayRequest, Failure> {
-        let (scheme, rest) = self.url.split_once("://").ok_or_else(|| self.bad_url("it has no scheme"))?;
-        let (scheme, grpc) = match scheme {
-            "grpc" => ("http", true),
-            "grpcs" => ("https", true),
-            other => (other, self.grpc),
-        };
-        let scheme =
-            Scheme::parse(scheme).ok_or_else(|| self.bad_url("its scheme is none of http, https, tls, tcp, udp"))?;
-        let split = rest.find(['/', '?']).unwrap_or(rest.len());
-        let (host, path) = rest.split_at(split);
-        let path = path.split('#').next().unwrap_or_default();
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
-        let headers = self.headers.iter().map(|text| header(text)).collect::<Result<_, _>>()?;
-        let port = self.port.or_else(|| url_port(host)).or_else(|| scheme.default_port());
-        let port = port.ok_or_else(|| Failure::usage("give the listener's port with --port"))?;
-        Ok(GatewayRequest {
-            scheme,
-            host: host.to_owned(),
+    fn asked(&self) -> RequestText {
+        RequestText {
+            url: self.url.clone(),
+            method: self.method.clone(),
+            headers: self.headers.clone(),
+            port: self.port,
             sni: self.sni.clone(),
-            port,
-            method: self.method.to_ascii_uppercase(),
-            path,
-            headers,
-            grpc,
-        })
-    }
-
-    fn bad_url(&self, why: &str) -> Failure {
-        Failure::usage(format!("`{}` is not a URL that `route` can ask about: {why}", self.url))
-    }
-
-    /// The Gateway that is meant: the one that is named, or the only one.
-    fn gateway(&self, topology: &Topology) -> Result<Key, Failure> {
-        match &self.gateway {
-            Some(name) => match (name.split_once('/'), &self.namespace) {
-                (Some((namespace, name)), _) => Ok(Key::new(namespace, name)),
-                (None, Some(namespace)) => Ok(Key::new(namespace.as_str(), name.as_str())),
-                (None, None) => {
-                    Err(Failure::usage(format!("--gateway {name}: write NAMESPACE/NAME, or add --namespace")))
-                }
-            },
-            None => {
-                let is_meant =
-                    |key: &Key| self.namespace.as_ref().is_none_or(|namespace| **namespace == *key.namespace);
-                let in_scope = topology.gateways.iter().filter(|(_, g)| g.is_in_scope()).map(|(key, _)| key);
-                let mut keys = in_scope.filter(|key| is_meant(key));
-                match (keys.next(), keys.next(), &self.namespace) {
-                    (Some(only), None, _) => Ok(only.clone()),
-                    (None, _, Some(namespace)) => {
-                        Err(Failure::usage(format!("there is no Gateway of namespace {namespace} in the input")))
-                    }
-                    (None, _, None) => Err(Failure::usage("there is no Gateway in the input")),
-                    _ => Err(Failure::usage("there are several Gateways: choose one with --gateway NAMESPACE/NAME")),
-                }
-            }
+            grpc: self.grpc,
         }
     }
-}
-
-fn header(text: &str) -> Result<(String, String), Failure> {
-    match text.split_once(':') {
-        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().to_owned())),
-        _ => Err(Failure::usage(format!("-H `{text}`: write `Name: value`"))),
-    }
-}
-
-fn url_port(host: &str) -> Option<u16> {
-    let (_, port) = host.rsplit_once(':')?;
-    port.parse().ok()
 }
 
 fn write_text(out: &mut dyn Write, answer: &RoutingAnswer, colour: Colour) -> std::io::Result<()> {

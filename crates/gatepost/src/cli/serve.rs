@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::incremental::{Delta, Engine};
+use gatepost_core::incremental::{Delta, Engine, World};
 use gatepost_core::snapshot::Change;
 use gatepost_tls::certifier::IssuanceState;
 use tokio::net::TcpListener;
@@ -18,6 +18,7 @@ use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
+use crate::api::ProgramFacts;
 use crate::apply::{Mode, chance};
 use crate::metrics::MetricSet;
 use crate::render::inert;
@@ -42,9 +43,12 @@ pub(super) struct Serve {
     /// Where DNS is answered by the embedded server, over UDP and TCP; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5353", env = "GATEPOST_DNS_ADDR")]
     dns_addr: SocketAddr,
-    /// Where health, metrics and the plan are told over HTTP; port 0 picks a free one
+    /// Where the page, health and metrics are answered over HTTP; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8053", env = "GATEPOST_HTTP_ADDR")]
     http_addr: SocketAddr,
+    /// Where the page and /api/v1 are served, which show the names of all namespaces
+    #[arg(long, value_enum, value_name = "WHERE", default_value_t, env = "GATEPOST_PAGE")]
+    page: web::PageMode,
     /// How often the provider is compared again though no file changed; never for the embedded server
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m", env = "GATEPOST_INTERVAL")]
     interval: Duration,
@@ -97,8 +101,10 @@ impl Serve {
             .await
             .map_err(|error| Failure::usage(format!("--http-addr {}: {error}", self.http_addr)))?;
         let http = listener.local_addr()?;
-        let board = web::SharedHttpState::default();
-        tokio::spawn(web::serve(listener, board.clone()));
+        let board = web::state(self.program_facts(is_embedded));
+        let api = web::api_of(&board);
+        let access = web::PageAccess::new(self.page, http);
+        tokio::spawn(web::serve(listener, board.clone(), access));
         let (changes, mut changed) = mpsc::unbounded_channel();
         let _watcher = watch::start(&crate::source::rendered::watched(&self.input), changes)?;
         super::warn_unreadable(&objects);
@@ -111,10 +117,12 @@ impl Serve {
         let dns = session.local.as_ref().map(|local| local.server.address());
         let mut screen = screen::Screen::new(&self.input, session.pipeline.mode);
         let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
-        screen.greet(out, &session.pipeline, &objects, &pass, server.as_deref())?;
+        let page = access.is_open().then_some(http);
+        screen.greet(out, &session.pipeline, &objects, &pass, server.as_deref(), page)?;
+        let problems = objects.problems().to_vec();
         drop(objects);
         schedule.ended(Instant::now(), PassEnd::of(&pass), wake(&session), chance());
-        post(&board, pass).await;
+        post(&board, pass, &problems, engine.world()).await;
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
         let mut stop = std::pin::pin!(stopped());
@@ -123,6 +131,10 @@ impl Serve {
                 () = &mut stop => break,
                 Some(()) = changed.recv() => true,
                 () = due(&schedule) => false,
+                () = api.wanted() => {
+                    api.copy(engine.world());
+                    continue;
+                }
             };
             while changed.try_recv().is_ok() {}
             schedule.began();
@@ -142,6 +154,15 @@ impl Serve {
             }
         }
         Ok(Ending::Done)
+    }
+
+    fn program_facts(&self, is_embedded: bool) -> ProgramFacts {
+        ProgramFacts {
+            command: "serve",
+            provider: self.provider.kind().map(|kind| kind.name.to_owned()),
+            mode: self.planning.mode(),
+            interval: (!is_embedded).then_some(self.interval.as_secs()),
+        }
     }
 
     /// When passes are due. Files are watched, and gathered by the watcher; nothing changes an embedded server's zones
@@ -178,13 +199,15 @@ impl FilePasses<'_> {
         screen: &mut screen::Screen,
         is_new: bool,
     ) -> Result<Option<(PassEnd, Option<Duration>)>, Failure> {
+        let mut problems = Vec::new();
         let pass = match self.files.refresh() {
             Ok(refreshed) => {
+                problems = refreshed.problems;
                 if is_new {
                     super::warn_unreadable(&self.files.unreadable());
                 }
                 let delta = self.engine.apply(refreshed.changes);
-                pass(self.session, self.engine, delta, &refreshed.problems).await
+                pass(self.session, self.engine, delta, &problems).await
             }
             Err(failure) => Err(failure.into()),
         };
@@ -192,11 +215,12 @@ impl FilePasses<'_> {
             Ok(pass) => {
                 screen.tell(out, &pass, is_new)?;
                 let end = PassEnd::of(&pass);
-                post(board, pass).await;
+                post(board, pass, &problems, self.engine.world()).await;
                 Ok(Some((end, wake(self.session))))
             }
             Err(Failure::Unheard) => Err(Failure::Unheard),
             Err(Failure::Unreadable(error) | Failure::Usage(error)) => {
+                web::api_of(board).fail(format!("{error:#}"));
                 writeln!(out, "! nothing changed: {}", inert(&format!("{error:#}")))?;
                 out.flush()?;
                 Ok(None)
@@ -257,13 +281,15 @@ async fn due(schedule: &Schedule) {
 }
 
 /// Tells over HTTP what a pass came to.
-async fn post(board: &web::SharedHttpState, pass: Pass) {
+async fn post(board: &web::SharedHttpState, pass: Pass, problems: &[Diagnostic], world: &World) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
     let metrics = metrics(&pass);
-    web::tell(board, pass).await;
-    let mut board = board.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-    (board.unready, board.metrics) = (unready, metrics);
+    {
+        let mut board = board.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        (board.unready, board.metrics) = (unready, metrics);
+    }
+    web::tell(board, pass, problems, world).await;
 }
 
 /// How many names wait for a certificate.

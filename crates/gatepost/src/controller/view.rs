@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::incremental::{Delta, Engine};
+use gatepost_core::incremental::{Delta, Engine, World};
 use gatepost_core::model::{Kind, ObjectRef, Str};
 use gatepost_core::snapshot::{Change, Snapshot, Visibility};
 use gatepost_kube::objects::ServedObject;
@@ -82,6 +82,11 @@ impl View {
     pub fn apply_pending(&mut self) -> (&mut Engine, Delta) {
         let delta = self.engine.apply(std::mem::take(&mut self.pending));
         (&mut self.engine, delta)
+    }
+
+    /// The objects and decisions as of the last application.
+    pub fn world(&self) -> &World {
+        self.engine.world()
     }
 
     /// The objects as of the last application.

@@ -87,7 +87,7 @@ struct PropertyView {
 
 #[derive(Serialize, Debug)]
 #[serde(rename_all = "camelCase")]
-struct CertificateView {
+pub(super) struct CertificateView {
     secret: String,
     dns_names: Vec<String>,
     listeners: Vec<String>,
@@ -265,7 +265,7 @@ pub(super) fn record(record: &publication::Record) -> RecordView {
     }
 }
 
-fn certificate(certificate: &publication::Certificate) -> CertificateView {
+pub(super) fn certificate(certificate: &publication::Certificate) -> CertificateView {
     CertificateView {
         secret: certificate.secret.to_string(),
         dns_names: texts(&certificate.dns_names),

@@ -117,6 +117,11 @@ struct ParentRefView {
 }
 
 impl StatusView {
+    /// The view of some statuses.
+    pub fn of_items<'a>(items: impl Iterator<Item = &'a report::Item>) -> Self {
+        StatusView { items: items.map(item).collect(), diagnostics: Vec::new() }
+    }
+
     /// The view of a report.
     pub fn of(report: &Report, diagnostics: Vec<super::diagnostic::DiagnosticView>) -> Self {
         StatusView { items: report.items.iter().map(item).collect(), diagnostics }

@@ -78,6 +78,11 @@ pub fn outcome_of(i: usize, outcome: &Outcome) -> &'static str {
 
 /// The rows of a step: what is to be told, and what became of it where it was tried.
 pub(super) fn rows(i: usize, step: &PlanStep, outcome: Option<&Outcome>) -> Vec<StepView> {
+    rows_of(i, step, outcome.map(|outcome| (outcome_of(i, outcome), outcome.failed.get(&i).map(ToString::to_string))))
+}
+
+/// The same with what became of the step in a word, and why it failed.
+pub fn rows_of(i: usize, step: &PlanStep, outcome: Option<(&'static str, Option<String>)>) -> Vec<StepView> {
     let row = |change: Option<&SetChange>| StepView {
         verb: change.map_or(step.verb, SetChange::verb).as_str(),
         name: step.name.to_string(),
@@ -91,8 +96,8 @@ pub(super) fn rows(i: usize, step: &PlanStep, outcome: Option<&Outcome>) -> Vec<
         set_identifier: change.and_then(|change| change.set_identifier.as_ref()).map(ToString::to_string),
         routes: step.routes.iter().map(ToString::to_string).collect(),
         markers: Vec::new(),
-        outcome: outcome.map(|outcome| outcome_of(i, outcome)),
-        error: outcome.and_then(|outcome| outcome.failed.get(&i)).map(ToString::to_string),
+        outcome: outcome.as_ref().map(|(word, _)| *word),
+        error: outcome.as_ref().and_then(|(_, error)| error.clone()),
     };
     let mut rows: Vec<StepView> = step.changes.iter().map(|change| row(Some(change))).collect();
     if rows.is_empty() {
@@ -113,8 +118,15 @@ fn values(content: Option<&Content>) -> Option<Vec<String>> {
     content.map(|content| content.values.iter().map(ToString::to_string).collect())
 }
 
+impl HeldView {
+    /// Whether it is held because a zone could not be read.
+    pub fn is_unread(&self) -> bool {
+        self.reason == gatepost_core::reason::ZONE_UNREADABLE.name()
+    }
+}
+
 /// The row of what is held.
-pub(super) fn held(held: &Held) -> HeldView {
+pub fn held(held: &Held) -> HeldView {
     let row = held.reason.row();
     let texts = |values: &[gatepost_core::model::Str]| values.iter().map(ToString::to_string).collect();
     HeldView {

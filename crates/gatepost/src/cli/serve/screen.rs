@@ -48,6 +48,7 @@ impl Screen {
         objects: &Objects,
         pass: &Pass,
         server: Option<&str>,
+        page: Option<SocketAddr>,
     ) -> Result<(), Failure> {
         self.tell(out, pass, true)?;
         let topology = objects.topology(&pipeline.scope);
@@ -64,7 +65,12 @@ impl Screen {
                 write!(out, "\n{}", explanation::render(&explained, &published, Colour::detect()))?;
             }
         }
-        self.advise(out, pass, server, shown.first())
+        self.advise(out, pass, server, shown.first())?;
+        if let Some(page) = page {
+            writeln!(out, "\nlook: http://{page}/")?;
+            out.flush()?;
+        }
+        Ok(())
     }
 
     fn advise(

@@ -1,0 +1,311 @@
+//! What `/api/v1` and the page are answered from: a copy of the objects and decisions as of the end of a pass.
+//!
+//! The loop hands over what a pass came to, and a copy of the world while somebody looks; readers never wait for a pass or
+//! hold one up. The copy shares the objects with the engine. Nothing is decided here.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::time::Duration;
+
+use gatepost_core::attachment::Topology;
+use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::incremental::World;
+use gatepost_core::lint::LintContext;
+use gatepost_core::model::Str;
+use gatepost_core::plan::{Held, PlanStep};
+use gatepost_core::publication::Desired;
+use gatepost_core::report::Report;
+use gatepost_core::snapshot::Snapshot;
+use gatepost_objects::rfc3339;
+use gatepost_tls::certifier::IssuanceState;
+use tokio::sync::{Notify, watch};
+
+use crate::apply::{Mode, Outcome};
+use crate::certificates::now;
+use crate::run::Pass;
+use crate::run::desired::SharedDesired;
+use crate::view::steps::outcome_of;
+
+mod activity;
+mod answer;
+mod names;
+mod one_name;
+mod query;
+
+pub use activity::{ActivityEntry, ActivityLog};
+pub use answer::{ApiAnswer, ServerFacts, answer};
+pub use names::{NameRow, NamesIndex};
+
+/// Worlds of at most this many objects are copied after every pass; larger ones only while somebody looks.
+const SMALL: usize = 2000;
+/// Nobody looks any more after this many seconds without a request.
+const WATCHED: i64 = 60;
+/// How long a request waits for the copy of a large world, which the loop makes between two passes.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// A pass of more steps is told without them.
+const MOST_STEPS: usize = 1000;
+
+/// What is known of the program as a whole.
+#[derive(Clone, Debug)]
+pub struct ProgramFacts {
+    /// `serve` or `controller`.
+    pub command: &'static str,
+    /// The name of the provider, if there is one.
+    pub provider: Option<String>,
+    /// Whether plans are written.
+    pub mode: Mode,
+    /// Seconds after which everything is compared again; unset where that is not needed.
+    pub interval: Option<u64>,
+}
+
+impl Default for ProgramFacts {
+    fn default() -> Self {
+        ProgramFacts { command: "serve", provider: None, mode: Mode::Observe, interval: None }
+    }
+}
+
+/// The results of a pass that are answered.
+#[derive(Debug, Default)]
+pub struct PassFacts {
+    /// Counts passes.
+    pub generation: u64,
+    /// When the pass ended, in seconds since 1970.
+    pub ended: i64,
+    /// The steps of the plan, unless there are very many.
+    pub steps: Vec<PlanStep>,
+    /// What became of each step.
+    pub outcomes: Vec<StepOutcome>,
+    /// The number of steps.
+    pub step_count: usize,
+    /// What is held, and why.
+    pub held: Vec<Held>,
+    /// The digest of the plan.
+    pub digest: String,
+    /// The word that confirms the held deletes.
+    pub confirmation: Option<String>,
+    /// The zones that were read, with their versions.
+    pub zones: BTreeMap<Str, Str>,
+    /// Errors of zones that could not be read.
+    pub unread: Vec<String>,
+    /// Notes for people.
+    pub notes: Vec<String>,
+    /// The state of the certificates.
+    pub issuing: Vec<IssuanceState>,
+    /// Problems of objects and texts.
+    pub problems: Vec<Diagnostic>,
+    desired: SharedDesired,
+}
+
+/// What became of one step.
+#[derive(Clone, Debug)]
+pub struct StepOutcome {
+    /// `written`, `failed` or `skipped`.
+    pub word: &'static str,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// A copy of objects and decisions.
+pub struct WorldCopy {
+    /// The objects.
+    pub snapshot: Snapshot,
+    /// The evaluated Gateways, listeners and routes.
+    pub topology: Topology,
+    /// What ought to exist.
+    pub desired: Desired,
+    /// The pass after which the copy was made.
+    pub pass: Arc<PassFacts>,
+    report: OnceLock<Report>,
+}
+
+/// The state behind `/api/v1`, shared by the loop and the HTTP server.
+pub struct ApiState {
+    facts: RwLock<ProgramFacts>,
+    pass: RwLock<Arc<PassFacts>>,
+    world: watch::Sender<Option<Arc<WorldCopy>>>,
+    generation: watch::Sender<u64>,
+    names: tokio::sync::Mutex<Option<Arc<NamesIndex>>>,
+    activity: Mutex<ActivityLog>,
+    trouble: RwLock<Option<String>>,
+    asked_at: AtomicU64,
+    is_wanted: AtomicBool,
+    wanted: Notify,
+}
+
+impl Default for ApiState {
+    fn default() -> Self {
+        ApiState {
+            facts: RwLock::default(),
+            pass: RwLock::default(),
+            world: watch::Sender::new(None),
+            generation: watch::Sender::new(0),
+            names: tokio::sync::Mutex::default(),
+            activity: Mutex::default(),
+            trouble: RwLock::default(),
+            asked_at: AtomicU64::new(0),
+            is_wanted: AtomicBool::new(false),
+            wanted: Notify::new(),
+        }
+    }
+}
+
+impl std::fmt::Debug for ApiState {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ApiState").finish_non_exhaustive()
+    }
+}
+
+impl ApiState {
+    /// A state before the first pass.
+    pub fn new(facts: ProgramFacts) -> Self {
+        ApiState { facts: RwLock::new(facts), ..ApiState::default() }
+    }
+
+    /// Takes what a pass came to, and copies the world if that is cheap or somebody looks.
+    pub fn record(&self, pass: &Pass, problems: &[Diagnostic], world: &World) {
+        let generation = *self.generation.borrow() + 1;
+        *write(&self.pass) = Arc::new(PassFacts::of(pass, problems, generation));
+        *write(&self.trouble) = None;
+        self.activity().take(pass);
+        if world.snapshot().len() <= SMALL || self.is_watched() {
+            self.copy(world);
+        } else {
+            self.world.send_replace(None);
+        }
+        self.generation.send_replace(generation);
+    }
+
+    /// Says why nothing could be read; what is known stays, and is known to be old.
+    pub fn fail(&self, why: String) {
+        *write(&self.trouble) = Some(why);
+        self.generation.send_modify(|generation| *generation += 1);
+    }
+
+    /// Completes when a request waits for a copy of the world. Cancel safe.
+    pub async fn wanted(&self) {
+        while !self.is_wanted.load(Ordering::Acquire) || self.generation() == 0 {
+            self.wanted.notified().await;
+        }
+    }
+
+    /// Copies the world as of the last pass.
+    pub fn copy(&self, world: &World) {
+        let pass = read(&self.pass).clone();
+        let desired = pass.desired.read().clone();
+        let copy = WorldCopy {
+            snapshot: world.snapshot().clone(),
+            topology: world.topology().clone(),
+            desired,
+            pass,
+            report: OnceLock::new(),
+        };
+        self.is_wanted.store(false, Ordering::Release);
+        self.world.send_replace(Some(Arc::new(copy)));
+    }
+
+    /// Counts changes that readers may notice.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.generation.subscribe()
+    }
+
+    fn generation(&self) -> u64 {
+        *self.generation.borrow()
+    }
+
+    /// The copy of the world; where there is none, the loop is asked for one. Nothing before the first pass, or where the
+    /// loop does not get to it in time.
+    async fn world(&self) -> Option<Arc<WorldCopy>> {
+        self.asked_at.store(u64::try_from(now()).unwrap_or_default(), Ordering::Relaxed);
+        let mut copies = self.world.subscribe();
+        if let Some(world) = copies.borrow_and_update().clone() {
+            return Some(world);
+        }
+        self.is_wanted.store(true, Ordering::Release);
+        self.wanted.notify_waiters();
+        let copy = tokio::time::timeout(PATIENCE, copies.wait_for(Option::is_some)).await.ok()?.ok()?;
+        copy.clone()
+    }
+
+    fn is_watched(&self) -> bool {
+        let asked = i64::try_from(self.asked_at.load(Ordering::Relaxed)).unwrap_or_default();
+        self.is_wanted.load(Ordering::Acquire) || now() - asked < WATCHED
+    }
+
+    fn activity(&self) -> MutexGuard<'_, ActivityLog> {
+        self.activity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn trouble(&self) -> Option<String> {
+        read(&self.trouble).clone()
+    }
+
+    fn facts(&self) -> ProgramFacts {
+        read(&self.facts).clone()
+    }
+}
+
+impl PassFacts {
+    fn of(pass: &Pass, problems: &[Diagnostic], generation: u64) -> Self {
+        let plan = &pass.plan;
+        let shown = if plan.steps.len() > MOST_STEPS { &[] } else { &plan.steps[..] };
+        PassFacts {
+            generation,
+            ended: now(),
+            steps: shown.to_vec(),
+            outcomes: (0..shown.len()).map(|i| StepOutcome::of(i, &pass.outcome)).collect(),
+            step_count: plan.steps.len(),
+            held: plan.held.clone(),
+            digest: plan.digest.clone(),
+            confirmation: plan.confirmation(),
+            zones: plan.epochs.clone(),
+            unread: pass.unread.clone(),
+            notes: pass.notes.clone(),
+            issuing: pass.issuing.clone(),
+            problems: problems.to_vec(),
+            desired: pass.desired.clone(),
+        }
+    }
+
+    /// The zone of a name among those that were read.
+    pub fn zone_of(&self, name: &str) -> Option<&Str> {
+        let is_in = |zone: &&Str| gatepost_core::names::is_below(name, zone) || name == &***zone;
+        self.zones.keys().filter(is_in).max_by_key(|zone| zone.len())
+    }
+}
+
+impl StepOutcome {
+    /// The word and the error.
+    pub fn told(&self) -> (&'static str, Option<String>) {
+        (self.word, self.error.clone())
+    }
+
+    fn of(i: usize, outcome: &Outcome) -> Self {
+        let error = outcome.failed.get(&i).map(ToString::to_string);
+        StepOutcome { word: outcome_of(i, outcome), error }
+    }
+}
+
+impl WorldCopy {
+    /// The input of rules.
+    pub fn context(&self) -> LintContext<'_> {
+        LintContext { snapshot: &self.snapshot, topology: &self.topology }
+    }
+
+    /// The status of every object, made when it is first asked for.
+    pub fn report(&self) -> &Report {
+        self.report.get_or_init(|| {
+            let mut report = Report::build(self.context(), Some(rfc3339(self.pass.ended).into()));
+            report.add_policies(&self.desired.policies, &self.snapshot);
+            report
+        })
+    }
+}
+
+fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}
