@@ -234,28 +234,39 @@ export function path(base: string, query: Record<string, string | undefined> = {
   return text ? `${base}?${text}` : base;
 }
 
+/** The request itself is wrong: asking again gives the same. */
+class Refused extends Error {}
+
 export async function get<T>(of: string, signal?: AbortSignal): Promise<T> {
-  const limit = AbortSignal.timeout(15_000);
+  const limit = AbortSignal.timeout(60_000);
   const response = await fetch(`api/v1/${of}`, { signal: signal ? AbortSignal.any([signal, limit]) : limit });
   if (response.ok) return (await response.json()) as T;
   const refusal = await response.json().catch(() => ({}));
-  throw new Error(String(refusal.error ?? `the server answered ${response.status}`));
+  const message = String(refusal.error ?? `the server answered ${response.status}`);
+  throw response.status < 500 ? new Refused(message) : new Error(message);
 }
 
 /** The answer to a path, asked again when `version` changes; the former answer stays until the next one is there. */
 export function useAnswer<T>(of: string | undefined, version: number): Answer<T> {
   const [answer, setAnswer] = useState<Answer<T> & { of?: string | undefined }>({});
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     if (!of) return;
     const stop = new AbortController();
+    let again: number | undefined;
     get<T>(of, stop.signal).then(
       (data) => setAnswer({ data, of }),
       (error: Error) => {
-        if (!stop.signal.aborted) setAnswer((before) => ({ ...(before.of === of ? before : {}), error: error.message, of }));
+        if (stop.signal.aborted) return;
+        setAnswer((before) => ({ ...(before.of === of ? before : {}), error: error.message, of }));
+        if (!(error instanceof Refused)) again = setTimeout(() => setAttempt((before) => before + 1), 5000);
       },
     );
-    return () => stop.abort();
-  }, [of, version]);
+    return () => {
+      stop.abort();
+      clearTimeout(again);
+    };
+  }, [of, version, attempt]);
   return answer.of === of ? answer : {};
 }
 

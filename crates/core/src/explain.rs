@@ -26,7 +26,7 @@ mod verdict;
 mod walk;
 
 pub use certificates::{CertificateWalk, SecretContent};
-pub use health::NameHealth;
+pub use health::{NameHealth, RecordWrites};
 pub use index::ExplainIndex;
 pub use publication::{AnnotatedName, Publication};
 pub use requests::ListenerOutcome;

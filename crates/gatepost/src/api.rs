@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use gatepost_core::attachment::Topology;
 use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::explain::RecordWrites;
 use gatepost_core::incremental::World;
 use gatepost_core::lint::LintContext;
 use gatepost_core::model::Str;
@@ -78,6 +79,8 @@ pub struct PassFacts {
     pub outcomes: Vec<StepOutcome>,
     /// The number of steps.
     pub step_count: usize,
+    /// The names of steps that were not written.
+    pub unwritten: BTreeMap<Str, RecordWrites>,
     /// What is held, and why.
     pub held: Vec<Held>,
     /// The digest of the plan.
@@ -255,6 +258,7 @@ impl PassFacts {
             steps: shown.to_vec(),
             outcomes: (0..shown.len()).map(|i| StepOutcome::of(i, &pass.outcome)).collect(),
             step_count: plan.steps.len(),
+            unwritten: unwritten(pass),
             held: plan.held.clone(),
             digest: plan.digest.clone(),
             confirmation: plan.confirmation(),
@@ -265,6 +269,11 @@ impl PassFacts {
             problems: problems.to_vec(),
             desired: pass.desired.clone(),
         }
+    }
+
+    /// What became of the changes of a name's records.
+    pub fn writes_of(&self, name: &str) -> RecordWrites {
+        self.unwritten.get(name).copied().unwrap_or_default()
     }
 
     /// The zone of a name among those that were read.
@@ -300,6 +309,18 @@ impl WorldCopy {
             report
         })
     }
+}
+
+/// The names of steps that were not written; failing is worse than not being tried.
+fn unwritten(pass: &Pass) -> BTreeMap<Str, RecordWrites> {
+    let mut names: BTreeMap<Str, RecordWrites> = BTreeMap::new();
+    for (i, step) in pass.plan.steps.iter().enumerate().filter(|(i, _)| !pass.outcome.written.contains(i)) {
+        let is_failed = pass.outcome.failed.contains_key(&i);
+        let writes = if is_failed { RecordWrites::Failed } else { RecordWrites::Skipped };
+        let known = names.entry(step.name.clone()).or_default();
+        *known = writes.max(*known);
+    }
+    names
 }
 
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {

@@ -3,6 +3,7 @@
 //! Read-only, and only for who asks by an address or `localhost`: another Host header is somebody's rebinding trick.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -124,6 +125,8 @@ pub type SharedHttpState = Arc<RwLock<HttpState>>;
 
 /// How long a request may take to arrive.
 const SLOWEST: Duration = Duration::from_secs(5);
+/// How long an answer about a very large world may take beyond that.
+const LONGEST_ANSWER: Duration = Duration::from_secs(60);
 /// How often an event stream says that it is alive.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
@@ -141,7 +144,8 @@ pub async fn serve(listener: TcpListener, state: SharedHttpState, access: PageAc
         // Locked until it is noted, so that it cannot end before.
         let mut open = locked(&pools);
         let number = open.make_place();
-        let connection = Connection { number, pools: pools.clone(), state: state.clone(), access };
+        let is_answering = AtomicBool::new(false);
+        let connection = Connection { number, pools: pools.clone(), state: state.clone(), access, is_answering };
         let task = tokio::spawn(async move {
             connection.converse(stream).await;
             locked(&connection.pools).close(number);
@@ -160,6 +164,8 @@ struct Connection {
     pools: Arc<Mutex<Pools>>,
     state: SharedHttpState,
     access: PageAccess,
+    /// Whether the request has arrived and its answer is being made.
+    is_answering: AtomicBool,
 }
 
 impl Connection {
@@ -171,9 +177,13 @@ impl Connection {
         let mut builder = hyper::server::conn::http1::Builder::new();
         builder.timer(TokioTimer::new()).header_read_timeout(SLOWEST).keep_alive(false);
         let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), answer));
-        let in_time = tokio::time::timeout(SLOWEST * 2, connection.as_mut()).await;
-        if in_time.is_err() && locked(&self.pools).is_stream(self.number) {
+        if tokio::time::timeout(SLOWEST * 2, connection.as_mut()).await.is_ok() {
+            return;
+        }
+        if locked(&self.pools).is_stream(self.number) {
             let _ = connection.await;
+        } else if self.is_answering.load(Ordering::Relaxed) {
+            let _ = tokio::time::timeout(LONGEST_ANSWER, connection).await;
         }
     }
 
@@ -208,6 +218,7 @@ impl Connection {
             locked(&self.pools).become_stream(self.number);
             return event_stream(state.api.changes());
         }
+        self.is_answering.store(true, Ordering::Relaxed);
         let server = ServerFacts { unready: state.unready, notes: state.notes, seen_at: state.seen_at };
         let answer = api::answer(&state.api, server, request.uri().path(), request.uri().query()).await;
         json_answer(request, answer)

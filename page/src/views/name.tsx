@@ -2,7 +2,7 @@
 import { type Chain, type Link, type Live, type Name, useAnswer } from "../api";
 import { Cause, Copy, Expiry, HealthMark, NameLink, Problem, Reason, Section } from "../parts";
 import { Entries } from "./activity";
-import { HeldTable } from "./plan";
+import { HeldTable, Steps } from "./plan";
 
 const ROLES: Record<string, string> = {
   class: "Class",
@@ -202,6 +202,11 @@ export function NameView({ live, hostname }: { live: Live; hostname: string }) {
       {name.held.length > 0 && (
         <Section title="Held">
           <HeldTable held={name.held} />
+        </Section>
+      )}
+      {name.steps.length > 0 && (
+        <Section title="Steps of the last pass">
+          <Steps steps={name.steps} />
         </Section>
       )}
       {name.requests && (

@@ -1,5 +1,5 @@
 // What the last pass would write or wrote, what is held, and the word that confirms held deletes.
-import { type Held, type Live, type Plan, useAnswer } from "../api";
+import { type Held, type Live, type Plan, type Step, useAnswer } from "../api";
 import { NameLink, Problem, Reason, Section } from "../parts";
 
 export function HeldTable({ held }: { held: Held[] }) {
@@ -31,7 +31,7 @@ export function HeldTable({ held }: { held: Held[] }) {
   );
 }
 
-function Steps({ plan }: { plan: Plan }) {
+export function Steps({ steps }: { steps: Step[] }) {
   return (
     <table>
       <thead>
@@ -45,7 +45,7 @@ function Steps({ plan }: { plan: Plan }) {
         </tr>
       </thead>
       <tbody>
-        {plan.steps.map((step) => (
+        {steps.map((step) => (
           <tr>
             <td>{step.verb}</td>
             <td>
@@ -85,7 +85,7 @@ export function PlanView({ live }: { live: Live }) {
             {plan.held.length > 0 ? <HeldTable held={plan.held} /> : <p>Nothing is held.</p>}
           </Section>
           <Section title={`Steps of the last pass: ${plan.stepCount}`}>
-            {plan.steps.length > 0 ? <Steps plan={plan} /> : <p>Nothing is to be written.</p>}
+            {plan.steps.length > 0 ? <Steps steps={plan.steps} /> : <p>Nothing is to be written.</p>}
           </Section>
         </>
       )}

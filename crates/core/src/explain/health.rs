@@ -8,7 +8,7 @@ use crate::plan::Held;
 pub enum NameHealth {
     /// It does not work, or its records cannot be written.
     Wrong,
-    /// A change of its records waits behind a safety rule.
+    /// A change of its records waits: behind a safety rule, or because nothing is written now.
     Held,
     /// It is not known: its objects or its zone could not be read.
     Unknown,
@@ -16,6 +16,18 @@ pub enum NameHealth {
     Foreign,
     /// It works, and its records are as they ought to be.
     Right,
+}
+
+/// What became of the changes of a name's records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RecordWrites {
+    /// There were none, or they were written.
+    #[default]
+    Done,
+    /// They were not tried: nothing is written now, or something else has to be written before.
+    Skipped,
+    /// One failed.
+    Failed,
 }
 
 impl NameHealth {
@@ -34,15 +46,25 @@ impl NameHealth {
         }
     }
 
-    /// The health of a name, from the verdict on it, the first cause, and everything that a plan holds for the name or its
-    /// zone. A name that could not be read is never right.
-    pub fn of<'h>(verdict: NameVerdict, cause: Option<&Diagnostic>, held: impl Iterator<Item = &'h Held>) -> Self {
+    /// The health of a name, from the verdict on it, the first cause, what became of its writes, and everything that a plan
+    /// holds for the name or its zone. A name that could not be read is never right.
+    pub fn of<'h>(
+        verdict: NameVerdict,
+        cause: Option<&Diagnostic>,
+        writes: RecordWrites,
+        held: impl Iterator<Item = &'h Held>,
+    ) -> Self {
         let by_verdict = match (verdict, cause) {
             (NameVerdict::Works, _) => NameHealth::Right,
             (_, Some(cause)) if cause.reason.is_unknown() => NameHealth::Unknown,
             _ => NameHealth::Wrong,
         };
-        let by_plan = held.map(NameHealth::of_held).min_by_key(|health| health.precedence());
+        let by_writes = match writes {
+            RecordWrites::Done => NameHealth::Right,
+            RecordWrites::Skipped => NameHealth::Held,
+            RecordWrites::Failed => NameHealth::Wrong,
+        };
+        let by_plan = held.map(NameHealth::of_held).chain([by_writes]).min_by_key(|health| health.precedence());
         match by_plan {
             Some(by_plan) if by_plan.precedence() < by_verdict.precedence() => by_plan,
             _ => by_verdict,
@@ -91,6 +113,10 @@ mod tests {
         }
     }
 
+    fn health(writes: RecordWrites, held: &[Held]) -> &'static str {
+        NameHealth::of(NameVerdict::Works, None, writes, held.iter()).as_str()
+    }
+
     #[test]
     fn a_name_that_works_is_right_only_if_its_records_were_read_and_are_ours() {
         let table: [(&[reason::Reason], &str); 6] = [
@@ -103,8 +129,11 @@ mod tests {
         ];
         for (reasons, expected) in table {
             let held: Vec<Held> = reasons.iter().map(|reason| held(*reason)).collect();
-            assert_eq!(NameHealth::of(NameVerdict::Works, None, held.iter()).as_str(), expected, "{reasons:?}");
+            assert_eq!(health(RecordWrites::Done, &held), expected, "{reasons:?}");
         }
+        assert_eq!(health(RecordWrites::Skipped, &[]), "held");
+        assert_eq!(health(RecordWrites::Failed, &[]), "wrong");
+        assert_eq!(health(RecordWrites::Failed, &[held(reason::ZONE_UNREADABLE)]), "unknown");
     }
 
     #[test]
@@ -112,7 +141,7 @@ mod tests {
         let object = ObjectRef::new(Kind::Gateway, "infra", "edge");
         let of = |reason| {
             let cause = Diagnostic::new(reason, &object, FieldPath::root(), "");
-            NameHealth::of(NameVerdict::NotPublished, Some(&cause), std::iter::empty())
+            NameHealth::of(NameVerdict::NotPublished, Some(&cause), RecordWrites::Done, std::iter::empty())
         };
         assert_eq!(of(reason::STATUS_STALE), NameHealth::Unknown);
         assert_eq!(of(reason::GATEWAY_NOT_ACCEPTED), NameHealth::Wrong);

@@ -65,7 +65,7 @@ impl ApiAnswer {
 }
 
 /// Why a request has no answer.
-enum Refusal {
+enum ApiRefusal {
     /// It asks for something that is not there.
     NotFound(String),
     /// It is not understood.
@@ -74,9 +74,9 @@ enum Refusal {
     NotYet(String),
 }
 
-impl From<String> for Refusal {
+impl From<String> for ApiRefusal {
     fn from(message: String) -> Self {
-        Refusal::Bad(message)
+        ApiRefusal::Bad(message)
     }
 }
 
@@ -91,13 +91,18 @@ pub async fn answer(api: &Arc<ApiState>, server: ServerFacts, path: &str, query:
     let parts: Vec<&str> = parts.iter().skip(2).map(String::as_str).collect();
     match dispatch(api, server, &parts, Query::parse(query)).await {
         Ok(answer) => answer,
-        Err(Refusal::NotFound(message)) => ApiAnswer::error(StatusCode::NOT_FOUND, message),
-        Err(Refusal::Bad(message)) => ApiAnswer::error(StatusCode::BAD_REQUEST, message),
-        Err(Refusal::NotYet(message)) => ApiAnswer::error(StatusCode::SERVICE_UNAVAILABLE, message),
+        Err(ApiRefusal::NotFound(message)) => ApiAnswer::error(StatusCode::NOT_FOUND, message),
+        Err(ApiRefusal::Bad(message)) => ApiAnswer::error(StatusCode::BAD_REQUEST, message),
+        Err(ApiRefusal::NotYet(message)) => ApiAnswer::error(StatusCode::SERVICE_UNAVAILABLE, message),
     }
 }
 
-async fn dispatch(api: &Arc<ApiState>, server: ServerFacts, path: &[&str], query: Query) -> Result<ApiAnswer, Refusal> {
+async fn dispatch(
+    api: &Arc<ApiState>,
+    server: ServerFacts,
+    path: &[&str],
+    query: Query,
+) -> Result<ApiAnswer, ApiRefusal> {
     match path {
         ["reasons", name] => return reason(name),
         ["activity"] => return activity(api, &query),
@@ -110,7 +115,7 @@ async fn dispatch(api: &Arc<ApiState>, server: ServerFacts, path: &[&str], query
             | ["objects", _, _, _]
     );
     if !is_known {
-        return Err(Refusal::NotFound(format!("there is no /api/v1/{}; there are {PATHS}", path.join("/"))));
+        return Err(ApiRefusal::NotFound(format!("there is no /api/v1/{}; there are {PATHS}", path.join("/"))));
     }
     let world = api.world().await.ok_or_else(|| not_yet(api))?;
     match path {
@@ -138,32 +143,34 @@ async fn dispatch(api: &Arc<ApiState>, server: ServerFacts, path: &[&str], query
 }
 
 /// Does work beside the loop.
-async fn beside(work: impl FnOnce() -> Result<ApiAnswer, Refusal> + Send + 'static) -> Result<ApiAnswer, Refusal> {
+async fn beside(
+    work: impl FnOnce() -> Result<ApiAnswer, ApiRefusal> + Send + 'static,
+) -> Result<ApiAnswer, ApiRefusal> {
     match tokio::task::spawn_blocking(work).await {
         Ok(answer) => answer,
-        Err(_) => Err(Refusal::NotYet("the answer could not be made".to_owned())),
+        Err(_) => Err(ApiRefusal::NotYet("the answer could not be made".to_owned())),
     }
 }
 
-fn not_yet(api: &ApiState) -> Refusal {
-    Refusal::NotYet(match api.generation() {
+fn not_yet(api: &ApiState) -> ApiRefusal {
+    ApiRefusal::NotYet(match api.generation() {
         0 => "the first pass has not ended yet".to_owned(),
         _ => "the pass under way has not ended yet; ask again".to_owned(),
     })
 }
 
 async fn overview(
-    api: &ApiState,
+    api: &Arc<ApiState>,
     server: &ServerFacts,
     world: &Arc<WorldCopy>,
     query: &Query,
-) -> Result<ApiAnswer, Refusal> {
+) -> Result<ApiAnswer, ApiRefusal> {
     query.only(&[])?;
     let names = api.names(world).await.ok_or_else(|| not_yet(api))?;
     Ok(ApiAnswer::json(&OverviewView::of(world, &names, &api.facts(), server, api.trouble())))
 }
 
-fn objects(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, Refusal> {
+fn objects(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
     query.only(&["kind", "namespace", "q", "offset", "limit"])?;
     let (kind, namespace) = (query.one("kind"), query.one("namespace"));
     let text = query.one("q").map(str::to_lowercase);
@@ -188,9 +195,9 @@ fn objects(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, Refusal> {
     }))
 }
 
-fn object(world: &WorldCopy, names: &super::NamesIndex, named: &str) -> Result<ApiAnswer, Refusal> {
+fn object(world: &WorldCopy, names: &super::NamesIndex, named: &str) -> Result<ApiAnswer, ApiRefusal> {
     let item = world.report().items.iter().find(|item| item.object.to_string().eq_ignore_ascii_case(named));
-    let item = item.ok_or_else(|| Refusal::NotFound(format!("there is no {named} among the objects")))?;
+    let item = item.ok_or_else(|| ApiRefusal::NotFound(format!("there is no {named} among the objects")))?;
     let object = item.object.to_string();
     let below = format!("{object}/");
     let is_its = |text: &String| *text == object || text.starts_with(&below);
@@ -212,18 +219,18 @@ fn problems(world: &WorldCopy, object: &ObjectRef) -> Vec<Diagnostic> {
     .unwrap_or_default()
 }
 
-fn plan(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, Refusal> {
+fn plan(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
     query.only(&["offset", "limit"])?;
     let (offset, limit) = page(query)?;
     Ok(ApiAnswer::json(&PlanStepsView::of(&world.pass, offset, limit)))
 }
 
-fn page(query: &Query) -> Result<(usize, usize), Refusal> {
+fn page(query: &Query) -> Result<(usize, usize), ApiRefusal> {
     let limit = query.value("limit", "a number")?.unwrap_or(ROWS).min(MOST_ROWS);
     Ok((query.value("offset", "a number")?.unwrap_or(0), limit))
 }
 
-fn route(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, Refusal> {
+fn route(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
     query.only(&["url", "method", "header", "gateway", "namespace", "port", "sni", "grpc"])?;
     let url =
         query.one("url").ok_or_else(|| "url is missing: /api/v1/route?url=https://shop.example.org/".to_owned())?;
@@ -238,19 +245,20 @@ fn route(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, Refusal> {
     let request = request.parse()?;
     let gateway: Key = requests::gateway(&world.topology, query.one("gateway"), query.one("namespace"))?;
     let router = Router::compile(&world.snapshot, &world.topology, &gateway);
-    let router = router.ok_or_else(|| Refusal::NotFound(format!("there is no Gateway {gateway} among the objects")))?;
+    let router =
+        router.ok_or_else(|| ApiRefusal::NotFound(format!("there is no Gateway {gateway} among the objects")))?;
     Ok(ApiAnswer::json(&RouteView::of(&router.route(&request))))
 }
 
-fn activity(api: &ApiState, query: &Query) -> Result<ApiAnswer, Refusal> {
+fn activity(api: &ApiState, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
     query.only(&["since", "name"])?;
     let since = query.value("since", "a number")?.unwrap_or(0);
     let items = api.activity().since(since, query.one("name"));
     Ok(ApiAnswer::json(&ActivityView { generation: api.generation(), items }))
 }
 
-fn reason(name: &str) -> Result<ApiAnswer, Refusal> {
-    let reason = Reason::find(name).ok_or_else(|| Refusal::NotFound(format!("there is no reason `{name}`")))?;
+fn reason(name: &str) -> Result<ApiAnswer, ApiRefusal> {
+    let reason = Reason::find(name).ok_or_else(|| ApiRefusal::NotFound(format!("there is no reason `{name}`")))?;
     let page = render::reason::page(reason);
     Ok(ApiAnswer::json(&ReasonPageView { reason: ReasonView::of(reason), page }))
 }

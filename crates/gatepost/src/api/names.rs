@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gatepost_core::explain::{ExplainIndex, Explanation, NameHealth, NameVerdict, Publication, Role, SecretContent};
+use gatepost_core::explain::{
+    ExplainIndex, Explanation, NameHealth, NameVerdict, Publication, RecordWrites, Role, SecretContent,
+};
 use gatepost_core::model::{Key, Str};
 use gatepost_core::names::Hostname;
 use gatepost_core::plan::Held;
@@ -121,7 +123,8 @@ impl<'w> Explainer<'w> {
         overlay(&mut publication, &states, hostname.as_str());
         let verdict = publication.verdict(&explanation);
         let cause = publication.cause(&explanation);
-        let health = NameHealth::of(verdict, cause.as_ref(), self.held(hostname.as_str()));
+        let writes = self.writes(&publication, hostname.as_str());
+        let health = NameHealth::of(verdict, cause.as_ref(), writes, self.held(hostname.as_str()));
         let cause = match health {
             NameHealth::Right => None,
             _ => cause.as_ref().map(DiagnosticView::of).or_else(|| self.cause_of_held(hostname.as_str(), health)),
@@ -129,9 +132,17 @@ impl<'w> Explainer<'w> {
         ExplainedName { explanation, publication, states, health, cause }
     }
 
+    /// What became of the changes of the records that answer for a name, a wildcard's included.
+    fn writes(&self, publication: &Publication, name: &str) -> RecordWrites {
+        let pass = &self.world.pass;
+        let of_records = publication.records.iter().map(|record| pass.writes_of(&record.name));
+        of_records.max().unwrap_or_default().max(pass.writes_of(name))
+    }
+
     /// What is held as a cause: the sentence of the plan.
     fn cause_of_held(&self, name: &str, health: NameHealth) -> Option<DiagnosticView> {
-        let decides = |held: &&'w Held| NameHealth::of(NameVerdict::Works, None, std::iter::once(*held)) == health;
+        let of = |held| NameHealth::of(NameVerdict::Works, None, RecordWrites::Done, std::iter::once(held));
+        let decides = |held: &&'w Held| of(*held) == health;
         self.held(name).find(decides).map(DiagnosticView::of_held)
     }
 
@@ -319,15 +330,18 @@ fn sort(rows: &mut [&NameRow], query: &Query) -> Result<(), String> {
 }
 
 impl ApiState {
-    /// The names of a world, made beside the loop.
-    pub(super) async fn names(&self, world: &Arc<WorldCopy>) -> Option<Arc<NamesIndex>> {
-        let mut names = self.names.lock().await;
-        if let Some(known) = names.as_ref().filter(|known| known.is_good(world.pass.generation)) {
-            return Some(known.clone());
-        }
-        let world = world.clone();
-        let made = tokio::task::spawn_blocking(move || Arc::new(NamesIndex::of(&world))).await.ok()?;
-        *names = Some(made.clone());
-        Some(made)
+    /// The names of a world, made beside the loop. A reader that goes away does not stop the work, which others wait for.
+    pub(super) async fn names(self: &Arc<Self>, world: &Arc<WorldCopy>) -> Option<Arc<NamesIndex>> {
+        let (state, world) = (self.clone(), world.clone());
+        let work = tokio::spawn(async move {
+            let mut names = state.names.lock().await;
+            if let Some(known) = names.as_ref().filter(|known| known.is_good(world.pass.generation)) {
+                return Some(known.clone());
+            }
+            let made = tokio::task::spawn_blocking(move || Arc::new(NamesIndex::of(&world))).await.ok()?;
+            *names = Some(made.clone());
+            Some(made)
+        });
+        work.await.ok()?
     }
 }

@@ -1,5 +1,6 @@
 //! One name: its explanation, what is wanted and stored, what waits, and what happened to it lately.
 
+use gatepost_core::explain::RecordWrites;
 use gatepost_core::names::{Hostname, host_of};
 use gatepost_core::plan::{Content, PlanStep};
 use gatepost_core::publication::RecordType;
@@ -55,7 +56,8 @@ fn record_sets(
     for record in records {
         let targets: Vec<String> = record.targets.iter().map(ToString::to_string).collect();
         let owner = record.name.to_string();
-        let stored = is_read.then(|| targets.clone()).filter(|_| pass.step_count == pass.steps.len());
+        let is_done = pass.writes_of(&record.name) == RecordWrites::Done;
+        let stored = (is_read && is_done).then(|| targets.clone());
         sets.push(RecordSetView { name: owner, kind: record.kind.as_str(), wanted: targets, stored });
     }
     let mut set_stored = |kind: RecordType, stored: Vec<String>, wanted: Vec<String>| match sets

@@ -278,6 +278,8 @@ fn observes() -> Result<(), Failed> {
     controller.says("not written");
     controller.is_ready();
     assert!(controller.get("/plan.json").contains("www.example.org"));
+    let name = controller.get("/api/v1/names/www.example.org");
+    assert!(name.contains("\"health\":\"held\"") && name.contains("\"stored\":[]"), "{name}");
     zone_stays(&zone, &[], &[&controller]);
     assert_eq!((zone.dump("example.org")?, ours(&cluster)), before);
     Ok(())

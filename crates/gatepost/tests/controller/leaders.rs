@@ -105,8 +105,12 @@ fn server_away() -> Result<(), Failed> {
     let words = ["--policy", "sync", "--lease-duration", "6s", "--max-staleness", "5s"];
     let controller = Controller::on_bind(&cluster, &zone, &words);
     zone_comes_to(&zone, &["a.example.org 192.0.2.1"], &[&controller]);
+    let names = || controller.get("/api/v1/names?q=a.example.org");
+    until("it is seen to be published", || !names().contains("\"health\":\"held\""), names);
+    assert!(!names().contains("\"health\":\"unknown\""), "{}", names());
     cluster.kill_api();
     until("age is told", || controller.get("/readyz").contains("not heard"), || controller.get("/readyz"));
+    until("it is not known any more", || names().contains("\"health\":\"unknown\""), names);
     // Somebody removes the record: without the Lease nothing is repaired, and nothing else happens.
     zone.edit("example.org", &["update delete a.example.org A"])?;
     zone_stays(&zone, &[], &[&controller]);
