@@ -31,7 +31,8 @@ const picture = async (name) => {
 
 async function step(title, test) {
   await test();
-  assert.deepEqual(errors, [], title);
+  // A name that is no hostname is answered with 400, which the console tells.
+  assert.deepEqual(errors.filter((error) => !error.includes("400 (Bad Request)")), [], title);
   console.log(`ok: ${title}`);
 }
 
@@ -98,6 +99,9 @@ async function run() {
   await step("a request is routed as the form asks", async () => {
     await page.getByRole("link", { name: "Route a request" }).click();
     await page.locator("input[name=url]").fill("http://www.example.org/cart");
+    // The page is drawn anew when its clock moves on, and what was typed stays.
+    const age = await page.locator("header .age").innerText();
+    await page.waitForFunction((before) => document.querySelector("header .age").textContent !== before, age);
     await page.getByRole("button", { name: "Who serves it?" }).click();
     await shows("shop/cart:8080");
     await shows("path prefix `/cart`");
@@ -148,7 +152,6 @@ spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [fresh.example.o
     await page.goto(`${home}#/name/${encodeURIComponent(script)}`);
     assert.equal(await page.locator("img").count(), 0);
     assert.equal(await page.evaluate("window.hit"), undefined);
-    errors.length = 0; // The name is no hostname, which the server answers with 400.
   });
 
   const isGrey = () =>

@@ -79,14 +79,15 @@ export function RouteView({ live, query }: { live: Live; query: Record<string, s
   return (
     <>
       <h1>Route a request</h1>
-      <form class="filters" onSubmit={submit}>
+      {/* What is typed is the form's own until it is sent: the page is drawn anew every second. */}
+      <form class="filters" key={JSON.stringify(query)} onSubmit={submit}>
         <label class="wide">
           <span>URL</span>
-          <input name="url" required placeholder="https://shop.example.org/cart" value={query.url ?? ""} />
+          <input name="url" required placeholder="https://shop.example.org/cart" defaultValue={query.url ?? ""} />
         </label>
         <label>
           <span>Method</span>
-          <select name="method" value={query.method ?? "GET"}>
+          <select name="method">
             {METHODS.map((method) => (
               <option selected={method === (query.method ?? "GET")}>{method}</option>
             ))}
@@ -94,7 +95,7 @@ export function RouteView({ live, query }: { live: Live; query: Record<string, s
         </label>
         <label>
           <span>Gateway</span>
-          <input name="gateway" list="gateways" placeholder={gateways[0] ?? "namespace/name"} value={query.gateway ?? ""} />
+          <input name="gateway" list="gateways" placeholder={gateways[0] ?? "namespace/name"} defaultValue={query.gateway ?? ""} />
           <datalist id="gateways">
             {gateways.map((gateway) => (
               <option value={gateway} />
@@ -103,11 +104,11 @@ export function RouteView({ live, query }: { live: Live; query: Record<string, s
         </label>
         <label>
           <span>Port of the listener</span>
-          <input name="port" inputMode="numeric" placeholder="that of the URL" value={query.port ?? ""} />
+          <input name="port" inputMode="numeric" placeholder="that of the URL" defaultValue={query.port ?? ""} />
         </label>
         <label class="wide">
           <span>Headers, one in a line</span>
-          <textarea name="headers" rows={2} placeholder="x-team: blue" value={query.headers ?? ""} />
+          <textarea name="headers" rows={2} placeholder="x-team: blue" defaultValue={query.headers ?? ""} />
         </label>
         <button type="submit">Who serves it?</button>
       </form>
