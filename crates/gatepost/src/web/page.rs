@@ -20,6 +20,7 @@ pub(super) fn answer(path: &str) -> Option<Response<Body>> {
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
         "svg" => "image/svg+xml",
+        "txt" => "text/plain; charset=utf-8",
         _ => return None,
     };
     let mut response = text(StatusCode::OK, FILES.get_file(name)?.contents(), kind);
@@ -40,7 +41,7 @@ mod tests {
 
     #[test]
     fn every_built_file_is_served_under_a_strict_policy() {
-        for path in ["/", "/index.html", "/page.js", "/page.css", "/icon.svg"] {
+        for path in ["/", "/index.html", "/page.js", "/page.css", "/icon.svg", "/preact.txt"] {
             let answer = answer(path).unwrap();
             let policy = answer.headers()["content-security-policy"].to_str().unwrap();
             assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe-"), "{path}");
