@@ -225,7 +225,7 @@ impl ApiState {
             return Some(world);
         }
         self.is_wanted.store(true, Ordering::Release);
-        self.wanted.notify_waiters();
+        self.wanted.notify_one();
         let copy = tokio::time::timeout(PATIENCE, copies.wait_for(Option::is_some)).await.ok()?.ok()?;
         copy.clone()
     }
