@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::attachment::{Grants, Scope};
+use crate::health::ObservedHealth;
 use crate::model::Str;
 use crate::names::Hostname;
 use crate::publication::holders::ObservedNames;
@@ -54,6 +55,7 @@ pub struct Engine {
     guards: WildcardGuards,
     hostname_grants: HostnameGrants,
     observed: ObservedNames,
+    health: ObservedHealth,
     cname_targets: CnameTargets,
     hidden: HiddenNames,
     /// Names that exist for reasons other than routes.
@@ -76,6 +78,7 @@ impl Engine {
             guards: WildcardGuards::default(),
             hostname_grants: HostnameGrants::default(),
             observed: ObservedNames::default(),
+            health: ObservedHealth::default(),
             cname_targets: CnameTargets::default(),
             hidden: HiddenNames::default(),
             existing: BTreeSet::new(),
@@ -128,6 +131,21 @@ impl Engine {
             dirty.names.extend(self.world.contested.iter().cloned());
         }
         dirty.names.extend(differ.into_iter().filter(|name| self.indexes.names.of(name).next().is_some()));
+        self.update_names(&mut dirty);
+        self.update_secrets(&mut dirty);
+        self.update_reports(&mut dirty);
+        dirty.delta()
+    }
+
+    /// Replaces what probes found out about addresses, and returns what changed.
+    pub fn set_health(&mut self, health: &ObservedHealth) -> Delta {
+        let mut dirty = Dirty::default();
+        if self.health == *health {
+            return dirty.delta();
+        }
+        let before = std::mem::replace(&mut self.health, health.clone());
+        let differ = before.differences(&self.health).filter_map(|name| Hostname::parse(name).ok());
+        dirty.names.extend(differ.filter(|name| self.indexes.names.of(name).next().is_some()));
         self.update_names(&mut dirty);
         self.update_secrets(&mut dirty);
         self.update_reports(&mut dirty);

@@ -8,6 +8,7 @@ pub mod attachment;
 pub mod diagnostic;
 pub mod explain;
 pub mod external_dns;
+pub mod health;
 pub mod incremental;
 pub mod lint;
 pub mod model;

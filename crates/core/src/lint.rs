@@ -16,6 +16,7 @@ mod annotations;
 mod backends;
 mod contests;
 mod gateways;
+mod health_checks;
 mod hostname_grants;
 mod listeners;
 mod namespaces;

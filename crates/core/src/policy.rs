@@ -2,8 +2,8 @@
 //!
 //! A policy for a listener takes precedence over one for the whole object, and a ListenerSet's own policy over the one
 //! inherited from its Gateway. Among equal targets the oldest wins, then the first by `namespace/name`. A policy with an
-//! invalid value takes its place among the others all the same: nothing is published or deleted under it, and no other
-//! policy takes its place (D31). The effects of a policy are implemented in [`crate::publication`], never here.
+//! invalid value, or with a provider that does not exist, takes its place among the others all the same: nothing is
+//! published or deleted under it, and no other policy takes its place (D31). The effects of a policy are implemented in [`crate::publication`], never here.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -53,7 +53,7 @@ pub struct PolicyState<P> {
 /// Why a policy is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// `policy-target-missing`, `policy-invalid`, `policy-conflicted`, or `kind-not-visible`.
+    /// `policy-target-missing`, `policy-invalid`, `provider-not-found`, `policy-conflicted`, or `kind-not-visible`.
     pub reason: Reason,
     /// The reason as text.
     pub message: String,
@@ -75,6 +75,8 @@ pub trait Policy {
     fn allow_wildcards(&self) -> Option<bool>;
     /// The first invalid field, and a clause that says what is wrong.
     fn problem(&self) -> Option<(FieldPath, String)>;
+    /// The field that names a provider that does not exist, and a clause that says so.
+    fn missing_provider(&self) -> Option<(FieldPath, String)>;
 
     /// Which object it is.
     fn object(&self) -> ObjectRef {
@@ -111,7 +113,7 @@ impl<P: Policy> PoliciesOfKind<P> {
         self.states.get(key).map(|state| &state.policy)
     }
 
-    /// The policy that governs a listener, if one of its values is invalid.
+    /// The policy that governs a listener, if nothing may change under it because of one of its values.
     pub fn invalid(&self, listener: ListenerId) -> Option<&PolicyState<P>> {
         self.states.get(self.governing.get(&listener)?).filter(|state| state.is_invalid())
     }
@@ -204,8 +206,13 @@ impl<P: Policy> PoliciesOfKind<P> {
 impl<P> PolicyState<P> {
     /// Whether it is refused because of a value.
     fn is_invalid(&self) -> bool {
-        self.refused.as_ref().is_some_and(|refusal| refusal.reason == reason::POLICY_INVALID)
+        self.refused.as_ref().is_some_and(|refusal| holds(refusal.reason))
     }
+}
+
+/// Whether a policy that is refused for a reason lets nothing change under its target (D31).
+pub(crate) fn holds(reason: Reason) -> bool {
+    matches!(reason, reason::POLICY_INVALID | reason::PROVIDER_NOT_FOUND)
 }
 
 impl<P> Default for PoliciesOfKind<P> {
@@ -232,6 +239,10 @@ impl Policy for DnsPolicy {
     fn problem(&self) -> Option<(FieldPath, String)> {
         validity::dns(self)
     }
+
+    fn missing_provider(&self) -> Option<(FieldPath, String)> {
+        validity::provider(self)
+    }
 }
 
 impl Policy for TlsPolicy {
@@ -252,6 +263,10 @@ impl Policy for TlsPolicy {
     fn problem(&self) -> Option<(FieldPath, String)> {
         validity::tls(self)
     }
+
+    fn missing_provider(&self) -> Option<(FieldPath, String)> {
+        None
+    }
 }
 
 fn evaluate<P: Policy>(snapshot: &Snapshot, topology: &Topology, policy: &Arc<P>) -> PolicyState<P> {
@@ -266,15 +281,13 @@ fn evaluate<P: Policy>(snapshot: &Snapshot, topology: &Topology, policy: &Arc<P>
             field: invalid.field.clone(),
             winner: None,
         });
-        let unusable = || {
-            policy.problem().map(|(field, message)| Refusal {
-                reason: reason::POLICY_INVALID,
-                message: format!("`{field}` {message}"),
-                field,
-                winner: None,
-            })
+        let refusal = |reason, (field, message): (FieldPath, String)| {
+            let message = format!("`{field}` {message}");
+            Refusal { reason, message, field, winner: None }
         };
-        refused = invalid.or_else(unusable);
+        let unusable = || policy.problem().map(|problem| refusal(reason::POLICY_INVALID, problem));
+        let elsewhere = || policy.missing_provider().map(|missing| refusal(reason::PROVIDER_NOT_FOUND, missing));
+        refused = invalid.or_else(unusable).or_else(elsewhere);
     }
     PolicyState { policy: policy.clone(), refused, listeners }
 }

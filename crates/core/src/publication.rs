@@ -13,6 +13,7 @@ use std::fmt;
 use crate::attachment::{ListenerKey, Topology};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::external_dns;
+use crate::health::ObservedHealth;
 use crate::model::{Key, ObjectRef, Reference, SharedList, ShortVec, Str};
 use crate::policy::PolicyReport;
 use crate::reason::Reason;
@@ -32,7 +33,7 @@ pub mod holders;
 pub mod hostname_grants;
 pub mod hostnames;
 mod input;
-pub(crate) mod inward;
+pub mod inward;
 mod listener_context;
 mod obstacles;
 mod policy_status;
@@ -67,7 +68,8 @@ use settings::Profile;
 
 /// The desired state of a snapshot and its topology, by the rules of the selected profile.
 pub fn build(snapshot: &Snapshot, topology: &Topology, settings: &PublicationSettings) -> Desired {
-    build_beside(snapshot, topology, settings, PresentState { names: &[], observed: &ObservedNames::default() })
+    let (observed, health) = (&ObservedNames::default(), &ObservedHealth::default());
+    build_beside(snapshot, topology, settings, PresentState { names: &[], observed, health })
 }
 
 /// What a desired state depends on besides objects and settings.
@@ -78,6 +80,8 @@ pub struct PresentState<'a> {
     pub names: &'a [Str],
     /// What the existing records were made for (D27).
     pub observed: &'a ObservedNames,
+    /// What probes found out about addresses.
+    pub health: &'a ObservedHealth,
 }
 
 /// The same as [`build`], beside what exists already.

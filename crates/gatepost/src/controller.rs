@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::apply::Mode;
 use crate::certificates;
 use crate::error::RunError;
+use crate::health::ProbeNumbers;
 use crate::run::Pass;
 use crate::run::schedule::{PassEnd, Schedule, ScheduleRules};
 
@@ -82,6 +83,8 @@ pub trait Passes {
     fn wake(&self) -> Option<i64>;
     /// Whether plans are written.
     fn mode(&self) -> Mode;
+    /// What was done about health checks so far.
+    fn probes(&self) -> ProbeNumbers;
 }
 
 impl Controller {
@@ -128,6 +131,7 @@ impl Controller {
                 schedule.ended(Instant::now(), ending, passes.wake().map(certificates::until), 0.0);
             }
             log.reported(&reporter.take_errors(), reporter.numbers());
+            log.probed(passes.probes());
             self.update_http_state(&log);
         }
         if let Some(election) = self.election.take() {

@@ -9,6 +9,7 @@ pub mod certificates;
 pub mod cli;
 pub mod controller;
 pub mod error;
+pub mod health;
 pub mod metrics;
 pub mod progress;
 pub mod render;

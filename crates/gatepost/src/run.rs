@@ -10,6 +10,7 @@ use std::time::Duration;
 use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::external_dns;
+use gatepost_core::health::ObservedHealth;
 use gatepost_core::incremental::{Engine, World};
 use gatepost_core::model::Str;
 use gatepost_core::plan::{self, Hold, Intent, Observed, Plan, Sight};
@@ -47,6 +48,8 @@ pub struct Pipeline {
     pub confirmed: Option<String>,
     /// Resolves the targets of CNAMEs that are not possible; without it nothing is resolved.
     pub resolver: Option<Resolver>,
+    /// What probes found out about addresses.
+    pub health: ObservedHealth,
 }
 
 /// The objects that a pass reads.
@@ -161,7 +164,7 @@ impl Pipeline {
         observed: &ObservedNames,
     ) -> Desired {
         let names: Vec<Str> = challenge_records.challenges.iter().map(|record| record.name.clone()).collect();
-        let beside = PresentState { names: &names, observed };
+        let beside = PresentState { names: &names, observed, health: &self.health };
         self.contended(publication::build_beside(seen.snapshot, seen.topology, &self.publishing, beside))
     }
 

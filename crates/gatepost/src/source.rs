@@ -93,12 +93,13 @@ impl Objects {
     pub fn diagnostics(&self, topology: &Topology) -> Vec<Diagnostic> {
         let mut all = self.problems().to_vec();
         all.extend(LintContext { snapshot: self.snapshot(), topology }.diagnostics());
-        let policies = Policies::build(self.snapshot(), topology).diagnostics();
+        let policies = Policies::build(self.snapshot(), topology);
+        let context = LintContext { snapshot: self.snapshot(), topology };
+        all.extend(context.health_checks(&policies));
         let is_reported =
             |d: &Diagnostic| all.iter().any(|other| other.object == d.object && d.field.is_within(&other.field));
-        let context = LintContext { snapshot: self.snapshot(), topology };
         let is_told = |d: &Diagnostic| !is_reported(d) && context.is_certain(d);
-        let unreported: Vec<_> = policies.into_iter().filter(is_told).collect();
+        let unreported: Vec<_> = policies.diagnostics().into_iter().filter(is_told).collect();
         all.extend(unreported);
         all.sort_by(|a, b| a.rank().cmp(&b.rank()));
         self.placed(all)

@@ -8,11 +8,13 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use gatepost_core::health::ObservedHealth;
 use gatepost_core::plan::{Instance, Plan};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::apply::Outcome;
 use crate::error::RunError;
+use crate::health::kept;
 
 mod memory;
 
@@ -22,12 +24,18 @@ pub use memory::Memory;
 const INSTANCE: &str = "instance";
 /// The file that a writing run locks.
 const LOCK: &str = "lock";
+/// The file with what probes found out.
+const HEALTH: &str = "health.json";
+/// Maximum size of that file, in bytes.
+const LARGEST_HEALTH: u64 = 64 << 20;
 /// The stored state and its directory.
 #[derive(Debug, Default)]
 pub struct State {
     directory: Option<PathBuf>,
     instance: Instance,
     memory: Memory,
+    /// What probes found out in earlier runs.
+    health: ObservedHealth,
     /// The lock, held while this run may write.
     _lock: Option<File>,
 }
@@ -42,7 +50,25 @@ impl State {
         let lock = if writes { Some(lock(directory)?) } else { None };
         let instance = Instance::new(secret(&directory.join(INSTANCE)).map_err(failed)?.trim());
         let memory = Memory::load(directory)?;
-        Ok(State { directory: Some(directory.to_owned()), instance, memory, _lock: lock })
+        let health = kept_health(directory)?;
+        Ok(State { directory: Some(directory.to_owned()), instance, memory, health, _lock: lock })
+    }
+
+    /// What probes found out in earlier runs.
+    pub fn health(&self) -> &ObservedHealth {
+        &self.health
+    }
+
+    /// Keeps what probes found out.
+    pub fn keep_health(&mut self, health: &ObservedHealth) -> io::Result<()> {
+        if self.health == *health {
+            return Ok(());
+        }
+        self.health.clone_from(health);
+        match &self.directory {
+            Some(directory) => replace(directory, HEALTH, &kept::write(health).map_err(io::Error::other)?),
+            None => Ok(()),
+        }
     }
 
     /// The identity of this instance; all runs without a state directory have the same one.
@@ -85,6 +111,33 @@ fn lock(directory: &Path) -> Result<File, RunError> {
         )),
         Err(fs::TryLockError::Error(error)) => Err(failed(&error)),
     }
+}
+
+/// Replaces a file as a whole.
+fn replace(directory: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+    let (path, fresh) = (directory.join(name), directory.join(format!("{name}.new")));
+    let mut file = private_options().create(true).truncate(true).write(true).open(&fresh)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&fresh, &path)?;
+    File::open(directory)?.sync_all()
+}
+
+/// Reads what probes found out, from a state directory; nothing if there is no file.
+pub fn kept_health(directory: &Path) -> Result<ObservedHealth, RunError> {
+    let path = &directory.join(HEALTH);
+    let damaged = |error: String| {
+        let advice = "remove the file; then addresses count as healthy until they were probed";
+        RunError::Unreadable(anyhow::anyhow!("{} cannot be used ({error}): {advice}", path.display()))
+    };
+    match fs::metadata(path) {
+        Ok(found) if found.len() > LARGEST_HEALTH => return Err(damaged("it is larger than 64 MiB".to_owned())),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ObservedHealth::default()),
+        Err(error) => return Err(damaged(error.to_string())),
+    }
+    let bytes = fs::read(path).map_err(|error| damaged(error.to_string()))?;
+    kept::read(&bytes).map_err(damaged)
 }
 
 /// The secret of an instance; created if it does not exist.

@@ -13,6 +13,7 @@ mod controller {
     pub(crate) mod ends;
     pub(crate) mod experiments;
     pub(crate) mod follows;
+    pub(crate) mod health;
     pub(crate) mod leaders;
     pub(crate) mod outages;
     pub(crate) mod ownership;
@@ -24,11 +25,12 @@ mod controller {
 
 fn main() {
     use controller::{
-        cert_manager, chart, ends, experiments, follows, leaders, outages, ownership, parts, reading, scale, sources,
+        cert_manager, chart, ends, experiments, follows, health, leaders, outages, ownership, parts, reading, scale,
+        sources,
     };
     let first = [ends::trials(), follows::trials(), parts::trials(), reading::trials(), sources::trials()];
     let second = [leaders::trials(), outages::trials(), ownership::trials(), scale::trials()];
-    let third = [chart::trials(), cert_manager::trials(), experiments::trials()];
+    let third = [chart::trials(), cert_manager::trials(), experiments::trials(), health::trials()];
     let all = first.into_iter().chain(second).chain(third);
     gatepost_testkit::run(all.flatten().collect())
 }

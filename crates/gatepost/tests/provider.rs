@@ -15,6 +15,8 @@ mod brakes;
 mod cloudflare;
 #[path = "provider/faults.rs"]
 mod faults;
+#[path = "provider/health.rs"]
+mod health;
 #[path = "provider/holders.rs"]
 mod holders;
 #[path = "provider/kills.rs"]

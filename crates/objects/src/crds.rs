@@ -13,12 +13,15 @@ mod schema;
 mod shared;
 mod tls;
 
-pub use dns::{DnsPolicySpec, ExcludedAddress, HeadersRef, HealthCheck, HealthProtocol, ProviderRef};
+pub use dns::{DnsPolicySpec, ExcludedAddress, HeadersRef, HealthCheck, HealthProtocol, ProviderRef, StatusRange};
 pub use grant::{
     GrantedHostname, GrantedNamespaces, HostnameGrantSpec, LabelOperator, LabelRequirement, LabelSelector, LabelValue,
     NamespaceName,
 };
-pub use shared::{Condition, ConditionStatus, Counts, HostnameState, HostnameStatus, PolicyStatus, Span, TargetRef};
+pub use shared::{
+    AddressState, AddressStatus, Condition, ConditionStatus, Counts, HostnameState, HostnameStatus, PolicyStatus, Span,
+    TargetRef,
+};
 pub use tls::{Algorithm, Encoding, IssuerRef, PrivateKey, RotationPolicy, TlsPolicySpec};
 
 /// The definitions of all kinds that are ours, in order of names.

@@ -44,5 +44,5 @@ pub use parse::{
 };
 pub use pool::Pool;
 pub use portions::{NamedText, read_all};
-pub use times::{rfc3339, timestamp};
+pub use times::{rfc3339, rfc3339_millis, timestamp, timestamp_millis};
 pub use tree::mapping;

@@ -31,6 +31,17 @@ pub fn rfc3339(seconds: i64) -> String {
     jiff::Timestamp::from_second(seconds).unwrap_or_default().to_string()
 }
 
+/// A time in milliseconds since 1970 as Kubernetes writes it, with its fraction of a second.
+pub fn rfc3339_millis(milliseconds: i64) -> String {
+    jiff::Timestamp::from_millisecond(milliseconds).unwrap_or_default().to_string()
+}
+
+/// Reads a time in milliseconds since 1970, with its fraction of a second.
+pub fn timestamp_millis(text: &str) -> Option<i64> {
+    timestamp(text)?;
+    text.parse::<jiff::Timestamp>().ok().map(jiff::Timestamp::as_millisecond)
+}
+
 /// Digits and marks of a time to the second; `T` also stands for `t` and a space.
 const SECONDS: &str = "0000-00-00T00:00:00";
 /// Digits and marks of an offset behind its sign.

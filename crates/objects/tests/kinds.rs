@@ -296,7 +296,8 @@ fn policies() {
     );
     assert_eq!((policy.allow_wildcards, policy.ttl, policy.provider.as_deref()), (Some(true), Some(60), Some("p")));
     let check = policy.health_check.unwrap();
-    assert_eq!((check.port, check.interval, check.failure_threshold, check.path.as_ref()), (443, 90, 5, "/"));
+    assert_eq!((check.port, check.interval, check.failure_threshold, check.path.as_ref()), (443, 90, 3, "/"));
+    assert_eq!((check.timeout, check.success_threshold, check.expected_statuses), (5, 1, vec![]));
     let spec = "{targetRef: {kind: ListenerSet, name: l}, issuerRef: {name: i}, duration: 2160h, renewBefore: 360h, privateKey: {algorithm: RSA, size: 4096}}";
     let Object::TlsPolicy(policy) = one(&object("gatepost.dev/v1alpha1", "TLSPolicy", spec)) else { panic!() };
     assert_eq!(

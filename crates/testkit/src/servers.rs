@@ -13,6 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+pub mod backend;
 pub mod bind;
 pub mod cert_manager;
 pub mod cloudflare;

@@ -2,6 +2,7 @@
 
 use super::index::PublicationIndex;
 use super::*;
+use crate::health::AddressReport;
 use crate::publication::{Desired, NameSource, PassedOver, Record, Withheld};
 
 /// What one hostname gets.
@@ -23,6 +24,8 @@ pub struct Publication {
     pub requests: Vec<ListenerOutcome>,
     /// Routes that ask for exactly this name and get none of its requests.
     pub losing: Vec<Diagnostic>,
+    /// Its addresses that are probed, with the policy that says so.
+    pub addresses: Vec<(ObjectRef, AddressReport)>,
 }
 
 /// An object whose annotation, or whose name by a template, publishes the hostname.
@@ -59,6 +62,7 @@ impl Publication {
         let (requests, losing) = requests::outcomes(index, &sites, &hostname);
         Publication {
             passed_over: passed_over(desired, explanation),
+            addresses: probed(desired, &hostname),
             certificates: certificates::walks(index, &listeners, &hostname),
             unsecured: certificates::unsecured(context, &listeners),
             requests,
@@ -78,6 +82,15 @@ impl Publication {
     pub(super) fn is_about(&self, withheld: &Withheld) -> bool {
         &*withheld.hostname != "*"
     }
+}
+
+/// The addresses of a hostname that are probed, with the policy that says so.
+fn probed(desired: &Desired, hostname: &Hostname) -> Vec<(ObjectRef, AddressReport)> {
+    let addresses = desired.policies.iter().flat_map(|report| {
+        let of_name = report.addresses.iter().filter(|address| *address.hostname == *hostname.as_str());
+        of_name.map(|address| (report.policy.clone(), address.clone()))
+    });
+    addresses.collect()
 }
 
 /// The routes of the chains that write the name; where none does, those that take whatever the listener has.

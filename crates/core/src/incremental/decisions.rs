@@ -6,7 +6,8 @@ use super::Engine;
 use super::dirty::Dirty;
 use super::hidden::Published;
 use super::reverse_indexes::StatusSource;
-use crate::model::{Key, Kind, ObjectRef, Str};
+use crate::health::AddressReport;
+use crate::model::{Key, Kind, ObjectRef, ShortVec, Str};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
 use crate::publication::{
@@ -140,6 +141,11 @@ impl Engine {
             (before.as_ref().and_then(NameDecision::extras), after.as_ref().and_then(NameDecision::extras));
         let withheld = old.into_iter().chain(new).flat_map(|extras| &extras.withheld);
         dirty.changed_withheld.extend(withheld.map(|withheld| withheld.route.clone()));
+        let addresses = (addresses_of(old), addresses_of(new));
+        if addresses.0 != addresses.1 {
+            let policies = addresses.0.iter().chain(addresses.1).map(|(policy, _)| policy.clone());
+            dirty.reports.extend(policies.map(|key| ObjectRef { kind: Kind::DnsPolicy, key }));
+        }
         self.replace_status_source(&StatusSource::Name(name), entries_of(old), entries_of(new), dirty);
         before
     }
@@ -153,7 +159,7 @@ impl Engine {
 
     fn holder_input(&self) -> HolderInput<'_> {
         let grants = self.input().grant_rules();
-        HolderInput { snapshot: &self.world.snapshot, observed: &self.observed, grants }
+        HolderInput { snapshot: &self.world.snapshot, observed: &self.observed, grants, health: &self.health }
     }
 
     /// Updates what guards the wildcards of certificates, after the claims on a name changed.
@@ -288,6 +294,10 @@ impl Engine {
 
 fn entries_of(extras: Option<&NameExtras>) -> &[PolicyStatusEntry] {
     extras.map(|extras| &extras.policy_entries[..]).unwrap_or_default()
+}
+
+fn addresses_of(extras: Option<&NameExtras>) -> &[(Key, AddressReport)] {
+    extras.map(|extras| &extras.addresses[..]).unwrap_or_default()
 }
 
 fn is_same_to_readers(before: Option<&NameDecision>, after: Option<&NameDecision>) -> bool {

@@ -34,7 +34,7 @@ pub struct DnsPolicy {
 /// How addresses are probed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthCheck {
-    /// `HTTP` or `HTTPS`.
+    /// `HTTP`, `HTTPS` or `TCP`.
     pub protocol: Str,
     /// Port.
     pub port: u16,
@@ -42,8 +42,16 @@ pub struct HealthCheck {
     pub path: Str,
     /// Seconds between probes.
     pub interval: u32,
+    /// Seconds for a whole probe.
+    pub timeout: u32,
     /// Consecutive failures before an address is removed.
     pub failure_threshold: u32,
+    /// Consecutive successes before it returns.
+    pub success_threshold: u32,
+    /// Status codes that count as success, from the first to the last of each range; empty means 200 to 399.
+    pub expected_statuses: Vec<(u16, u16)>,
+    /// Whether any certificate is taken.
+    pub skips_verification: bool,
     /// Secret with further request headers.
     pub headers: Option<Str>,
 }

@@ -5,6 +5,7 @@
 
 use super::*;
 use crate::attachment::ListenerKey;
+use crate::health::AddressReport;
 
 /// The conditions and hostnames in a policy's status.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +16,8 @@ pub struct PolicyReport {
     pub conditions: Vec<Condition>,
     /// Every hostname on the listeners it governs, sorted.
     pub hostnames: Vec<HostnameReport>,
+    /// Every address that it has probed, sorted by hostname.
+    pub addresses: Vec<AddressReport>,
 }
 
 /// The state of one hostname under a policy.
@@ -85,13 +88,16 @@ pub fn report<P: Policy>(
     hostnames.sort();
     hostnames.dedup();
     let policy = ObjectRef { kind: P::KIND, key: key.clone() };
-    let Some(state) = book.states.get(key) else { return PolicyReport { policy, conditions: Vec::new(), hostnames } };
+    let addresses = Vec::new();
+    let Some(state) = book.states.get(key) else {
+        return PolicyReport { policy, conditions: Vec::new(), hostnames, addresses };
+    };
     let mut conditions = vec![accepted(state)];
     if state.refused.is_none() {
         let is_overridden = !state.listeners.is_empty() && book.governed_by(key).is_empty();
         conditions.push(if is_overridden { overridden() } else { enforced(&hostnames, note) });
     }
-    PolicyReport { policy, conditions, hostnames }
+    PolicyReport { policy, conditions, hostnames, addresses }
 }
 
 /// The `Enforced` condition for these hostnames.
@@ -108,13 +114,6 @@ pub fn enforced(hostnames: &[HostnameReport], note: &str) -> Condition {
         _ => (true, "Partial"),
     };
     Condition::new("Enforced", status, word, message(hostnames, served, note))
-}
-
-/// `SubResourcesHealthy` while no probe has reported.
-pub fn unprobed() -> Condition {
-    let mut condition = Condition::new("SubResourcesHealthy", false, "Pending", "no probe has reported yet");
-    condition.status = "Unknown".into();
-    condition
 }
 
 fn accepted<P: Policy>(state: &PolicyState<P>) -> Condition {

@@ -105,15 +105,29 @@ fn values_that_cannot_be_carried_out_are_invalid() {
         port: 80,
         path: "/".into(),
         interval: 60,
+        timeout: 5,
         failure_threshold: 1,
+        success_threshold: 1,
+        expected_statuses: vec![],
+        skips_verification: false,
         headers: None,
     };
     let with = |check| Some(DnsPolicy { health_check: Some(check), ..base() }.problem()?.0.to_string());
     assert_eq!(with(check()), None);
-    assert_eq!(with(HealthCheck { protocol: "TCP".into(), ..check() }).as_deref(), Some("spec.healthCheck.protocol"));
+    assert_eq!(with(HealthCheck { protocol: "TCP".into(), ..check() }), None);
+    assert_eq!(with(HealthCheck { protocol: "UDP".into(), ..check() }).as_deref(), Some("spec.healthCheck.protocol"));
     assert_eq!(with(HealthCheck { port: 0, ..check() }).as_deref(), Some("spec.healthCheck.port"));
     assert_eq!(with(HealthCheck { path: "x".into(), ..check() }).as_deref(), Some("spec.healthCheck.path"));
-    assert_eq!(with(HealthCheck { interval: 0, ..check() }).as_deref(), Some("spec.healthCheck.interval"));
+    assert_eq!(with(HealthCheck { interval: 4, ..check() }).as_deref(), Some("spec.healthCheck.interval"));
+    assert_eq!(with(HealthCheck { timeout: 0, ..check() }).as_deref(), Some("spec.healthCheck.timeout"));
+    let successes = HealthCheck { success_threshold: 0, ..check() };
+    assert_eq!(with(successes).as_deref(), Some("spec.healthCheck.successThreshold"));
+    for (range, is_valid) in
+        [((200, 399), true), ((204, 204), true), ((300, 200), false), ((99, 200), false), ((200, 600), false)]
+    {
+        let found = with(HealthCheck { expected_statuses: vec![range], ..check() });
+        assert_eq!(found.as_deref(), (!is_valid).then_some("spec.healthCheck.expectedStatuses[0]"), "{range:?}");
+    }
     let ttl = |ttl| DnsPolicy { ttl: Some(ttl), ..base() }.problem().is_some();
     assert_eq!([ttl(0), ttl(1), ttl(i32::MAX as u32), ttl(u32::MAX)], [true, false, false, true]);
     let renews =

@@ -13,6 +13,17 @@ pub(super) fn dns(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
     bad.next().or_else(|| ttl(policy)).or_else(|| policy.health_check.as_ref().and_then(health_check))
 }
 
+/// The one provider, which the flags of the command line describe.
+const PROVIDER: &str = "default";
+
+/// The field of a DNSPolicy that names a provider which does not exist, and a clause that says so.
+pub(super) fn provider(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
+    let name = policy.provider.as_ref().filter(|name| &***name != PROVIDER)?;
+    let clause =
+        format!("is `{name}`; the only provider is `{PROVIDER}`, which the flags of the command line describe");
+    Some((FieldPath::of("spec.providerRef.name"), clause))
+}
+
 /// The first invalid field of a TLSPolicy, and a clause that says what is wrong.
 pub(super) fn tls(policy: &TlsPolicy) -> Option<(FieldPath, String)> {
     let renews = policy.renew_before.zip(policy.duration).is_some_and(|(before, duration)| before >= duration);
@@ -33,17 +44,37 @@ fn ttl(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
 
 fn health_check(check: &HealthCheck) -> Option<(FieldPath, String)> {
     let field = |name: &str| FieldPath::of("spec.healthCheck").key(name);
-    if !matches!(&*check.protocol, "HTTP" | "HTTPS") {
-        return Some((field("protocol"), format!("is `{}`; use HTTP or HTTPS", check.protocol)));
+    if !matches!(&*check.protocol, "HTTP" | "HTTPS" | "TCP") {
+        return Some((field("protocol"), format!("is `{}`; use HTTP, HTTPS or TCP", check.protocol)));
     }
     if check.port == 0 {
-        return Some((field("port"), "is not a port".to_owned()));
+        let clause = if &*check.protocol == "TCP" { "is missing; TCP has no usual port" } else { "is not a port" };
+        return Some((field("port"), clause.to_owned()));
     }
     if !check.path.starts_with('/') {
         return Some((field("path"), format!("is `{}`; a path begins with `/`", check.path)));
     }
-    if check.interval == 0 {
-        return Some((field("interval"), "is less than a second".to_owned()));
+    if check.interval < LEAST_INTERVAL {
+        return Some((field("interval"), format!("is {} s; {LEAST_INTERVAL} s is the least", check.interval)));
     }
-    (check.failure_threshold == 0).then(|| (field("failureThreshold"), "is 0; one failure is the least".to_owned()))
+    if check.timeout == 0 {
+        return Some((field("timeout"), "is less than a second".to_owned()));
+    }
+    if let Some((i, (first, last))) =
+        check.expected_statuses.iter().enumerate().find(|(_, (first, last))| !is_status_range(*first, *last))
+    {
+        let clause = format!("is `{first}-{last}`; write a status such as 204, or a range such as 200-299");
+        return Some((field("expectedStatuses").index(i), clause));
+    }
+    if check.failure_threshold == 0 {
+        return Some((field("failureThreshold"), "is 0; one failure is the least".to_owned()));
+    }
+    (check.success_threshold == 0).then(|| (field("successThreshold"), "is 0; one success is the least".to_owned()))
+}
+
+/// Seconds; more frequent probes would be a load of their own.
+const LEAST_INTERVAL: u32 = 5;
+
+fn is_status_range(first: u16, last: u16) -> bool {
+    (100..=599).contains(&first) && (first..=599).contains(&last)
 }

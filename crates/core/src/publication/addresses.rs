@@ -60,6 +60,16 @@ impl Targets {
         }
     }
 
+    /// The same without some of the addresses.
+    pub(super) fn without(&self, removed: &BTreeSet<&Str>) -> Targets {
+        let left =
+            |targets: &SharedList<Str>| targets.iter().filter(|target| !removed.contains(target)).cloned().collect();
+        match self {
+            Targets::Addresses { v4, v6 } => Targets::Addresses { v4: left(v4), v6: left(v6) },
+            Targets::Name(_) => self.clone(),
+        }
+    }
+
     /// Adds the addresses of `other`, if both are addresses.
     pub(super) fn unite(&mut self, other: &Targets) {
         if let (Targets::Addresses { v4, v6 }, Targets::Addresses { v4: more4, v6: more6 }) = (self, other) {

@@ -37,7 +37,8 @@ pub(super) fn publish(
     let base = PublicationInput { snapshot, topology, settings, grants: &grants };
     let contexts = ListenerContexts::build(ListenerInput { base, policies: &policies });
     let routes = claim_names(base, &contexts);
-    let holder_input = HolderInput { snapshot, observed: beside.observed, grants: base.grant_rules() };
+    let grants = base.grant_rules();
+    let holder_input = HolderInput { snapshot, observed: beside.observed, grants, health: beside.health };
     let (mut names, guards) = decide_names(&routes, holder_input);
     refuse_loops(&mut names, &routes, holder_input);
     let covered = covered_names(&names, beside.names);

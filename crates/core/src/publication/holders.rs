@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::hostname_grants::{Admittance, GrantRules};
 use super::records::{NameDecision, RouteNameClaim};
+use crate::health::ObservedHealth;
 use crate::model::{Key, Kind, RouteKind, ShortVec, Str};
 use crate::names::Hostname;
 use crate::reason::{self, Reason};
@@ -57,12 +58,13 @@ enum HolderReason {
     Oldest,
 }
 
-/// What the choice of a holder depends on besides the claims.
+/// What the decision about a name depends on besides the claims: its holder, and which of its addresses are published.
 #[derive(Clone, Copy)]
 pub(crate) struct HolderInput<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) observed: &'a ObservedNames,
     pub(crate) grants: GrantRules<'a>,
+    pub(crate) health: &'a ObservedHealth,
 }
 
 impl ObservedNames {

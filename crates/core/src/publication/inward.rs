@@ -18,7 +18,7 @@ const METADATA_V6: Ipv6Addr = Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)
 const METADATA_NAME: &str = "metadata.google.internal";
 
 /// Whether a target points to the host or network itself.
-pub(crate) fn is_inward(target: &str) -> bool {
+pub fn is_inward(target: &str) -> bool {
     let target = target.trim();
     match target.parse() {
         Ok(IpAddr::V4(address)) => is_inward_v4(address),

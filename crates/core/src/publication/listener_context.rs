@@ -392,14 +392,15 @@ fn ungoverned(input: ListenerInput<'_>, listener: &ListenerState, policy: Option
     obstacle(reason::NO_POLICY, format!("no DNSPolicy governs {}", listener_name(listener)))
 }
 
-/// Nothing is published, changed or deleted under a policy with an invalid value (D31).
+/// Nothing is published, changed or deleted under a policy with an invalid value or a provider that does not exist (D31).
 fn invalid_policy(state: &PolicyState<DnsPolicy>, listener: &ListenerState) -> Obstacle {
     let object = state.policy.object();
     let refusal = state.refused.as_ref();
     let what = refusal.map(|refusal| refusal.message.as_str()).unwrap_or_default();
     let message = format!("{object} governs {} and is not valid: {what}", listener_name(listener));
     let field = refusal.map(|refusal| refusal.field.clone()).unwrap_or_default();
-    Obstacle { reason: reason::POLICY_INVALID, message, object, field }
+    let reason = refusal.map_or(reason::POLICY_INVALID, |refusal| refusal.reason);
+    Obstacle { reason, message, object, field }
 }
 
 /// The listener's wildcard, if it may be published instead of names below it.

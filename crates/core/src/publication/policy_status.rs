@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::certificates::{SecretDecision, unset_wildcards_note};
 use super::records::NameDecision;
 use super::route_claims::RouteClaims;
+use crate::health::{self, AddressReport};
 use crate::model::{Key, Kind, ObjectRef, Str};
-use crate::policy::status::{report, unprobed};
+use crate::policy::status::report;
 use crate::policy::{HostnameReport, HostnameState, Policies, PolicyReport};
 
 /// One hostname's entry in the status of a policy.
@@ -29,6 +30,8 @@ pub(super) fn policy_entry(kind: Kind, policy: &Key, report: HostnameReport) -> 
 #[derive(Default)]
 pub(crate) struct PolicyStatusEntries<'a> {
     reports: BTreeMap<&'a ObjectRef, Vec<&'a HostnameReport>>,
+    /// Addresses that are probed, by the DNSPolicy that says so.
+    addresses: BTreeMap<&'a Key, Vec<&'a AddressReport>>,
     /// Wildcards by the TLSPolicy that allows them by leaving `allowWildcardHosts` unset.
     unset_wildcards: BTreeMap<&'a Key, BTreeSet<&'a Str>>,
 }
@@ -42,8 +45,11 @@ impl<'a> PolicyStatusEntries<'a> {
 
     /// Adds the entries of a name.
     pub(crate) fn add_name(&mut self, decision: &'a NameDecision) {
-        let extras = decision.extras();
-        extras.into_iter().flat_map(|extras| &extras.policy_entries).for_each(|entry| self.add(entry));
+        let Some(extras) = decision.extras() else { return };
+        extras.policy_entries.iter().for_each(|entry| self.add(entry));
+        for (policy, address) in &extras.addresses {
+            self.addresses.entry(policy).or_default().push(address);
+        }
     }
 
     /// Adds the entries of a Secret.
@@ -65,11 +71,17 @@ impl<'a> PolicyStatusEntries<'a> {
     pub(crate) fn dns_report(&self, policies: &Policies, key: &Key, is_owner: impl Fn(&str) -> bool) -> PolicyReport {
         let mut made = report(&policies.dns, key, self.of(Kind::DnsPolicy, key), "");
         let Some(state) = policies.dns.states.get(key) else { return made };
-        let is_precise = |name: &Str| !name.starts_with('*') && is_owner(name);
-        let is_probed = |h: &HostnameReport| h.state == HostnameState::Served && is_precise(&h.hostname);
-        if state.refused.is_none() && state.policy.health_check.is_some() && made.hostnames.iter().any(is_probed) {
-            made.conditions.push(unprobed());
+        if state.refused.is_some() || state.policy.health_check.is_none() {
+            return made;
         }
+        let is_precise = |name: &Str| !name.starts_with('*') && is_owner(name);
+        let addresses = self.addresses.get(key).into_iter().flatten().filter(|address| is_precise(&address.hostname));
+        made.addresses = addresses.map(|address| (*address).clone()).collect();
+        made.addresses.sort();
+        let served = made.hostnames.iter().filter(|report| report.state == HostnameState::Served);
+        let mut unprobed: Vec<&Str> = served.map(|report| &report.hostname).filter(|name| !is_precise(name)).collect();
+        unprobed.dedup();
+        made.conditions.push(health::condition(&made.addresses, &unprobed));
         made
     }
 

@@ -8,7 +8,7 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::addresses::Targets;
@@ -20,7 +20,8 @@ use super::policy_status::{PolicyStatusEntry, policy_entry};
 use super::route_claims::{NameClaim, RouteClaims};
 use crate::attachment::ListenerKey;
 use crate::diagnostic::FieldPath;
-use crate::model::{Kind, ObjectRef, SharedList, ShortVec, Str};
+use crate::health::{self, AddressHealth, AddressPublication, AddressReport, HealthState, ObservedHealth};
+use crate::model::{Key, Kind, ObjectRef, SharedList, ShortVec, Str};
 use crate::names::Hostname;
 use crate::policy::{HostnameReport, HostnameState};
 use crate::publication::{NameSource, Record, Withheld};
@@ -45,6 +46,8 @@ pub(crate) struct NameExtras {
     pub(crate) policy_entries: Vec<PolicyStatusEntry>,
     /// The namespace that holds the name, if Routes of several claim it.
     pub(crate) holder: Option<NameHolder>,
+    /// The addresses that are probed, by the policy that says so; sorted.
+    pub(crate) addresses: Vec<(Key, AddressReport)>,
 }
 
 /// The records of one name with one set identifier.
@@ -118,6 +121,22 @@ impl<'a> RouteNameClaim<'a> {
     /// The namespace of the route.
     pub(super) fn namespace(&self) -> &'a Str {
         &self.route_claims.route.meta.key.namespace
+    }
+
+    /// The policy that has its addresses probed, if one does.
+    fn probing_policy(&self) -> Option<&'a Key> {
+        let policy = self.context.policy.as_ref().filter(|policy| policy.health_check.is_some())?;
+        Some(&policy.meta.key)
+    }
+
+    /// What probes found out about one of its addresses.
+    fn health_of<'h>(&self, name: &Hostname, address: &str, health: &'h ObservedHealth) -> Option<&'h AddressHealth> {
+        health.of(name.as_str(), self.probing_policy()?, address)
+    }
+
+    /// Whether it asks for a target.
+    fn has_target(&self, target: &Str) -> bool {
+        self.targets().by_type().any(|(_, targets)| targets.contains(target))
     }
 
     /// Whether it is not known if the route is accepted.
@@ -259,6 +278,7 @@ fn decide_records(
         decision.share_with(name, &holder, &others, &mut extras);
         extras.holder = Some(holder);
     }
+    extras.addresses = decision.remove_unhealthy(name, &winners, input.health);
     decision.extras = (extras != NameExtras::default()).then(|| Box::new(extras));
     Some(decision)
 }
@@ -433,6 +453,28 @@ impl NameDecision {
         self.sets.iter_mut().for_each(|set| set.share_with(&sharing));
     }
 
+    /// Removes the addresses whose probes fail, and returns what is told about every address that is probed. Wildcards are
+    /// not.
+    fn remove_unhealthy(
+        &mut self,
+        name: &Hostname,
+        winners: &[RouteNameClaim<'_>],
+        health: &ObservedHealth,
+    ) -> Vec<(Key, AddressReport)> {
+        let mut reports = Vec::new();
+        if name.is_precise() && winners.iter().any(|claim| claim.probing_policy().is_some()) {
+            for set in &mut self.sets {
+                let is_here =
+                    |claim: &&RouteNameClaim<'_>| claim.route_claims.set_identifier() == set.set_identifier.as_ref();
+                let claims: Vec<_> = winners.iter().filter(is_here).copied().collect();
+                set.remove_unhealthy(name, &claims, health, &mut reports);
+            }
+        }
+        reports.sort();
+        reports.dedup();
+        reports
+    }
+
     /// The values of a sharing claim that do not count, as text, if there are any.
     fn values_not_counted(&self, claim: &RouteNameClaim<'_>) -> Option<String> {
         if claim.is_stand_in() {
@@ -524,6 +566,36 @@ impl RecordSet {
         self.listeners = sorted(listeners).into_vec().into();
     }
 
+    /// Removes the addresses whose probes fail by every claim on them, never the last one of a type. Who asks for type A
+    /// gets an answer although only AAAA records would be left: resolvers would remember an empty one.
+    fn remove_unhealthy(
+        &mut self,
+        name: &Hostname,
+        claims: &[RouteNameClaim<'_>],
+        health: &ObservedHealth,
+        reports: &mut Vec<(Key, AddressReport)>,
+    ) {
+        let all = self.targets.clone();
+        let mut removed = BTreeSet::new();
+        for (_, targets) in all.by_type() {
+            let since = |target: &Str| {
+                let claims = claims.iter().filter(|claim| claim.has_target(target));
+                health::unhealthy_since(claims.map(|claim| claim.health_of(name, target, health)))
+            };
+            let since: Vec<Option<i64>> = targets.iter().map(since).collect();
+            for (target, publication) in targets.iter().zip(health::decide(&since)) {
+                if publication == AddressPublication::Removed {
+                    removed.insert(target);
+                }
+                let asking = claims.iter().filter(|claim| claim.has_target(target));
+                reports.extend(asking.filter_map(|claim| address_report(name, claim, target, health, publication)));
+            }
+        }
+        if !removed.is_empty() {
+            self.targets = Arc::new(all.without(&removed));
+        }
+    }
+
     fn records<'a>(&'a self, name: &'a Hostname, source: NameSource) -> impl Iterator<Item = Record> + 'a {
         self.targets.by_type().map(move |(kind, targets)| Record {
             name: name.text().clone(),
@@ -537,6 +609,27 @@ impl RecordSet {
             source,
         })
     }
+}
+
+/// What the policy of a claim is told about one address.
+fn address_report(
+    name: &Hostname,
+    claim: &RouteNameClaim<'_>,
+    address: &Str,
+    health: &ObservedHealth,
+    publication: AddressPublication,
+) -> Option<(Key, AddressReport)> {
+    let policy = claim.probing_policy()?;
+    let known = claim.health_of(name, address, health);
+    let report = AddressReport {
+        hostname: name.text().clone(),
+        address: address.clone(),
+        state: known.map_or(HealthState::Unknown, |known| known.state),
+        since: known.map(|known| known.since),
+        error: known.map_or_else(Str::default, |known| known.error.clone()),
+        publication,
+    };
+    Some((policy.clone(), report))
 }
 
 fn served(name: &Hostname, claim: &RouteNameClaim<'_>) -> Option<PolicyStatusEntry> {

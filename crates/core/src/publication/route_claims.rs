@@ -23,7 +23,7 @@ use crate::diagnostic::Diagnostic;
 use crate::lint::{listener_field, listener_name};
 use crate::model::*;
 use crate::names::Hostname;
-use crate::policy::{HostnameReport, HostnameState, Policy};
+use crate::policy::{self, HostnameReport, HostnameState, Policy};
 use crate::publication::annotations::{Annotations, HostnameSource, RouteAnnotations};
 use crate::publication::targets::Strategy;
 use crate::publication::{KeptName, NameSource, PassedOver, Withheld};
@@ -346,7 +346,7 @@ impl<'a> ClaimBuilder<'a> {
     ) -> Result<NameClaim, Obstacle> {
         // Under an invalid policy nothing is deleted, whatever else is wrong (D31).
         let ungoverned = site.context.ungoverned.as_ref();
-        let invalid = ungoverned.filter(|obstacle| obstacle.reason == reason::POLICY_INVALID);
+        let invalid = ungoverned.filter(|obstacle| policy::holds(obstacle.reason));
         let grant = self.grant_obstacle(name);
         // What another namespace has for certain waits for no verdict.
         let refused = grant.as_ref().filter(|obstacle| !obstacle.reason.is_unknown());

@@ -4,6 +4,7 @@ pub(crate) mod world;
 
 mod attacks;
 mod certificates;
+mod health;
 mod holders;
 mod hostname_grants;
 mod names;

@@ -224,6 +224,9 @@ catalog! {
     WILDCARD_NOT_ALLOWED = "wildcard-not-allowed" "GP0315" Info ("", "")
         "A hostname is a wildcard, and the policy that governs the listener does not allow wildcards."
         "Name precise hostnames on the route, or set `allowWildcardHosts: true` on the policy.";
+    PROVIDER_NOT_FOUND = "provider-not-found" "GP0316" Error unknown ("Accepted", "ProviderNotFound")
+        "A DNSPolicy names a provider that does not exist, so nothing on its listeners is created, changed or deleted."
+        "Remove `spec.providerRef`, or name the provider `default`, which is the one of the command line.";
 
     // GP04: DNS.
     ZONE_NOT_SERVED = "zone-not-served" "GP0401" Warning ("", "")
@@ -307,6 +310,21 @@ catalog! {
     ANNOTATION_WITHOUT_EFFECT = "annotation-without-effect" "GP0431" Warning ("", "")
         "An annotation of external-dns is on a Gateway or ListenerSet, where it has no effect."
         "Set the annotation on the routes. A DNSPolicy sets the TTL of all names of a Gateway.";
+    ADDRESS_UNHEALTHY = "address-unhealthy" "GP0432" Warning ("SubResourcesHealthy", "SomeUnhealthy")
+        "The probes of a health check fail at an address, so it is not published for a hostname."
+        "See what answers at the address, as the message says; it is published again when its probes succeed.";
+    ALL_ADDRESSES_UNHEALTHY = "all-addresses-unhealthy" "GP0433" Error ("SubResourcesHealthy", "AllUnhealthy")
+        "The probes of a health check fail at every address of a hostname, so what was published last stays."
+        "See what answers at the addresses, or whether `healthCheck` of the policy asks for the right port and path.";
+    HEALTH_CHECK_WITHOUT_NAMES = "health-check-without-names" "GP0434" Warning ("", "")
+        "A policy has a health check, and every hostname that it governs is a wildcard, which is never probed."
+        "Name precise hostnames on the routes, or remove `healthCheck`.";
+    HEALTH_CHECK_PORT_UNSERVED = "health-check-port-unserved" "GP0435" Warning ("", "")
+        "A health check probes a port at which no listener of the policy's target answers."
+        "Correct `healthCheck.port`, unless something beside the Gateway answers there.";
+    HEALTH_CHECK_UNCOVERED = "health-check-uncovered" "GP0436" Warning ("", "")
+        "A health check speaks HTTPS, and the certificates of the listeners do not cover a hostname, so its probes would fail."
+        "Have a certificate with the hostname issued, correct `certificateRefs`, or set `insecureSkipVerify`.";
 
     // GP05: held by a safety rule.
     TOO_MANY_DELETES = "too-many-deletes" "GP0501" Error ("", "")
@@ -462,6 +480,7 @@ mod tests {
             STATUS_REFUSED,
             STATUS_DISAGREES,
             POLICY_INVALID,
+            PROVIDER_NOT_FOUND,
             GATEWAY_WITHOUT_ADDRESS,
             TARGET_UNRESOLVED,
         ];

@@ -25,6 +25,7 @@ use tracing_subscriber::EnvFilter;
 use super::flags::Publishing;
 use super::flags::issuer::{IssuerFlag, IssuerFlags};
 use super::flags::planning::PlanningFlags;
+use super::flags::probing::ProbingFlags;
 use super::flags::provider::{ProviderFlags, duration};
 use super::session::{Flags, Session};
 use super::{Cluster, Ending, Failure};
@@ -36,14 +37,17 @@ use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
 use crate::controller::{self, Occasion, Passes, View};
 use crate::error::RunError;
+use crate::health::ProbeNumbers;
 use crate::run::{Pass, ZoneCache};
 use crate::source::cluster::connect;
 use crate::state::State;
 use crate::web;
 
 mod issuance;
+mod probing;
 
 use issuance::{Issuance, SecretSettings};
+use probing::HealthChecks;
 
 /// Follow a cluster and publish exactly the hostnames that its routes serve
 ///
@@ -102,6 +106,8 @@ pub(super) struct Controller {
     planning: PlanningFlags,
     #[command(flatten)]
     publishing: Publishing,
+    #[command(flatten)]
+    probing: ProbingFlags,
 }
 
 impl Controller {
@@ -225,7 +231,17 @@ impl Controller {
         let settings = self.cert_manager(&session)?;
         let cert_manager = CertManager::new(connection.clone(), self.permit(election), settings);
         let writes = self.writes(election);
-        Ok(ClusterPasses { session, writes, issuance, cert_manager, later: None, could_write: false })
+        let health = HealthChecks::new(connection.clone(), self.probing.clone());
+        Ok(ClusterPasses {
+            session,
+            writes,
+            issuance,
+            cert_manager,
+            health,
+            later: None,
+            again: None,
+            could_write: false,
+        })
     }
 
     /// What is asked of cert-manager: everything where it is the issuer, otherwise what policies name it for.
@@ -283,8 +299,12 @@ struct ClusterPasses {
     issuance: Option<Issuance>,
     /// Who makes the others.
     cert_manager: CertManager,
+    /// What is done about health checks.
+    health: HealthChecks,
     /// When that is to be looked at again, in seconds since 1970.
     later: Option<i64>,
+    /// When the health of addresses is asked for again, where it could not be read.
+    again: Option<i64>,
     /// Whether we could write at the last pass.
     could_write: bool,
 }
@@ -316,10 +336,15 @@ impl Passes for ClusterPasses {
         if let Some(issuance) = &mut self.issuance {
             issuance.prepare(session).await;
         }
+        let leads = may_write && session.pipeline.mode == Mode::Act;
+        let prepared = self.health.prepare(&mut session.pipeline, engine.world().snapshot(), leads).await;
         let decision = session.follow(engine, delta, problems).await?;
         let snapshot = engine.world().snapshot();
         let mode = session.pipeline.mode;
-        if self.writes.refusal().is_some() {
+        if let Err(error) = &prepared {
+            tracing::warn!(error = %error, "the health of addresses is not known, so nothing is written");
+        }
+        if self.writes.refusal().is_some() || prepared.is_err() {
             session.pipeline.mode = Mode::Observe;
         }
         let (mut pass, kept) = session.write(decision, &mut |_, _| ()).await;
@@ -338,22 +363,34 @@ impl Passes for ClusterPasses {
                 pass.touched.policies.extend(self.session.desired.reflect(withhold));
             }
         }
+        self.health.aim(&pass.desired, snapshot).await;
+        self.again = prepared.err().map(|_| now() + AGAIN);
         Ok(pass)
     }
 
     async fn woken(&mut self) {
-        self.cert_manager.changed().await;
+        tokio::select! {
+            () = self.cert_manager.changed() => {}
+            () = self.health.changed() => {}
+        }
     }
 
     fn wake(&self) -> Option<i64> {
         let issuance = self.issuance.as_ref().and_then(Issuance::wake);
-        [issuance, self.later].into_iter().flatten().min()
+        [issuance, self.later, self.again].into_iter().flatten().min()
+    }
+
+    fn probes(&self) -> ProbeNumbers {
+        self.health.numbers()
     }
 
     fn mode(&self) -> Mode {
         self.session.pipeline.mode
     }
 }
+
+/// The seconds after which the health of addresses is asked for again, where it could not be read.
+const AGAIN: i64 = 5;
 
 /// An object that was deleted may have gone with its CRD, which discovery notices after some rounds of ten seconds.
 const SETTLES_IN: Duration = Duration::from_secs(30);

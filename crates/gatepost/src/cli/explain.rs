@@ -11,7 +11,7 @@ use gatepost_core::lint::{LintContext, closest};
 use gatepost_core::model::{Key, Kind, ObjectRef, RouteKind};
 use gatepost_core::names::{Hostname, host_of};
 use gatepost_core::publication::settings::Profile;
-use gatepost_core::publication::{self, Desired};
+use gatepost_core::publication::{self, Desired, PresentState};
 use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::IssuanceState;
 
@@ -20,6 +20,7 @@ use super::{Ending, Failure, Format, Input};
 use crate::certificates::{cert_manager, now};
 use crate::render::{Colour, certificates, explanation, inert, inert_line};
 use crate::source::{self, Objects};
+use crate::state;
 use crate::view::explain::{ExplainView, ObjectNamesView};
 use crate::view::write_json;
 
@@ -38,6 +39,9 @@ pub(super) struct Explain {
     /// Where `serve` and `apply` put certificates, to show what is there and how far orders are
     #[arg(long, value_name = "DIR", env = "GATEPOST_CERT_DIR")]
     cert_dir: Option<PathBuf>,
+    /// Where `serve` remembers the health of addresses, to show which are left out because of it
+    #[arg(long, value_name = "DIR", env = "GATEPOST_STATE_DIR")]
+    state_dir: Option<PathBuf>,
     #[command(flatten)]
     publishing: Publishing,
     /// Output format
@@ -79,7 +83,9 @@ impl Explain {
         super::warn_unreadable(&objects);
         let topology = objects.topology(&self.publishing.scope());
         let context = LintContext { snapshot: objects.snapshot(), topology: &topology };
-        let desired = publication::build(objects.snapshot(), &topology, &settings);
+        let health = self.state_dir.as_deref().map(state::kept_health).transpose()?.unwrap_or_default();
+        let beside = PresentState { names: &[], observed: &Default::default(), health: &health };
+        let desired = publication::build_beside(objects.snapshot(), &topology, &settings, beside);
         let has_grants = settings.profile == Profile::Strict;
         let world = ExplainInput { objects: &objects, context, desired: &desired, has_grants };
         match subject {

@@ -20,6 +20,7 @@ use super::Failure;
 pub(super) mod issuer;
 pub(super) mod issuing;
 pub(super) mod planning;
+pub(super) mod probing;
 pub(super) mod provider;
 mod secret;
 

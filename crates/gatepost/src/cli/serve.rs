@@ -15,11 +15,13 @@ use tokio::sync::mpsc;
 use super::flags::Publishing;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
+use super::flags::probing::ProbingFlags;
 use super::flags::provider::{ProviderFlags, duration};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
 use crate::api::ProgramFacts;
 use crate::apply::{Mode, chance};
+use crate::health::{self, Prober};
 use crate::metrics::MetricSet;
 use crate::render::inert;
 use crate::run::schedule::{PassEnd, Schedule, ScheduleRules};
@@ -60,6 +62,8 @@ pub(super) struct Serve {
     planning: PlanningFlags,
     #[command(flatten)]
     publishing: Publishing,
+    #[command(flatten)]
+    probing: ProbingFlags,
 }
 
 /// More passes do not follow one another at once, whatever orders need.
@@ -113,6 +117,7 @@ impl Serve {
         let delta = engine.apply(everything);
         let mut schedule = Schedule::new(self.rules(is_embedded), Instant::now());
         schedule.began();
+        let prober = self.probing.start(&session.pipeline);
         let pass = pass(&mut session, &mut engine, delta, objects.problems()).await?;
         let dns = session.local.as_ref().map(|local| local.server.address());
         let mut screen = screen::Screen::new(&self.input, session.pipeline.mode);
@@ -122,7 +127,8 @@ impl Serve {
         let problems = objects.problems().to_vec();
         drop(objects);
         schedule.ended(Instant::now(), PassEnd::of(&pass), wake(&session), chance());
-        post(&board, pass, &problems, engine.world()).await;
+        aim(&prober, &session, &engine, &files);
+        post(&board, pass, &problems, engine.world(), &prober).await;
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
         let mut stop = std::pin::pin!(stopped());
@@ -130,6 +136,7 @@ impl Serve {
             let is_new = tokio::select! {
                 () = &mut stop => break,
                 Some(()) = changed.recv() => true,
+                () = prober.changed() => false,
                 () = due(&schedule) => false,
                 () = api.wanted() => {
                     api.copy(engine.world());
@@ -138,7 +145,8 @@ impl Serve {
             };
             while changed.try_recv().is_ok() {}
             schedule.began();
-            let mut passes = FilePasses { session: &mut session, engine: &mut engine, files: &mut files };
+            let mut passes =
+                FilePasses { session: &mut session, engine: &mut engine, files: &mut files, prober: &prober };
             let mut work = std::pin::pin!(passes.again(out, &board, &mut screen, is_new));
             let end = tokio::select! {
                 end = &mut work => end?,
@@ -188,6 +196,7 @@ struct FilePasses<'a> {
     session: &'a mut Session,
     engine: &'a mut Engine,
     files: &'a mut FileCache,
+    prober: &'a Prober,
 }
 
 impl FilePasses<'_> {
@@ -200,6 +209,11 @@ impl FilePasses<'_> {
         is_new: bool,
     ) -> Result<Option<(PassEnd, Option<Duration>)>, Failure> {
         let mut problems = Vec::new();
+        let mut unkept = None;
+        if let Some(health) = self.prober.take_news() {
+            unkept = self.session.state.keep_health(&health).err();
+            self.session.pipeline.health = health;
+        }
         let pass = match self.files.refresh() {
             Ok(refreshed) => {
                 problems = refreshed.problems;
@@ -212,10 +226,14 @@ impl FilePasses<'_> {
             Err(failure) => Err(failure.into()),
         };
         match pass {
-            Ok(pass) => {
+            Ok(mut pass) => {
+                let unkept =
+                    unkept.map(|error| format!("--state-dir: the health of addresses cannot be kept: {error}"));
+                pass.notes.extend(unkept);
                 screen.tell(out, &pass, is_new)?;
                 let end = PassEnd::of(&pass);
-                post(board, pass, &problems, self.engine.world()).await;
+                aim(self.prober, self.session, self.engine, self.files);
+                post(board, pass, &problems, self.engine.world(), self.prober).await;
                 Ok(Some((end, wake(self.session))))
             }
             Err(Failure::Unheard) => Err(Failure::Unheard),
@@ -272,6 +290,16 @@ fn wake(session: &Session) -> Option<Duration> {
     [resolving, ordering.map(crate::certificates::until)].into_iter().flatten().min()
 }
 
+/// Has the addresses probed that policies with a health check report now.
+fn aim(prober: &Prober, session: &Session, engine: &Engine, files: &FileCache) {
+    let snapshot = engine.world().snapshot();
+    let headers = health::header_secrets(snapshot).map(|secret| {
+        let headers = files.secret_headers(&secret);
+        (secret, headers)
+    });
+    prober.aim(health::targets(&session.desired.shared().read(), snapshot, &headers.collect()));
+}
+
 /// Ends when a pass is due.
 async fn due(schedule: &Schedule) {
     match schedule.wait(Instant::now()) {
@@ -281,10 +309,16 @@ async fn due(schedule: &Schedule) {
 }
 
 /// Tells over HTTP what a pass came to.
-async fn post(board: &web::SharedHttpState, pass: Pass, problems: &[Diagnostic], world: &World) {
+async fn post(
+    board: &web::SharedHttpState,
+    pass: Pass,
+    problems: &[Diagnostic],
+    world: &World,
+    prober: &Prober,
+) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
-    let metrics = metrics(&pass);
+    let metrics = metrics(&pass, prober);
     {
         let mut board = board.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         (board.unready, board.metrics) = (unready, metrics);
@@ -298,7 +332,7 @@ fn missing(pass: &Pass) -> usize {
     pass.issuing.iter().map(waits).sum()
 }
 
-fn metrics(pass: &Pass) -> String {
+fn metrics(pass: &Pass, prober: &Prober) -> String {
     let desired = pass.desired.read();
     let mut metrics = MetricSet::default();
     metrics.gauge("records", "Record sets that ought to exist.", desired.records.len());
@@ -309,6 +343,7 @@ fn metrics(pass: &Pass) -> String {
     metrics.gauge("failed", "Changes that failed in the last pass.", pass.outcome.failed.len());
     metrics.gauge("certificates", "Certificates that ought to exist.", desired.certificates.len());
     metrics.gauge("certificate_names_missing", "Names that wait for a certificate.", missing(pass));
+    health::add_metrics(&mut metrics, prober.numbers(), health::count_addresses(&desired));
     metrics.into_text()
 }
 

@@ -165,7 +165,8 @@ impl Session {
             (None, None) => flags.provider.open(flags.publishing.domains())?,
         };
         let scope = flags.publishing.scope();
-        let pipeline = Pipeline { publishing, scope, planning, mode: flags.planning.mode(), confirmed: None, resolver };
+        let (mode, health) = (flags.planning.mode(), state.health().clone());
+        let pipeline = Pipeline { publishing, scope, planning, mode, confirmed: None, resolver, health };
         let (challenge_records, zones, desired) =
             (ChallengeRecords::default(), ZoneCache::default(), DesiredCache::default());
         let (explained, certificates) = (ExplainedNames::default(), None);
@@ -206,10 +207,11 @@ impl Session {
     ) -> Result<Decision, RunError> {
         let challenges = self.challenge_records.challenges.iter().map(|record| record.name.clone());
         let by_challenges = engine.set_existing_names(challenges);
+        let by_probes = engine.set_health(&self.pipeline.health);
         let (mut desired, mut zones) = (std::mem::take(&mut self.desired), std::mem::take(&mut self.zones));
-        zones.note(delta.names.iter().chain(&by_challenges.names).cloned());
+        zones.note(delta.names.iter().chain(&by_challenges.names).chain(&by_probes.names).cloned());
         self.explained.note(delta.names.iter());
-        let deltas = [delta, by_challenges];
+        let deltas = [delta, by_challenges, by_probes];
         let decision = self.decide_change(engine, &deltas, problems, &mut desired, &mut zones).await;
         if decision.is_err() {
             zones.forget();

@@ -145,6 +145,7 @@ impl Verify {
             confirmed: None,
             mode: crate::apply::Mode::Observe,
             resolver: None,
+            health: Default::default(),
         };
         let topology = objects.topology(&pipeline.scope);
         Ok(pipeline.desired(objects.seen(&topology), &ChallengeRecords::default(), &Default::default()))

@@ -19,6 +19,7 @@ use tracing::{error, info, warn};
 use super::View;
 use super::permit::Permit;
 use super::report::QueueNumbers;
+use crate::health::{self, AddressCounts, ProbeNumbers};
 use crate::metrics::MetricSet;
 use crate::run::Pass;
 
@@ -48,6 +49,11 @@ pub(super) struct Log {
     reports: Vec<String>,
     numbers: Numbers,
     issuance: IssuanceLog,
+    /// What was done about health checks.
+    probes: ProbeNumbers,
+    addresses: AddressCounts,
+    /// Log lines about unhealthy addresses.
+    unhealthy: BTreeSet<String>,
 }
 
 /// Counters and gauges.
@@ -128,6 +134,7 @@ impl Log {
     pub(super) fn pass(&mut self, pass: &Pass, refusal: Option<&str>) {
         self.numbers.take(pass);
         self.issuance.take(pass);
+        self.log_unhealthy(pass);
         self.unread = pass.unread.clone();
         self.failed = pass.outcome.failed.values().next().map(|error| error.to_string());
         let mut unwritten = BTreeSet::new();
@@ -152,6 +159,30 @@ impl Log {
         self.unwritten = unwritten;
         self.log_held(pass);
         self.log_unconfirmed(pass);
+    }
+
+    /// Takes what was done about health checks.
+    pub(super) fn probed(&mut self, probes: ProbeNumbers) {
+        self.probes = probes;
+    }
+
+    /// Logs addresses that are left out, or kept although their probes fail.
+    fn log_unhealthy(&mut self, pass: &Pass) {
+        let desired = pass.desired.read();
+        self.addresses = health::count_addresses(&desired);
+        let mut unhealthy = BTreeSet::new();
+        for report in &desired.policies {
+            for address in &report.addresses {
+                let Some(reason) = address.publication.reason() else { continue };
+                let message = address.message();
+                let line = format!("{} {reason} {} {}", report.policy, address.hostname, address.address);
+                if !self.unhealthy.contains(&line) {
+                    warn!(policy = %report.policy, reason = reason.name(), message, "address is unhealthy");
+                }
+                unhealthy.insert(line);
+            }
+        }
+        self.unhealthy = unhealthy;
     }
 
     /// Logs deletes that wait for confirmation, once per digest.
@@ -287,6 +318,7 @@ impl Log {
         self.add_state(&mut metrics, permit);
         self.add_work(&mut metrics);
         self.issuance.add_metrics(&mut metrics);
+        health::add_metrics(&mut metrics, self.probes, self.addresses);
         let hidden = view.hidden().into_iter().map(|(kind, _)| (kind, 1));
         metrics.whole_gauges(("kind_hidden", "Kinds whose objects are not visible."), "kind", hidden);
         let tenths = |age: Duration| (age.as_secs_f64() * 10.0).round() / 10.0;

@@ -6,11 +6,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use gatepost_core::health::{AddressReport, HealthState};
 use gatepost_core::model::{self, Kind, ObjectRef, Str};
 use gatepost_core::plan::Verb;
 use gatepost_core::policy::{self, HostnameReport, HostnameState, PolicyReport};
 use gatepost_core::publication::Desired;
-use gatepost_core::reason::{Reason, Severity};
+use gatepost_core::reason::{ADDRESS_UNHEALTHY, Reason, Severity};
 use gatepost_kube::objects::EventNote;
 use gatepost_kube::{Connection, Error};
 use gatepost_objects::crds;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::View;
 use super::permit::Permit;
+use crate::health::kept;
 use crate::run::Pass;
 use crate::run::desired::{Touched, records_at};
 
@@ -33,6 +35,8 @@ const MOST_EVENTS: usize = 50;
 const MOST_TEXTS: usize = 64;
 /// Maximum number of hostnames in a status; the rest is only counted.
 const MOST_HOSTNAMES: usize = 1000;
+/// Maximum number of addresses in a status; the rest is not remembered by the next leader.
+const MOST_ADDRESSES: usize = 2000;
 /// Maximum length of a hostname's message.
 const LONGEST: usize = 1000;
 
@@ -202,7 +206,14 @@ fn notes<'a>(
         let text = format!("{} is held ({}): {}", held.name, held.reason, held.message);
         Some((held.object.clone()?, warning("ChangeHeld", text)))
     });
-    issuance::notes(pass, desired).into_iter().chain(steps.flatten()).chain(withheld).chain(held)
+    let unhealthy = desired.policies.iter().flat_map(|report| {
+        report.addresses.iter().filter_map(|address| {
+            let reason = address.publication.reason()?;
+            let word = if reason == ADDRESS_UNHEALTHY { "AddressUnhealthy" } else { "AllAddressesUnhealthy" };
+            Some((report.policy.clone(), warning(word, format!("{} ({reason})", address.message()))))
+        })
+    });
+    issuance::notes(pass, desired).into_iter().chain(steps.flatten()).chain(withheld).chain(held).chain(unhealthy)
 }
 
 /// Gateways and ListenerSets by the name that their listeners serve.
@@ -264,11 +275,27 @@ fn status(report: &PolicyReport, open: &OpenNames, generation: Option<i64>) -> V
         }
     }
     let count = |word: &str| hostnames.iter().filter(|hostname| hostname.state.as_str() == word).count();
-    json!({
+    let mut status = json!({
         "conditions": conditions.iter().map(|condition| view_of(condition, generation)).collect::<Vec<_>>(),
         "counts": {"served": count("served"), "pending": count("pending"), "skipped": count("skipped")},
         "hostnames": hostnames.iter().take(MOST_HOSTNAMES).map(hostname_view).collect::<Vec<_>>(),
-    })
+    });
+    let (addresses, unhealthy) = addresses(report);
+    if let Some(unhealthy) = unhealthy {
+        status["unhealthyAddresses"] = unhealthy.into();
+        status["addresses"] = addresses.into();
+    }
+    status
+}
+
+/// The addresses that are probed, unhealthy ones first, as many as fit, and the number of unhealthy ones.
+fn addresses(report: &PolicyReport) -> (Vec<Value>, Option<usize>) {
+    let is_unhealthy = |address: &&AddressReport| address.state == HealthState::Unhealthy;
+    let unhealthy = report.addresses.iter().filter(is_unhealthy);
+    let others = report.addresses.iter().filter(|address| !is_unhealthy(address));
+    let count = (!report.addresses.is_empty()).then(|| unhealthy.clone().count());
+    let shown = unhealthy.chain(others).take(MOST_ADDRESSES);
+    (shown.map(|address| serde_json::to_value(kept::status(address)).unwrap_or_default()).collect(), count)
 }
 
 /// Names that are wanted and not published, with the reason.
@@ -353,6 +380,8 @@ fn is_same(ours: &Value, live: &Value) -> bool {
     sorted(&ours["conditions"]) == sorted(&live["conditions"])
         && ours["counts"] == live["counts"]
         && lists(&ours["hostnames"]) == lists(&live["hostnames"])
+        && lists(&ours["addresses"]) == lists(&live["addresses"])
+        && ours["unhealthyAddresses"] == live["unhealthyAddresses"]
 }
 
 #[cfg(test)]

@@ -26,6 +26,7 @@ pub fn render(explanation: &Explanation, published: &Publication, colour: Colour
         lines.extend(page.published());
     }
     lines.extend(page.grant());
+    lines.extend(page.addresses());
     lines.extend(page.broken());
     let mut text: String = lines.iter().flat_map(|line| folded(line)).map(|line| line + "\n").collect();
     text.truncate(text.trim_end().len());
@@ -76,6 +77,16 @@ impl Page<'_> {
             NameVerdict::NotPublished => self.withheld(),
             NameVerdict::NotAsked => self.nobody(),
         }
+    }
+
+    /// The addresses whose probes fail.
+    fn addresses(&self) -> Vec<String> {
+        let told = self.published.addresses.iter().filter_map(|(policy, address)| {
+            let row = address.publication.reason()?.row();
+            let line = format!("{} ({policy}) [{} {}]", address.message(), row.code, row.name);
+            Some(format!("  {} {}", self.colour.paint("33", "!"), inert_line(&line)))
+        });
+        told.collect()
     }
 
     fn withheld(&self) -> Vec<String> {

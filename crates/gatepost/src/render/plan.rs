@@ -124,6 +124,10 @@ fn write_beside(out: &mut dyn Write, desired: &Desired, colour: Colour) -> std::
                 format!("{} {} {} {}{message}", policy.policy, condition.kind, condition.status, condition.reason);
             write_folded(out, &format!("  policy       {}", inert_line(&line)))?;
         }
+        for (reason, address) in policy.addresses.iter().filter_map(|a| Some((a.publication.reason()?, a))) {
+            let line = format!("{} ({reason})", address.message());
+            writeln!(out, "  {}      {}", colour.paint("33", "address"), inert_line(&line))?;
+        }
     }
     Ok(())
 }

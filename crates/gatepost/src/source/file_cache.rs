@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use gatepost_core::diagnostic::Diagnostic;
-use gatepost_core::model::ObjectRef;
+use gatepost_core::diagnostic::{Diagnostic, FieldPath};
+use gatepost_core::model::{Key, Kind, ObjectRef};
 use gatepost_core::snapshot::{Change, Object};
 use gatepost_objects::layout::{Layout, TextFacts};
 use gatepost_objects::{Loaded, NamedText, ParseSettings, ParsedText, Pool, read_all, read_with};
@@ -23,6 +23,7 @@ use super::file::{self, FoundFile, Text};
 use super::{Objects, is_unreadable, rendered};
 use crate::cli::Input;
 use crate::error::RunError;
+use crate::health::{SecretHeaders, headers};
 
 /// Minimum age of the last write for a file's times to be reliable. A younger file may be written again with the same
 /// times.
@@ -149,6 +150,22 @@ impl FileCache {
         let texts = lost.filter_map(|file| text_at(&file.path, &self.rendered).ok());
         let texts = texts.map(|text| (text.name.into(), text.bytes));
         Objects { loaded: gatepost_objects::collect(texts, &self.settings) }
+    }
+
+    /// The headers in a Secret of the files, read anew: nothing of it is kept here.
+    pub fn secret_headers(&self, secret: &Key) -> SecretHeaders {
+        let object = ObjectRef { kind: Kind::Secret, key: secret.clone() };
+        let missing = || format!("Secret {secret} is not among the files");
+        let file = self.files.iter().rfind(|file| file.objects.contains(&object)).ok_or_else(missing)?;
+        let text = file::read(&file.path).map_err(|error| error.to_string())?;
+        let parsed = read_with(&text.name, &text.bytes, &self.settings, &mut Pool::new());
+        let read = parsed.objects.into_iter().rfind(|read| read.object.object() == object).ok_or_else(missing)?;
+        if read.origin.prefix != FieldPath::default() {
+            return Err(format!("Secret {secret} stands in a List; write it as a document of its own"));
+        }
+        let document = text.bytes.get(read.origin.bytes).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let values = gatepost_objects::mapping(document.ok_or_else(missing)?)?;
+        headers::of_secret(&values.into()).map_err(|error| format!("Secret {secret}: {error}"))
     }
 
     /// The changes of objects in removed and parsed files. `gone` are the objects of removed files.

@@ -4,8 +4,8 @@
 //! It only ever makes a later plan more careful. Nothing is decided here.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -208,12 +208,7 @@ impl Memory {
         let (deleted, rewrites) = (self.deleted.iter().map(gone).collect(), rewrites.collect());
         let kept = Kept { format: FORMAT.to_owned(), version: 1, ours, deleted, rewrites };
         let bytes = serde_json::to_vec(&kept).map_err(io::Error::other)?;
-        let (path, fresh) = (directory.join(MEMORY), directory.join(format!("{MEMORY}.new")));
-        let mut file = super::private_options().create(true).truncate(true).write(true).open(&fresh)?;
-        file.write_all(&bytes)?;
-        file.sync_all()?;
-        fs::rename(&fresh, &path)?;
-        File::open(directory)?.sync_all()
+        super::replace(directory, MEMORY, &bytes)
     }
 }
 

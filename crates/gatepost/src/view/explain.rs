@@ -35,6 +35,8 @@ pub struct ExplainView {
     passed_over: Vec<PassedOverView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     annotated: Vec<AnnotatedView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    addresses: Vec<super::plan::AddressView>,
     chains: Vec<ChainView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     open_listeners: Vec<String>,
@@ -158,6 +160,7 @@ impl ExplainView {
             requests: published.requests.iter().map(|outcome| request(outcome, published)).collect(),
             passed_over: published.passed_over.iter().map(passed_over).collect(),
             annotated: annotated(published),
+            addresses: published.addresses.iter().map(|(_, report)| super::plan::address(report)).collect(),
             attached: explanation.works(),
             published: published.is_published(),
             records: published.records.iter().map(super::plan::record).collect(),

@@ -1,11 +1,13 @@
 //! `plan -o json`: what ought to exist.
 
+use gatepost_core::health::AddressReport;
 use gatepost_core::model::{self, Reference};
 use gatepost_core::plan::Plan;
 use gatepost_core::policy::{HostnameReport, PolicyReport};
 use gatepost_core::publication::change::{Change, Differs};
 use gatepost_core::publication::{self, Desired, NameSource};
 use gatepost_core::reason::Reason;
+use gatepost_objects::crds::AddressStatus;
 use gatepost_tls::budget::Forecast;
 use gatepost_tls::certifier::IssuanceState;
 use serde::Serialize;
@@ -15,6 +17,7 @@ use super::diagnostic::DiagnosticView;
 use super::rows::Rows;
 use super::steps::{self, HeldView, StepView};
 use crate::apply::Outcome;
+use crate::health::kept;
 
 /// The whole answer.
 #[derive(Serialize, Debug)]
@@ -116,6 +119,17 @@ struct PolicyView {
     conditions: Vec<ConditionView>,
     hostnames: Vec<HostnameView>,
     skipped: Vec<SkippedView>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    addresses: Vec<AddressView>,
+}
+
+/// What probes found out about an address of a hostname.
+#[derive(Serialize, Debug)]
+pub(super) struct AddressView {
+    #[serde(flatten)]
+    status: AddressStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'static str>,
 }
 
 #[derive(Serialize, Debug)]
@@ -300,7 +314,12 @@ fn policy(report: &PolicyReport) -> PolicyView {
         conditions: report.conditions.iter().map(condition).collect(),
         hostnames: report.hostnames.iter().map(hostname).collect(),
         skipped: report.hostnames.iter().filter_map(skipped).collect(),
+        addresses: report.addresses.iter().map(address).collect(),
     }
+}
+
+pub(super) fn address(report: &AddressReport) -> AddressView {
+    AddressView { status: kept::status(report), reason: report.publication.reason().map(|reason| reason.name()) }
 }
 
 fn hostname(report: &HostnameReport) -> HostnameView {

@@ -26,7 +26,8 @@ pub struct DnsPolicySpec {
     /// Whether and how addresses are probed. An address that fails is taken out of a hostname's records, never the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheck>,
-    /// Who publishes, where it is not the provider of the settings.
+    /// The provider that publishes. There is one, the provider of the settings, and its name is `default`: a policy that
+    /// names another is not accepted, and nothing under it is created, changed or deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_ref: Option<ProviderRef>,
 }
@@ -40,28 +41,46 @@ pub struct DnsPolicySpec {
 }]))]
 pub struct ExcludedAddress(#[schemars(length(min = 1, max = 254))] pub String);
 
-/// How addresses are probed.
+/// How addresses are probed: each address of each precise hostname for itself. Wildcards are not probed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("x-kubernetes-validations" = [
+    {"rule": "!(has(self.protocol) && self.protocol == 'TCP') || has(self.port)", "message": "TCP has no usual port: set port", "fieldPath": ".port"},
+    {"rule": "!has(self.interval) || !self.interval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || duration(self.interval) >= duration('5s')", "message": "must be at least five seconds", "fieldPath": ".interval"},
+]))]
 pub struct HealthCheck {
-    /// What is spoken to the address. The hostname is sent along as Host and SNI.
+    /// What is spoken to the address. The hostname is sent along as Host and SNI. With TCP, a connection is enough.
     #[serde(default)]
     pub protocol: HealthProtocol,
-    /// The port. Unset means 443 for HTTPS and 80 for HTTP.
+    /// The port. Unset means 443 for HTTPS and 80 for HTTP; TCP needs one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: Option<i32>,
-    /// The path that is asked for.
+    /// The path that is asked for. Redirects are not followed.
     #[serde(default = "root")]
     #[schemars(length(min = 1, max = 1024), regex(pattern = URL_PATH))]
     pub path: String,
-    /// The time between two probes.
-    #[serde(default = "five_minutes")]
+    /// The time between two probes, at least five seconds.
+    #[serde(default = "thirty_seconds")]
     pub interval: Span,
-    /// How many failures in a row take an address out.
-    #[serde(default = "five")]
+    /// The time for a whole probe, from the connection to the end of the answer.
+    #[serde(default = "five_seconds")]
+    pub timeout: Span,
+    /// How many failures in a row take an address out of the records of a hostname.
+    #[serde(default = "three")]
     #[schemars(range(min = 1, max = 1000))]
     pub failure_threshold: i32,
+    /// How many successes in a row bring it back.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub success_threshold: i32,
+    /// Which statuses of an answer count as success: `204`, or `200-299`. Unset means 200-399.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16), extend("x-kubernetes-list-type" = "atomic"))]
+    pub expected_statuses: Vec<StatusRange>,
+    /// Whether the certificate is taken that the address shows, whatever it is. Otherwise it must be valid for the hostname.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub insecure_skip_verify: bool,
     /// A Secret in the namespace of the policy whose entries are sent along as headers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_headers_ref: Option<HeadersRef>,
@@ -75,7 +94,18 @@ pub enum HealthProtocol {
     Http,
     #[default]
     Https,
+    Tcp,
 }
+
+/// A status of HTTP, or a range of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(extend("x-kubernetes-validations" = [
+    {"rule": "!self.contains('-') || self.size() != 7 || int(self.substring(0, 3)) <= int(self.substring(4))", "message": "the first status is greater than the last"},
+]))]
+pub struct StatusRange(
+    #[schemars(length(min = 3, max = 7), regex(pattern = "^[1-5][0-9]{2}(-[1-5][0-9]{2})?$"))] pub String,
+);
 
 /// A Secret with headers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -106,6 +136,8 @@ pub(super) fn definition() -> Definition {
         wide("TTL", "integer", ".spec.ttl"),
     ];
     columns.extend(outcome());
+    columns.push(column("Healthy", "string", ".status.conditions[?(@.type==\"SubResourcesHealthy\")].status"));
+    columns.push(wide("Unhealthy", "integer", ".status.unhealthyAddresses"));
     Definition {
         kind: "DNSPolicy",
         plural: "dnspolicies",
@@ -121,10 +153,18 @@ fn root() -> String {
     "/".to_owned()
 }
 
-fn five_minutes() -> Span {
-    Span("5m".to_owned())
+fn thirty_seconds() -> Span {
+    Span("30s".to_owned())
 }
 
-fn five() -> i32 {
-    5
+fn five_seconds() -> Span {
+    Span("5s".to_owned())
+}
+
+fn three() -> i32 {
+    3
+}
+
+fn one() -> i32 {
+    1
 }

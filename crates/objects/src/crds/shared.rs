@@ -51,6 +51,46 @@ pub struct PolicyStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8192), extend("x-kubernetes-list-type" = "atomic"))]
     pub hostnames: Vec<HostnameStatus>,
+    /// How many addresses fail the probes of the health check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub unhealthy_addresses: Option<i32>,
+    /// What the health check found out about addresses, those that fail first. Addresses that do not fit are left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 2048), extend("x-kubernetes-list-type" = "atomic"))]
+    pub addresses: Vec<AddressStatus>,
+}
+
+/// What a health check found out about one address of a hostname.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AddressStatus {
+    /// The hostname.
+    #[schemars(length(min = 1, max = 253))]
+    pub hostname: String,
+    /// The address.
+    #[schemars(length(min = 1, max = 253))]
+    pub address: String,
+    /// Whether its probes succeed.
+    pub state: AddressState,
+    /// Since when.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
+    pub since: Option<String>,
+    /// Whether it is published for the hostname.
+    pub published: bool,
+    /// Why probes fail, or why none is made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 1024))]
+    pub error: Option<String>,
+}
+
+/// Whether probes of an address succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[allow(missing_docs)]
+pub enum AddressState {
+    Healthy,
+    Unhealthy,
+    Unknown,
 }
 
 /// How many hostnames there are of each state.

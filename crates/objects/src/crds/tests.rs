@@ -158,7 +158,7 @@ fn statuses_are_written_as_the_schema_wants_them() {
         message: None,
     };
     let counts = Some(Counts { served: 0, pending: 0, skipped: 1 });
-    let status = PolicyStatus { conditions: vec![condition], counts, hostnames: vec![hostname] };
+    let status = PolicyStatus { conditions: vec![condition], counts, hostnames: vec![hostname], ..Default::default() };
     let written = serde_json::to_value(&status).unwrap();
     assert_eq!(written["conditions"][0]["observedGeneration"], 1);
     assert_eq!(written["hostnames"][0]["state"], "Skipped");

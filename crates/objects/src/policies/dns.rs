@@ -53,17 +53,42 @@ fn excluded(node: FieldValue<'_>) -> Str {
 }
 
 fn health_check(f: &Fields<'_>) -> HealthCheck {
-    let protocol = rules::word(f, "protocol", &["HTTP", "HTTPS"]).unwrap_or_else(|| "HTTPS".into());
-    let default_port = if &*protocol == "HTTP" { 80 } else { 443 };
-    let interval = duration(f, "interval").and_then(|seconds| u32::try_from(seconds).ok()).unwrap_or(300);
-    let threshold = f.number_in("failureThreshold", "a number of failures", 1, 1000);
+    let protocol = rules::word(f, "protocol", &["HTTP", "HTTPS", "TCP"]).unwrap_or_else(|| "HTTPS".into());
+    // TCP has no usual port; the rules of policies say so.
+    let usual_port = match &*protocol {
+        "HTTP" => 80,
+        "TCP" => 0,
+        _ => 443,
+    };
+    let seconds = |key| duration(f, key).map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX));
+    let count = |key, what| f.number_in(key, what, 1, 1000).and_then(|count| u32::try_from(count).ok());
+    let expected_statuses = f.list("expectedStatuses", |node| Some(statuses(node)));
+    rules::at_most(f, "expectedStatuses", expected_statuses.len(), 16);
     HealthCheck {
-        port: f.port("port").unwrap_or(default_port),
+        port: f.port("port").unwrap_or(usual_port),
         path: f.shaped("path", Shape::UrlPath).unwrap_or_else(|| "/".into()),
-        interval: interval.max(1),
-        failure_threshold: threshold.and_then(|n| u32::try_from(n).ok()).unwrap_or(5),
+        interval: seconds("interval").unwrap_or(30),
+        timeout: seconds("timeout").unwrap_or(5),
+        failure_threshold: count("failureThreshold", "a number of failures").unwrap_or(3),
+        success_threshold: count("successThreshold", "a number of successes").unwrap_or(1),
+        expected_statuses,
+        skips_verification: f.flag("insecureSkipVerify").unwrap_or(false),
         headers: f.mapping("additionalHeadersRef", |f| f.required("name", Shape::ObjectName)),
         protocol,
+    }
+}
+
+/// A status such as `204`, or a range such as `200-299`; what is neither is a range that holds nothing.
+fn statuses(node: FieldValue<'_>) -> (u16, u16) {
+    let text = node.text().unwrap_or_default();
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let status = |text: &str| text.parse().ok().filter(|status| (100..=599).contains(status) && text.len() == 3);
+    match (status(first), status(last)) {
+        (Some(first), Some(last)) if first <= last => (first, last),
+        _ => {
+            node.invalid("is neither a status such as `204` nor a range such as `200-299`");
+            (0, 0)
+        }
     }
 }
 

@@ -20,6 +20,7 @@ fn full_dns() -> Value {
         "excludeAddresses": ["192.0.2.1", "2001:db8::/32", "lb.example.com"],
         "healthCheck": {
             "protocol": "HTTP", "port": 8080, "path": "/healthz", "interval": "1m30s", "failureThreshold": 3,
+            "timeout": "2s", "successThreshold": 2, "expectedStatuses": ["204", "200-299"], "insecureSkipVerify": true,
             "additionalHeadersRef": {"name": "probe"},
         },
         "providerRef": {"name": "bind"},
@@ -153,7 +154,7 @@ fn the_reader_and_the_schema_have_the_same_defaults() {
     };
     let bare = json!({"targetRef": target, "healthCheck": {}});
     let filled = spec(Kind::DnsPolicy);
-    assert_eq!(filled["healthCheck"].as_object().unwrap().len(), 4, "{filled}");
+    assert_eq!(filled["healthCheck"].as_object().unwrap().len(), 6, "{filled}");
     assert_eq!(read(Kind::DnsPolicy, super::dns, bare).0, read(Kind::DnsPolicy, super::dns, filled).0);
     let bare = json!({"targetRef": target, "issuerRef": {"name": "x"}});
     let mut filled = spec(Kind::TlsPolicy);
@@ -179,7 +180,12 @@ fn what_a_cluster_refuses_is_told() {
         ("/excludeAddresses/0", json!("::ffff:192.0.2.1")),
         ("/excludeAddresses/0", json!("300.1.1.1")),
         ("/excludeAddresses/0", json!("*.example.com")),
-        ("/healthCheck/protocol", json!("TCP")),
+        ("/healthCheck/protocol", json!("UDP")),
+        ("/healthCheck/expectedStatuses/0", json!("20")),
+        ("/healthCheck/expectedStatuses/0", json!("299-200")),
+        ("/healthCheck/expectedStatuses", json!(vec!["200"; 17])),
+        ("/healthCheck/successThreshold", json!(0)),
+        ("/healthCheck/timeout", json!("0s")),
         ("/healthCheck/port", json!(70000)),
         ("/healthCheck/path", json!("/a b")),
         ("/healthCheck/interval", json!("500ms")),

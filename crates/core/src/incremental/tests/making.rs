@@ -1,6 +1,7 @@
 //! Random objects and changes from small sets of names, so that they often affect each other.
 
 use crate::attachment::Scope;
+use crate::health::{AddressHealth, HealthState, ObservedHealth};
 use crate::model::*;
 use crate::publication::PublicationSettings;
 use crate::publication::domains::DomainFilter;
@@ -37,6 +38,7 @@ impl Chance {
 const NAMESPACES: [&str; 3] = ["a", "b", "c"];
 const PARENTS: [&str; 3] = ["edge", "west", "own"];
 const ROUTES: [&str; 4] = ["r1", "r2", "r3", "r4"];
+const PROBED: [&str; 5] = ["192.0.2.1", "192.0.2.2", "192.0.2.9", "2001:db8::1", "lb.example.org"];
 const SECRETS: [&str; 2] = ["tls", "more"];
 const HOSTS: [&str; 12] = [
     "x.test",
@@ -115,6 +117,20 @@ pub(super) fn observed(chance: &mut Chance) -> ObservedNames {
         (name, vec![RecordOrigin { namespace: (*chance.pick(&NAMESPACES)).into(), kind }])
     });
     ObservedNames::new(origins.into_iter().collect(), chance.one_in(4))
+}
+
+/// What probes found out about any addresses.
+pub(super) fn health(chance: &mut Chance) -> ObservedHealth {
+    let mut observed = ObservedHealth::default();
+    for _ in 0..chance.below(8) {
+        let name: Str = (*chance.pick(&HOSTS)).into();
+        let policy = Key::new(*chance.pick(&NAMESPACES), *chance.pick(&["p1", "p2"]));
+        let address: Str = (*chance.pick(&PROBED)).into();
+        let state = *chance.pick(&[HealthState::Unhealthy, HealthState::Unhealthy, HealthState::Healthy]);
+        let since = *chance.pick(&[1, 2]);
+        observed.set(&name, &policy, &address, AddressHealth { state, since, error: "status 500".into() });
+    }
+    observed
 }
 
 /// A request for anything.
@@ -531,7 +547,11 @@ fn dns_policy(chance: &mut Chance) -> DnsPolicy {
             port: 80,
             path: "/".into(),
             interval: 60,
+            timeout: 5,
             failure_threshold: 3,
+            success_threshold: 1,
+            expected_statuses: vec![],
+            skips_verification: false,
             headers: None,
         }),
         provider: None,

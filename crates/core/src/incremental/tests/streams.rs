@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use super::compare::{Look, assert_same, check_delta, check_patched, check_routing, from_scratch, of_engine};
 use super::making::{self, Chance};
+use crate::health::ObservedHealth;
 use crate::incremental::{Delta, Engine};
 use crate::model::{ObjectRef, Route};
 use crate::publication::holders::ObservedNames;
@@ -29,6 +30,7 @@ fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
     snapshot.origin = origin;
     let mut before = of_engine(engine.world(), Look::Quick);
     let (mut kept, mut existing, mut observed) = (before.desired.clone(), Vec::new(), ObservedNames::default());
+    let mut health = ObservedHealth::default();
     for step in 0..=steps {
         // Diagnostics follow from the decisions, so they are compared only now and then.
         let look = if step == steps || step % 10 == 9 { Look::Close } else { Look::Quick };
@@ -49,12 +51,17 @@ fn stream(seed: u64, filled: usize, steps: usize, burst: usize) {
         }
         let seen = engine.set_observed(observed.clone());
         patch(&engine, &seen, &mut kept);
-        let beside = PresentState { names: &existing, observed: &observed };
+        if chance.one_in(3) {
+            health = making::health(&mut chance);
+        }
+        let probed = engine.set_health(&health);
+        patch(&engine, &probed, &mut kept);
+        let beside = PresentState { names: &existing, observed: &observed, health: &health };
         let world = engine.world();
         assert_eq!(*world.snapshot(), snapshot);
         let (found, expected) = (of_engine(world, look), from_scratch(&snapshot, &scope, &settings, beside, look));
         assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?} beside {beside:?}"));
-        check_delta(&before.desired, &found.desired, &[&delta, &also, &seen]);
+        check_delta(&before.desired, &found.desired, &[&delta, &also, &seen, &probed]);
         check_patched(&kept, &found.desired, &|| format!("seed {seed}, step {step}: {changes:#?} beside {beside:?}"));
         if look == Look::Close {
             let requests: Vec<_> = (0..6).map(|_| making::request(&mut chance)).collect();
@@ -97,6 +104,7 @@ fn close_up(seed: u64, world: Vec<Object>, mut changes: impl FnMut(&mut Chance) 
     engine.apply(world.into_iter().map(Change::Upsert));
     let mut before = of_engine(engine.world(), Look::Close);
     let (mut kept, mut existing, mut observed) = (before.desired.clone(), Vec::new(), ObservedNames::default());
+    let mut health = ObservedHealth::default();
     for step in 0..25 {
         let changes = changes(&mut chance);
         let delta = engine.apply(changes.clone());
@@ -111,12 +119,17 @@ fn close_up(seed: u64, world: Vec<Object>, mut changes: impl FnMut(&mut Chance) 
         }
         let seen = engine.set_observed(observed.clone());
         patch(&engine, &seen, &mut kept);
-        let beside = PresentState { names: &existing, observed: &observed };
+        if chance.one_in(3) {
+            health = making::health(&mut chance);
+        }
+        let probed = engine.set_health(&health);
+        patch(&engine, &probed, &mut kept);
+        let beside = PresentState { names: &existing, observed: &observed, health: &health };
         let world = engine.world();
         let expected = from_scratch(world.snapshot(), &Default::default(), &settings, beside, Look::Close);
         let found = of_engine(world, Look::Close);
         assert_same(&found, &expected, &|| format!("seed {seed}, step {step}: {changes:#?} beside {beside:?}"));
-        check_delta(&before.desired, &found.desired, &[&delta, &also, &seen]);
+        check_delta(&before.desired, &found.desired, &[&delta, &also, &seen, &probed]);
         check_patched(&kept, &found.desired, &|| format!("seed {seed}, step {step}: {changes:#?} beside {beside:?}"));
         before = found;
     }

@@ -18,7 +18,12 @@ const EVIL: &str = "203.0.113.66";
 fn desired(objects: &[Object], observed: &ObservedNames) -> Desired {
     let snapshot = Snapshot::of(objects.iter().cloned());
     let topology = Topology::build(&snapshot, &Scope::default());
-    build_beside(&snapshot, &topology, &PublicationSettings::default(), PresentState { names: &[], observed })
+    build_beside(
+        &snapshot,
+        &topology,
+        &PublicationSettings::default(),
+        PresentState { names: &[], observed, health: &Default::default() },
+    )
 }
 
 /// What the records of a desired state are marked with once they are written.

@@ -29,7 +29,12 @@ fn beside(objects: Vec<Object>, observed: &ObservedNames) -> Desired {
 
 fn of(snapshot: &Snapshot, observed: &ObservedNames) -> Desired {
     let topology = Topology::build(snapshot, &Scope::default());
-    build_beside(snapshot, &topology, &PublicationSettings::default(), PresentState { names: &[], observed })
+    build_beside(
+        snapshot,
+        &topology,
+        &PublicationSettings::default(),
+        PresentState { names: &[], observed, health: &Default::default() },
+    )
 }
 
 /// The Gateway of the platform, with the Route of the victim; a Gateway of the attacker.

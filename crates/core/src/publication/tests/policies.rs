@@ -64,22 +64,42 @@ fn an_invalid_policy_holds_its_names_and_no_other_takes_its_place() {
 }
 
 #[test]
+fn a_provider_that_does_not_exist_holds_the_names_of_the_policy() {
+    let named = |name: &str| DnsPolicy { provider: Some(name.into()), ..policy() };
+    let web = || route("shop/web", "infra/edge", &["a.example.com"]);
+    let found = plain(objects![edge(), web(), named("bind")]);
+    let accepted = condition_of(&found, DNS, "Accepted");
+    assert!(accepted.starts_with("False ProviderNotFound `spec.providerRef.name` is `bind`"), "{accepted}");
+    assert_eq!((records(&found), withheld(&found)), (vec![], vec!["a.example.com provider-not-found".to_owned()]));
+    assert!(found.withheld[0].holds());
+    let younger = DnsPolicy { meta: Meta { created: Some(200), ..Meta::named("infra", "young") }, ..policy() };
+    assert!(records(&plain(objects![edge(), web(), named("bind"), younger])).is_empty());
+    assert_eq!(records(&plain(objects![edge(), web(), named("default")])), ["a.example.com A 192.0.2.1"]);
+}
+
+#[test]
 fn health_is_unknown_until_a_probe_reports() {
     let check = HealthCheck {
         protocol: "HTTPS".into(),
         port: 443,
         path: "/".into(),
         interval: 60,
+        timeout: 5,
         failure_threshold: 3,
+        success_threshold: 1,
+        expected_statuses: vec![],
+        skips_verification: false,
         headers: None,
     };
     let web = || route("shop/web", "infra/edge", &["a.example.com"]);
     let probed = DnsPolicy { health_check: Some(check), ..policy() };
     let found = governed(objects![edge(), web(), probed.clone()]);
-    assert!(condition_of(&found, DNS, "SubResourcesHealthy").starts_with("Unknown Pending"));
+    assert!(condition_of(&found, DNS, "SubResourcesHealthy").starts_with("Unknown Unknown 1 of 1"));
     let wild = DnsPolicy { allow_wildcards: Some(true), ..probed };
     let found = governed(objects![edge(), web(), wild]);
-    assert_eq!(condition_of(&found, DNS, "SubResourcesHealthy"), "");
+    assert!(
+        condition_of(&found, DNS, "SubResourcesHealthy").starts_with("Unknown Unknown there is no address to probe")
+    );
 }
 
 #[test]

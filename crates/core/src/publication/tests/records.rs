@@ -81,7 +81,7 @@ fn a_challenge_makes_its_name_explicit() {
     let snapshot = Snapshot::of(objects);
     let topology = Topology::build(&snapshot, &Scope::default());
     let others = ["_acme-challenge.a.example.com".into()];
-    let beside = PresentState { names: &others, observed: &ObservedNames::default() };
+    let beside = PresentState { names: &others, observed: &ObservedNames::default(), health: &Default::default() };
     let desired = build_beside(&snapshot, &topology, &PublicationSettings::default(), beside);
     assert_eq!(records(&desired), ["*.example.com A 192.0.2.1", "a.example.com A 192.0.2.1"]);
 }
