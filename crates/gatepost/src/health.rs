@@ -26,13 +26,14 @@ mod queue;
 pub use probe::{ProbeClient, ProbeFailure, ProbeProtocol, ProbeSettings};
 pub use queue::{PolicyProbe, ProbeLimits, ProbeNumbers, ProbeSubject, ProbeTargets};
 
-use queue::ProbeQueue;
+use queue::{ProbeNews, ProbeQueue};
 
 /// Probes that run to one address at once.
 pub const PER_ADDRESS: usize = 16;
 /// What becomes known is gathered for so long before a pass is asked for.
 const GATHERED: Duration = Duration::from_millis(200);
-
+/// The same for what changes no record: that an address is healthy of which nothing was known, or another error.
+const GATHERED_CALM: Duration = Duration::from_secs(3);
 /// More addresses that are not probed any more are forgotten.
 const MOST_KNOWN: usize = 200_000;
 
@@ -40,28 +41,40 @@ const MOST_KNOWN: usize = 200_000;
 #[derive(Debug)]
 pub struct Prober {
     targets: watch::Sender<ProbeTargets>,
-    shared: Arc<SharedHealth>,
+    shared: Arc<SharedQueue>,
     task: AbortHandle,
 }
 
 /// What the task and the passes share.
-#[derive(Debug, Default)]
-struct SharedHealth {
-    latest: Mutex<LatestHealth>,
+#[derive(Debug)]
+struct SharedQueue {
+    state: Mutex<QueueState>,
     changed: Notify,
 }
 
-#[derive(Debug, Default)]
-struct LatestHealth {
-    observed: ObservedHealth,
-    /// Since when something is known that no pass has taken.
-    changed_at: Option<Instant>,
-    numbers: ProbeNumbers,
+#[derive(Debug)]
+struct QueueState {
+    queue: ProbeQueue,
+    /// When a pass is asked for, because something is known that no pass has taken.
+    news_due: Option<Instant>,
 }
 
-impl SharedHealth {
-    fn lock(&self) -> MutexGuard<'_, LatestHealth> {
-        self.latest.lock().unwrap_or_else(PoisonError::into_inner)
+impl SharedQueue {
+    fn lock(&self) -> MutexGuard<'_, QueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes note of what became known.
+    fn tell(&self, news: ProbeNews) {
+        let gathered = match news {
+            ProbeNews::Nothing => return,
+            ProbeNews::Calm => GATHERED_CALM,
+            ProbeNews::Urgent => GATHERED,
+        };
+        let due = Instant::now() + gathered;
+        let mut state = self.lock();
+        state.news_due = Some(state.news_due.map_or(due, |before| before.min(due)));
+        self.changed.notify_one();
     }
 }
 
@@ -69,8 +82,9 @@ impl Prober {
     /// Starts a task without targets. `known` is what an earlier run or leader knew.
     pub fn start(client: ProbeClient, limits: ProbeLimits, known: ObservedHealth) -> Prober {
         let (targets, wanted) = watch::channel(ProbeTargets::new());
-        let shared = Arc::new(SharedHealth::default());
-        let task = tokio::spawn(run(client, limits, known, wanted, shared.clone()));
+        let state = QueueState { queue: ProbeQueue::new(limits), news_due: None };
+        let shared = Arc::new(SharedQueue { state: Mutex::new(state), changed: Notify::new() });
+        let task = tokio::spawn(run(client, known, wanted, shared.clone()));
         Prober { targets, shared, task: task.abort_handle() }
     }
 
@@ -85,26 +99,27 @@ impl Prober {
         });
     }
 
-    /// Completes when something became known that no pass has taken. Cancel safe.
+    /// Completes when a pass is to take what became known. Cancel safe.
     pub async fn changed(&self) {
         loop {
-            let changed_at = self.shared.lock().changed_at;
-            match changed_at {
-                Some(at) => return tokio::time::sleep_until((at + GATHERED).into()).await,
-                None => self.shared.changed.notified().await,
+            let due = self.shared.lock().news_due;
+            tokio::select! {
+                () = until(due) => return,
+                // It may be due sooner now.
+                () = self.shared.changed.notified() => {}
             }
         }
     }
 
-    /// What became known since the last call, with all that was known; `None` if nothing did.
+    /// All that is known, if something of it is new since the last call.
     pub fn take_news(&self) -> Option<ObservedHealth> {
-        let mut latest = self.shared.lock();
-        latest.changed_at.take().map(|_| latest.observed.clone())
+        let mut state = self.shared.lock();
+        state.news_due.take().map(|_| state.queue.observed().clone())
     }
 
     /// What was done so far.
     pub fn numbers(&self) -> ProbeNumbers {
-        self.shared.lock().numbers
+        self.shared.lock().queue.numbers()
     }
 }
 
@@ -116,39 +131,35 @@ impl Drop for Prober {
 
 async fn run(
     client: ProbeClient,
-    limits: ProbeLimits,
     mut known: ObservedHealth,
     mut wanted: watch::Receiver<ProbeTargets>,
-    shared: Arc<SharedHealth>,
+    shared: Arc<SharedQueue>,
 ) {
-    let mut queue = ProbeQueue::new(limits);
     let mut running = JoinSet::new();
     let clock = Clock::start();
     loop {
-        let due = queue.next_due();
-        let has_news = tokio::select! {
+        let due = shared.lock().queue.next_due();
+        tokio::select! {
             changed = wanted.changed() => {
                 if changed.is_err() {
                     return;
                 }
+                let queue = &mut shared.lock().queue;
                 // A target that goes and comes back is known as it was.
                 if known.len() > MOST_KNOWN {
                     known = ObservedHealth::default();
                 }
                 known.extend(queue.observed());
                 queue.replace(&wanted.borrow_and_update(), &known, Instant::now(), clock.milliseconds());
-                false
             }
-            Some(done) = running.join_next() => match done {
-                Ok((subject, result)) => queue.finish(&subject, result, clock.milliseconds()),
-                Err(_) => false,
+            Some(done) = running.join_next() => if let Ok((subject, result)) = done {
+                let news = shared.lock().queue.finish(&subject, result, clock.milliseconds());
+                shared.tell(news);
             },
-            () = until(due) => {
-                queue.advance(Instant::now(), &mut chance);
-                false
-            }
-        };
-        while let Some((subject, probe)) = queue.start() {
+            () = until(due) => shared.lock().queue.advance(Instant::now(), &mut chance),
+        }
+        let mut state = shared.lock();
+        while let Some((subject, probe)) = state.queue.start() {
             let client = client.clone();
             running.spawn(async move {
                 let result = match &probe.settings {
@@ -157,13 +168,6 @@ async fn run(
                 };
                 (subject, result)
             });
-        }
-        let mut latest = shared.lock();
-        latest.numbers = queue.numbers();
-        if has_news {
-            latest.observed.clone_from(queue.observed());
-            latest.changed_at.get_or_insert_with(Instant::now);
-            shared.changed.notify_one();
         }
     }
 }

@@ -211,7 +211,9 @@ impl FilePasses<'_> {
         let mut problems = Vec::new();
         let mut unkept = None;
         if let Some(health) = self.prober.take_news() {
-            unkept = self.session.state.keep_health(&health).err();
+            if self.session.pipeline.mode == Mode::Act {
+                unkept = self.session.state.keep_health(&health).err();
+            }
             self.session.pipeline.health = health;
         }
         let pass = match self.files.refresh() {

@@ -65,7 +65,19 @@ pub struct ProbeNumbers {
     pub running: usize,
 }
 
+/// What the result of a probe changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProbeNews {
+    /// Nothing.
+    Nothing,
+    /// What is told about an address.
+    Calm,
+    /// Perhaps which addresses are published.
+    Urgent,
+}
+
 /// The probes that are due, wait and run.
+#[derive(Debug)]
 pub(super) struct ProbeQueue {
     limits: ProbeLimits,
     targets: BTreeMap<ProbeSubject, ProbeTarget>,
@@ -82,6 +94,7 @@ pub(super) struct ProbeQueue {
     numbers: ProbeNumbers,
 }
 
+#[derive(Debug)]
 struct ProbeTarget {
     probe: Arc<PolicyProbe>,
     history: ProbeHistory,
@@ -228,8 +241,8 @@ impl ProbeQueue {
         Some((subject, probe))
     }
 
-    /// Takes the result of a probe; returns whether anything is known that was not before.
-    pub(super) fn finish(&mut self, subject: &ProbeSubject, result: Result<(), ProbeFailure>, at: i64) -> bool {
+    /// Takes the result of a probe.
+    pub(super) fn finish(&mut self, subject: &ProbeSubject, result: Result<(), ProbeFailure>, at: i64) -> ProbeNews {
         if let Some(running) = self.running.get_mut(&subject.address) {
             *running -= 1;
             if *running == 0 {
@@ -242,7 +255,7 @@ impl ProbeQueue {
             Err(ProbeFailure::NotMade(_)) => &mut self.numbers.not_made,
         };
         *counted += 1;
-        let Some(target) = self.targets.get_mut(subject) else { return false };
+        let Some(target) = self.targets.get_mut(subject) else { return ProbeNews::Nothing };
         target.is_busy = false;
         let before = target.history.health().state;
         let has_changed = match &result {
@@ -250,13 +263,19 @@ impl ProbeQueue {
             Err(ProbeFailure::Failed(error)) => target.history.observe(Err(error), target.probe.thresholds, at),
             Err(ProbeFailure::NotMade(why)) => target.history.refuse(why, at),
         };
-        if before != HealthState::Unknown && before != target.history.health().state {
+        let after = target.history.health().state;
+        let concerns_records = before != after && [before, after].contains(&HealthState::Unhealthy);
+        if concerns_records {
             self.numbers.changes += 1;
         }
         if has_changed {
             self.observe(subject);
         }
-        has_changed
+        match (has_changed, concerns_records) {
+            (_, true) => ProbeNews::Urgent,
+            (true, false) => ProbeNews::Calm,
+            (false, false) => ProbeNews::Nothing,
+        }
     }
 }
 

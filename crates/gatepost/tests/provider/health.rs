@@ -18,7 +18,7 @@ fn address(last: u8) -> IpAddr {
 /// A Gateway with two addresses, a route, and a policy with a health check if there is a port to probe.
 fn world(port: Option<u16>) -> String {
     let check = port.map(|port| {
-        format!("\n  healthCheck: {{protocol: HTTP, port: {port}, interval: 5s, timeout: 2s, failureThreshold: 2}}")
+        format!("\n  healthCheck: {{protocol: HTTP, port: {port}, interval: 5s, timeout: 2s, failureThreshold: 2, additionalHeadersRef: {{name: headers}}}}")
     });
     format!(
         "\
@@ -34,6 +34,11 @@ apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {{namespace: infra, name: shop}}
 spec: {{parentRefs: [{{name: edge}}], hostnames: [{NAME}]}}
+---
+apiVersion: v1
+kind: Secret
+metadata: {{namespace: infra, name: headers}}
+stringData: {{x-probe: from the Secret}}
 ---
 apiVersion: gatepost.dev/v1alpha1
 kind: DNSPolicy
@@ -69,6 +74,8 @@ fn an_address_that_fails_leaves_and_returns_and_the_last_one_stays() {
     let queries = QueryLoop::start(bed.server.address, &[NAME.to_owned()]);
     let plan = |served: &Running| get(served.address("http"), "/plan.json");
     comes_true("both are healthy", || plan(&served).contains("AllHealthy"));
+    let heads = one.requests();
+    assert!(heads.iter().all(|head| head.contains("x-probe: from the Secret\r\n")), "{heads:?}");
 
     one.answer(BAD);
     comes_true("the first leaves", || published() == second);

@@ -90,14 +90,14 @@ fn results_count_by_the_thresholds_of_the_policy() {
     let failed = || Err(ProbeFailure::Failed("status 500".to_owned()));
     let one = subject(0, 0);
     let state = |queue: &ProbeQueue| queue.observed().of(&one.name, &one.policy, &one.address).map(|known| known.state);
-    assert!(queue.finish(&one, Ok(()), 1) && !queue.finish(&one, Ok(()), 2));
-    assert!(!queue.finish(&one, failed(), 3));
+    assert_eq!([1, 2].map(|at| queue.finish(&one, Ok(()), at)), [ProbeNews::Calm, ProbeNews::Nothing]);
+    assert_eq!(queue.finish(&one, failed(), 3), ProbeNews::Nothing);
     assert_eq!(state(&queue), Some(HealthState::Healthy));
-    assert!(queue.finish(&one, failed(), 4));
+    assert_eq!(queue.finish(&one, failed(), 4), ProbeNews::Urgent);
     assert_eq!((state(&queue), queue.numbers().changes), (Some(HealthState::Unhealthy), 1));
-    assert!(queue.finish(&one, Err(ProbeFailure::NotMade("no".to_owned())), 5));
+    assert_eq!(queue.finish(&one, Err(ProbeFailure::NotMade("no".to_owned())), 5), ProbeNews::Urgent);
     assert_eq!(state(&queue), Some(HealthState::Unknown));
-    assert!(!queue.finish(&subject(7, 7), Ok(()), 6), "a target that is gone");
+    assert_eq!(queue.finish(&subject(7, 7), Ok(()), 6), ProbeNews::Nothing, "a target that is gone");
 }
 
 #[test]
@@ -111,11 +111,11 @@ fn what_was_known_goes_on_and_another_check_counts_anew() {
     queue.replace(&targets(1, 1), &known, now, 0);
     assert_eq!(*queue.observed(), known);
     let failed = || Err(ProbeFailure::Failed("status 500".to_owned()));
-    assert!(queue.finish(&one, Ok(()), 1));
+    assert_eq!(queue.finish(&one, Ok(()), 1), ProbeNews::Urgent);
     queue.finish(&one, failed(), 2);
     queue.replace(&vec![(one.clone(), probe("/other"))], &known, now, 3);
-    assert!(!queue.finish(&one, failed(), 4), "one failure of each check is below the threshold of both");
-    assert!(queue.finish(&one, failed(), 5));
+    assert_eq!(queue.finish(&one, failed(), 4), ProbeNews::Nothing, "each check has one failure");
+    assert_eq!(queue.finish(&one, failed(), 5), ProbeNews::Urgent);
     queue.replace(&Vec::new(), &known, now, 6);
     assert_eq!((queue.observed().len(), queue.next_due()), (0, None));
 }
