@@ -38,6 +38,7 @@ impl Chance {
 const NAMESPACES: [&str; 3] = ["a", "b", "c"];
 const PARENTS: [&str; 3] = ["edge", "west", "own"];
 const ROUTES: [&str; 4] = ["r1", "r2", "r3", "r4"];
+const PROBED_NAMES: [&str; 7] = ["x.test", "a.x.test", "b.x.test", "b.a.x.test", "c.a.x.test", "y.test", "z.y.test"];
 const PROBED: [&str; 5] = ["192.0.2.1", "192.0.2.2", "192.0.2.9", "2001:db8::1", "lb.example.org"];
 const SECRETS: [&str; 2] = ["tls", "more"];
 const HOSTS: [&str; 12] = [
@@ -119,16 +120,22 @@ pub(super) fn observed(chance: &mut Chance) -> ObservedNames {
     ObservedNames::new(origins.into_iter().collect(), chance.one_in(4))
 }
 
-/// What probes found out about any addresses.
+/// What probes found out about any addresses, mostly under one policy.
 pub(super) fn health(chance: &mut Chance) -> ObservedHealth {
     let mut observed = ObservedHealth::default();
-    for _ in 0..chance.below(8) {
-        let name: Str = (*chance.pick(&HOSTS)).into();
-        let policy = Key::new(*chance.pick(&NAMESPACES), *chance.pick(&["p1", "p2"]));
-        let address: Str = (*chance.pick(&PROBED)).into();
-        let state = *chance.pick(&[HealthState::Unhealthy, HealthState::Unhealthy, HealthState::Healthy]);
-        let since = *chance.pick(&[1, 2]);
-        observed.set(&name, &policy, &address, AddressHealth { state, since, error: "status 500".into() });
+    for name in PROBED_NAMES {
+        for address in PROBED {
+            let policy = match chance.one_in(2) {
+                true => Key::new("a", "p1"),
+                false => Key::new(*chance.pick(&NAMESPACES), *chance.pick(&["p1", "p2"])),
+            };
+            let state = *chance.pick(&[HealthState::Unhealthy, HealthState::Healthy]);
+            let since = *chance.pick(&[1, 2]);
+            if chance.one_in(2) {
+                let health = AddressHealth { state, since, error: "status 500".into() };
+                observed.set(&name.into(), &policy, &address.into(), health);
+            }
+        }
     }
     observed
 }
@@ -207,6 +214,36 @@ pub(super) fn wildcard_world() -> Vec<Object> {
     (policy.target.section, policy.ttl, policy.exclude_addresses) = (None, None, Vec::new());
     policy.allow_wildcards = Some(true);
     vec![Object::Gateway(wide), Object::Gateway(plain), Object::DnsPolicy(policy)]
+}
+
+/// The same with several addresses, and a health check on the policy.
+pub(super) fn probed_world() -> Vec<Object> {
+    use crate::publication::tests::world;
+    let mut objects = wildcard_world();
+    for object in &mut objects {
+        match object {
+            Object::Gateway(gateway) => {
+                let addresses = ["192.0.2.1", "192.0.2.2", "2001:db8::1"].map(world::address);
+                gateway.status.addresses = addresses.to_vec();
+            }
+            Object::DnsPolicy(policy) => (policy.allow_wildcards, policy.health_check) = (Some(false), Some(check())),
+            _ => {}
+        }
+    }
+    objects
+}
+
+/// The policy of [`probed_world`] with or without its check, or a change of a route.
+pub(super) fn probed_change(chance: &mut Chance) -> Change {
+    let policy = probed_world().into_iter().find(|object| matches!(object, Object::DnsPolicy(_)));
+    match policy {
+        Some(Object::DnsPolicy(mut policy)) if chance.one_in(4) => {
+            policy.health_check = chance.one_in(2).then(check);
+            policy.allow_wildcards = *chance.pick(&[Some(true), Some(false)]);
+            Change::Upsert(Object::DnsPolicy(policy))
+        }
+        _ => route_change(chance),
+    }
 }
 
 /// A route to one of the Gateways of [`wildcard_world`] is added, changed or deleted.
@@ -542,19 +579,23 @@ fn dns_policy(chance: &mut Chance) -> DnsPolicy {
             2 => vec!["10.0.0.0/99".into()],
             _ => Vec::new(),
         },
-        health_check: chance.one_in(4).then(|| HealthCheck {
-            protocol: "HTTP".into(),
-            port: 80,
-            path: "/".into(),
-            interval: 60,
-            timeout: 5,
-            failure_threshold: 3,
-            success_threshold: 1,
-            expected_statuses: vec![],
-            skips_verification: false,
-            headers: None,
-        }),
+        health_check: chance.one_in(4).then(check),
         provider: None,
+    }
+}
+
+fn check() -> HealthCheck {
+    HealthCheck {
+        protocol: "HTTP".into(),
+        port: 80,
+        path: "/".into(),
+        interval: 60,
+        timeout: 5,
+        failure_threshold: 3,
+        success_threshold: 1,
+        expected_statuses: vec![],
+        skips_verification: false,
+        headers: None,
     }
 }
 

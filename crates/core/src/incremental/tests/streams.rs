@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use super::compare::{Look, assert_same, check_delta, check_patched, check_routing, from_scratch, of_engine};
 use super::making::{self, Chance};
-use crate::health::ObservedHealth;
+use crate::health::{AddressPublication, ObservedHealth};
 use crate::incremental::{Delta, Engine};
 use crate::model::{ObjectRef, Route};
 use crate::publication::holders::ObservedNames;
@@ -223,6 +223,17 @@ fn grants_that_change_their_mind() {
         published += desired.records.len();
     }
     assert!(published > 80, "{published}");
+}
+
+#[test]
+fn addresses_that_come_and_go() {
+    let mut removed = 0;
+    for seed in 5_000_000..5_000_080 {
+        let desired = close_up(seed, making::probed_world(), |chance| vec![making::probed_change(chance)]);
+        let addresses = desired.policies.iter().flat_map(|report| &report.addresses);
+        removed += addresses.filter(|a| a.publication == AddressPublication::Removed).count();
+    }
+    assert!(removed > 3, "{removed}");
 }
 
 #[test]
