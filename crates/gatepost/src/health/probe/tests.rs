@@ -128,18 +128,18 @@ async fn inward_addresses_are_not_connected_to() {
 }
 
 /// Certificates of an authority of their own: chain and key in PEM.
-struct Authority {
+struct TestAuthority {
     issuer: Issuer<'static, KeyPair>,
     root: CertificateDer<'static>,
 }
 
-impl Authority {
-    fn new() -> Authority {
+impl TestAuthority {
+    fn new() -> TestAuthority {
         let mut parameters = CertificateParams::default();
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let key = KeyPair::generate().unwrap();
         let root = parameters.self_signed(&key).unwrap().der().clone();
-        Authority { issuer: Issuer::new(parameters, key), root }
+        TestAuthority { issuer: Issuer::new(parameters, key), root }
     }
 
     fn issue(&self, name: &str, last_year: i32) -> (String, String) {
@@ -162,7 +162,7 @@ impl Authority {
 
 #[tokio::test]
 async fn a_certificate_must_be_valid_for_the_name() {
-    let (ours, theirs) = (Authority::new(), Authority::new());
+    let (ours, theirs) = (TestAuthority::new(), TestAuthority::new());
     let rows = [
         (ours.issue(NAME, 2100), ""),
         (ours.issue("*.example.org", 2100), ""),
