@@ -18,6 +18,11 @@ const PREFIX: &str = "gatepost";
 /// The text of no numbers at all.
 pub const EMPTY: &str = "# EOF\n";
 
+/// Two texts of numbers as one.
+pub fn joined(first: &str, second: &str) -> String {
+    format!("{}{second}", first.strip_suffix(EMPTY).unwrap_or(first))
+}
+
 /// The numbers of one moment.
 #[derive(Debug, Default)]
 pub struct MetricSet {

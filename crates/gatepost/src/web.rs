@@ -41,6 +41,8 @@ pub struct HttpState {
     plan: Arc<sync::RwLock<PlanDocument>>,
     /// Metrics in OpenMetrics text.
     pub metrics: String,
+    /// The same of health checks, which go on between passes.
+    pub probe_metrics: String,
     /// When the objects were last known to be current, in seconds since 1970; unset where files are watched.
     pub seen_at: Option<i64>,
     /// What `/api/v1` is answered from.
@@ -115,8 +117,15 @@ impl Default for HttpState {
     /// What is told before anything is known: nobody is ready who has not looked yet.
     fn default() -> Self {
         let unready = Some("the first pass has not ended yet".to_owned());
-        let (notes, plan, metrics) = (Vec::new(), Arc::default(), metrics::EMPTY.to_owned());
-        HttpState { unready, notes, plan, metrics, seen_at: None, api: Arc::default() }
+        HttpState {
+            unready,
+            notes: Vec::new(),
+            plan: Arc::default(),
+            metrics: metrics::EMPTY.to_owned(),
+            probe_metrics: metrics::EMPTY.to_owned(),
+            seen_at: None,
+            api: Arc::default(),
+        }
     }
 }
 
@@ -200,7 +209,10 @@ impl Connection {
             ("/readyz", None) => text(StatusCode::OK, format!("ok\n{notes}"), "text/plain"),
             ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n{notes}"), "text/plain"),
             ("/plan.json", _) => text(StatusCode::OK, state.plan.read().await.json(), "application/json"),
-            ("/metrics", _) => text(StatusCode::OK, state.metrics, "application/openmetrics-text; version=1.0.0"),
+            ("/metrics", _) => {
+                let numbers = metrics::joined(&state.metrics, &state.probe_metrics);
+                text(StatusCode::OK, numbers, "application/openmetrics-text; version=1.0.0")
+            }
             (path, _) if path.starts_with("/api/") => self.answer_api(request, state).await,
             (path, _) => self.answer_page(path),
         }

@@ -79,6 +79,9 @@ const OVERDUE: Duration = Duration::from_secs(30);
 /// What was not done in a pass is tried again after this long, unless the provider asks for more.
 const AGAIN: Duration = Duration::from_secs(10);
 
+/// How often the numbers of probes are told anew.
+const TICK: Duration = Duration::from_secs(5);
+
 /// How long a pass that is under way may go on when it is time to stop.
 const GRACE: Duration = Duration::from_secs(5);
 
@@ -132,8 +135,15 @@ impl Serve {
         let dns = dns.map(|address| format!("dns={address} ")).unwrap_or_default();
         let _ = writeln!(std::io::stderr(), "ready {dns}http={http}");
         let mut stop = std::pin::pin!(stopped());
+        let mut tick = tokio::time::interval(TICK);
         loop {
             let is_new = tokio::select! {
+                _ = tick.tick() => {
+                    let counts = health::count_addresses(&session.desired.shared().read());
+                    let numbers = probe_metrics(&prober, counts);
+                    board.write().unwrap_or_else(std::sync::PoisonError::into_inner).probe_metrics = numbers;
+                    continue;
+                }
                 () = &mut stop => break,
                 Some(()) = changed.recv() => true,
                 () = prober.changed() => false,
@@ -320,12 +330,19 @@ async fn post(
 ) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
-    let metrics = metrics(&pass, prober);
+    let (metrics, counts) = (metrics(&pass), health::count_addresses(&pass.desired.read()));
     {
         let mut board = board.write().unwrap_or_else(std::sync::PoisonError::into_inner);
         (board.unready, board.metrics) = (unready, metrics);
+        board.probe_metrics = probe_metrics(prober, counts);
     }
     web::tell(board, pass, problems, world).await;
+}
+
+fn probe_metrics(prober: &Prober, counts: health::AddressCounts) -> String {
+    let mut metrics = MetricSet::default();
+    health::add_metrics(&mut metrics, prober.numbers(), counts);
+    metrics.into_text()
 }
 
 /// How many names wait for a certificate.
@@ -334,7 +351,7 @@ fn missing(pass: &Pass) -> usize {
     pass.issuing.iter().map(waits).sum()
 }
 
-fn metrics(pass: &Pass, prober: &Prober) -> String {
+fn metrics(pass: &Pass) -> String {
     let desired = pass.desired.read();
     let mut metrics = MetricSet::default();
     metrics.gauge("records", "Record sets that ought to exist.", desired.records.len());
@@ -345,7 +362,6 @@ fn metrics(pass: &Pass, prober: &Prober) -> String {
     metrics.gauge("failed", "Changes that failed in the last pass.", pass.outcome.failed.len());
     metrics.gauge("certificates", "Certificates that ought to exist.", desired.certificates.len());
     metrics.gauge("certificate_names_missing", "Names that wait for a certificate.", missing(pass));
-    health::add_metrics(&mut metrics, prober.numbers(), health::count_addresses(&desired));
     metrics.into_text()
 }
 
