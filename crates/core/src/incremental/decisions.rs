@@ -7,7 +7,7 @@ use super::dirty::Dirty;
 use super::hidden::Published;
 use super::reverse_indexes::StatusSource;
 use crate::health::AddressReport;
-use crate::model::{Key, Kind, ObjectRef, ShortVec, Str};
+use crate::model::{Key, Kind, ObjectRef, Str};
 use crate::names::Hostname;
 use crate::policy::PolicyReport;
 use crate::publication::{

@@ -321,13 +321,7 @@ async fn due(schedule: &Schedule) {
 }
 
 /// Tells over HTTP what a pass came to.
-async fn post(
-    board: &web::SharedHttpState,
-    pass: Pass,
-    problems: &[Diagnostic],
-    world: &World,
-    prober: &Prober,
-) {
+async fn post(board: &web::SharedHttpState, pass: Pass, problems: &[Diagnostic], world: &World, prober: &Prober) {
     let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
     let unready = pass.unread.first().cloned().or(failed);
     let (metrics, counts) = (metrics(&pass), health::count_addresses(&pass.desired.read()));
