@@ -195,7 +195,7 @@ pub(crate) use listeners::unsecured;
 /// The field because of which an API server would refuse an object, if it would (D30).
 pub fn invalid(meta: &Meta, object: &ObjectRef) -> Option<Diagnostic> {
     let invalid = meta.invalid.as_ref()?;
-    Some(Diagnostic::new(reason::INVALID_FIELD, object, invalid.field.clone(), invalid.message.as_str()))
+    Some(Diagnostic::new(invalid.reason, object, invalid.field.clone(), invalid.message.as_str()))
 }
 
 /// A listener in a message.

@@ -269,9 +269,12 @@ fn report(failure: &Failure) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Says on standard error which texts could not be read; they are left out of the answer.
+/// Says on standard error which texts could not be read, charts included; they are left out of the answer.
 fn warn_unreadable(objects: &crate::source::Objects) {
-    let problems = objects.problems().iter().filter(|d| crate::source::is_unreadable(d)).cloned().collect();
+    let is_told = |d: &&gatepost_core::diagnostic::Diagnostic| {
+        crate::source::is_unreadable(d) || d.reason == gatepost_core::reason::CHART_NOT_RENDERED
+    };
+    let problems = objects.problems().iter().filter(is_told).cloned().collect();
     for problem in objects.placed(problems) {
         let text = crate::render::snippet::render(&problem, objects, crate::render::Colour::Off);
         let _ = writeln!(std::io::stderr(), "{text}");

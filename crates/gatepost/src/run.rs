@@ -171,7 +171,7 @@ impl Pipeline {
     /// What the existing records of contested names were made for (D27); `None` where that decides nothing.
     fn observed_names(&self, input: PlanInput<'_>, observed: &Observed) -> Option<ObservedNames> {
         let seen = input.seen;
-        let has_unread = seen.problems.iter().any(Hold::is_of);
+        let has_unread = Hold::any(seen.snapshot, seen.problems);
         let names = publication::contested_names(seen.snapshot, seen.topology, &self.publishing, has_unread);
         let origins = plan::origins(observed, &self.planning, &names, &input.memory.ours);
         (!origins.is_empty()).then(|| ObservedNames::new(origins, has_unread))
@@ -230,7 +230,7 @@ impl Pipeline {
             Comparison::WithCache => zones.origins(&names, &memory.ours),
             Comparison::AfterReading(reading) => plan::origins(&reading.observed, &self.planning, &names, &memory.ours),
         };
-        ObservedNames::new(origins, problems.iter().any(Hold::is_of))
+        ObservedNames::new(origins, Hold::any(engine.world().snapshot(), problems))
     }
 
     /// Compares only the names that may differ; `None` if everything must be compared.

@@ -11,8 +11,8 @@ use std::sync::Arc;
 use gatepost_core::diagnostic::{Diagnostic, FieldPath, SourcePosition};
 use gatepost_core::model::{InvalidField, Key, Kind, ObjectRef, Str};
 use gatepost_core::reason::{
-    ALLOWED_LISTENERS_SHAPE, HOSTNAME_NOT_LOWERCASE, INVALID_FIELD, INVALID_HOSTNAME, OBJECT_UNREADABLE, Reason,
-    SYNTAX_ERROR, UNKNOWN_FIELD, UNKNOWN_VALUE, UNRENDERED_TEMPLATE,
+    ALLOWED_LISTENERS_SHAPE, HOSTNAME_NOT_LOWERCASE, INVALID_FIELD, INVALID_HOSTNAME, OBJECT_INCOMPLETE,
+    OBJECT_UNREADABLE, Reason, SYNTAX_ERROR, UNKNOWN_FIELD, UNKNOWN_VALUE, UNRENDERED_TEMPLATE,
 };
 use gatepost_core::snapshot::{Object, Origin};
 use serde_json::Value;
@@ -446,10 +446,17 @@ impl<'a> TextReader<'a> {
             Interpreted::Object(mut object, mut diagnostics) => {
                 let is_from_files = self.settings.origin == Origin::Files;
                 let invalid = diagnostics.iter().find(|diagnostic| is_from_files && is_refused(diagnostic));
-                let invalid = invalid.map(|d| InvalidField { field: d.field.clone(), message: d.message.clone() });
+                let invalid = invalid.map(|d| InvalidField {
+                    reason: INVALID_FIELD,
+                    field: d.field.clone(),
+                    message: d.message.clone(),
+                });
                 object.meta_mut().invalid = invalid.map(Box::new);
                 drop_misspelt(&mut diagnostics);
                 let is_incomplete = is_from_files && self.is_completed_elsewhere(&object, value, &mut diagnostics);
+                if is_incomplete {
+                    object.meta_mut().invalid.get_or_insert_with(|| Box::new(completed_elsewhere()));
+                }
                 told.extend(diagnostics.into_iter().map(|d| (prefix.clone(), d)));
                 let is_namespace_assumed = !object.object().kind.is_cluster_scoped() && self.is_namespace_open(value);
                 self.reading.objects.push(Read { object, origin: origin.clone(), is_namespace_assumed, is_incomplete });
@@ -496,6 +503,12 @@ impl<'a> TextReader<'a> {
         let place = SourcePosition { source: self.source.clone(), line: 1, column: 1 };
         Diagnostic { field, ..Diagnostic::of_text(reason, place, message) }
     }
+}
+
+/// Why an object that patches change counts as one that is not known.
+fn completed_elsewhere() -> InvalidField {
+    let message = "a kustomization patches this object, so it is not known what it will be; render it with `-k DIR`";
+    InvalidField { reason: OBJECT_INCOMPLETE, field: FieldPath::root(), message: message.to_owned() }
 }
 
 /// Drops what is said about missing fields that are there in another spelling, which is reported.

@@ -1,6 +1,7 @@
 //! Identity and metadata of objects: kind, namespace, name, age, labels.
 
 use crate::diagnostic::FieldPath;
+use crate::reason::Reason;
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -259,9 +260,11 @@ pub struct Meta {
     pub invalid: Option<Box<InvalidField>>,
 }
 
-/// A field that breaks a rule of the API.
+/// Why the content of an object is not known: a field that breaks a rule of the API, or something that completes the object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidField {
+    /// The reason.
+    pub reason: Reason,
     /// The field.
     pub field: FieldPath,
     /// What is wrong with it.

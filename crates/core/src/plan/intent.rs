@@ -94,7 +94,8 @@ impl Sight {
     pub fn of(snapshot: &Snapshot, desired: &Desired, problems: &[Diagnostic]) -> Self {
         let unseen = Unseen::all(snapshot);
         let unreadable = problems.iter().filter_map(Hold::of_problem);
-        let holds = desired.withheld.iter().filter_map(Hold::of).chain(unreadable).collect();
+        let holds = desired.withheld.iter().filter_map(Hold::of).chain(unreadable);
+        let holds = holds.chain(Hold::of_incomplete(snapshot)).collect();
         Sight { holds: sorted(holds), unseen: unseen.collect() }
     }
 }
@@ -132,7 +133,7 @@ impl SightCache {
     pub fn sight(&mut self, snapshot: &Snapshot, problems: &[Diagnostic]) -> Sight {
         let all = self.gathered.get_or_insert_with(|| sorted(self.by_route.values().flatten().cloned().collect()));
         let mut holds = all.clone();
-        holds.extend(problems.iter().filter_map(Hold::of_problem));
+        holds.extend(problems.iter().filter_map(Hold::of_problem).chain(Hold::of_incomplete(snapshot)));
         Sight { holds: sorted(holds), unseen: Unseen::all(snapshot).collect() }
     }
 }
@@ -155,15 +156,26 @@ impl Hold {
         })
     }
 
-    /// Whether a problem is an object that could not be read.
-    pub fn is_of(problem: &Diagnostic) -> bool {
-        Hold::of_problem(problem).is_some()
+    /// Whether there are objects that are not known: unread ones, or ones that another program completes.
+    pub fn any(snapshot: &Snapshot, problems: &[Diagnostic]) -> bool {
+        problems.iter().any(|problem| Hold::of_problem(problem).is_some()) || Hold::of_incomplete(snapshot).is_some()
+    }
+
+    /// The hold of objects that Kustomize, Flux or placeholders complete: they may have any namespace and any hostname then.
+    fn of_incomplete(snapshot: &Snapshot) -> Option<Self> {
+        let object = snapshot.file_facts.incomplete.iter().find(|object| decides(object.kind))?;
+        Some(Hold {
+            hostname: "*".into(),
+            scope: HoldScope::Names,
+            reason: reason::OBJECT_INCOMPLETE,
+            message: format!("placeholders or patches complete {object}; render it with `-k DIR`"),
+            object: Some(object.clone()),
+        })
     }
 
     /// The hold of an object that could not be read. A route decides only about names of its own.
     fn of_problem(problem: &Diagnostic) -> Option<Self> {
-        let is_unread =
-            [reason::OBJECT_UNREADABLE, reason::SYNTAX_ERROR, reason::UNRENDERED_TEMPLATE].contains(&problem.reason);
+        let is_unread = UNREAD.contains(&problem.reason);
         let decides = problem.object.as_ref().is_none_or(|object| decides(object.kind));
         let route = problem.object.as_ref().filter(|object| object.kind.route().is_some());
         let namespace = route.map(|route| &route.key.namespace).filter(|namespace| !namespace.is_empty());
@@ -176,6 +188,10 @@ impl Hold {
         })
     }
 }
+
+/// Reasons for which objects of the input are not known.
+const UNREAD: [Reason; 4] =
+    [reason::OBJECT_UNREADABLE, reason::SYNTAX_ERROR, reason::UNRENDERED_TEMPLATE, reason::CHART_NOT_RENDERED];
 
 impl Unseen {
     /// Every hidden kind that decides which hostnames are published.

@@ -163,7 +163,8 @@ fn emptied(drafts: &[StepDraft<'_>], intent: &Intent<'_>, findings: &DiffFinding
     };
     if is_nothing_wanted {
         let count: usize = findings.owned.values().sum();
-        empty.insert(None, format!("nothing asks for records any more, and {count} are ours"));
+        let are = if count == 1 { "is" } else { "are" };
+        empty.insert(None, format!("nothing asks for records any more, and {count} {are} ours"));
         return empty;
     }
     let routes = intent.records.iter().chain(intent.covered).flat_map(|record| &record.routes);

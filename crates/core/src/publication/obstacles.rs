@@ -40,12 +40,7 @@ impl Obstacle {
 
     /// The field because of which an API server would refuse an object (D30).
     pub(super) fn of_invalid(invalid: &InvalidField, object: ObjectRef) -> Self {
-        Obstacle {
-            reason: reason::INVALID_FIELD,
-            message: invalid.message.clone(),
-            object,
-            field: invalid.field.clone(),
-        }
+        Obstacle { reason: invalid.reason, message: invalid.message.clone(), object, field: invalid.field.clone() }
     }
 
     /// The withheld hostname with this obstacle.

@@ -66,7 +66,7 @@ catalog! {
     UNRENDERED_TEMPLATE = "unrendered-template" "GP0114" Error ("", "")
         "A text is a template that is not rendered, so no objects are read from it."
         "Render it first: `--helm DIR` for a chart, or give the rendered manifests with `-f`.";
-    OBJECT_INCOMPLETE = "object-incomplete" "GP0115" Info ("", "")
+    OBJECT_INCOMPLETE = "object-incomplete" "GP0115" Info unknown ("", "")
         "Placeholders or patches complete an object before it reaches a cluster, so what depends on it is not checked."
         "Render it with `-k DIR` or `--helm DIR`, or give the rendered manifests with `-f`.";
     CHART_NOT_RENDERED = "chart-not-rendered" "GP0116" Info ("", "")
@@ -474,6 +474,7 @@ mod tests {
         let expected = [
             KIND_NOT_VISIBLE,
             INVALID_FIELD,
+            OBJECT_INCOMPLETE,
             GATEWAY_CLASS_MISSING,
             STATUS_STALE,
             STATUS_MISSING,

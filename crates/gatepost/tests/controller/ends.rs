@@ -48,8 +48,11 @@ fn policy_is_read() -> Result<(), Failed> {
         };
         text.lines().map(row).collect::<Vec<_>>()
     };
-    let expected =
-        ["NAME TARGET WILDCARDS ACCEPTED ENFORCED SERVED", "dns edge false True True 2", "lost nowhere False 0"];
+    let expected = [
+        "NAME TARGET WILDCARDS ACCEPTED ENFORCED SERVED HEALTHY",
+        "dns edge false True True 2",
+        "lost nowhere False 0",
+    ];
     until("kubectl shows both", || table(&[]) == expected, || table(&[]).join("\n"));
     let wide = cluster.kubectl(&["get", "dnspolicy", "-n", "infra", "-o", "wide"])?;
     let wide = wide.split_whitespace().collect::<Vec<_>>().join(" ");

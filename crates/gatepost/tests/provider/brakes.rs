@@ -1,6 +1,8 @@
 //! Deletes that look like a mistake are held until somebody confirms them.
 
-use super::bed::{Bed, world};
+use gatepost_testkit::servers::Scratch;
+
+use super::bed::{Bed, routes, world};
 
 fn names(count: usize) -> Vec<String> {
     (0..count).map(|i| format!("n{i}.example.org")).collect()
@@ -44,6 +46,38 @@ fn an_empty_source_deletes_nothing_by_itself() {
     assert_eq!(bed.addresses("n1.example.org"), ["192.0.2.10"]);
     assert_eq!(bed.run("apply --confirm-deletes", "").exit, 0);
     assert!(bed.addresses("n1.example.org").is_empty());
+}
+
+/// What was published from a rendered overlay or chart stays when its repository is given unrendered, and the base of the
+/// overlay is not published.
+#[test]
+fn what_only_rendering_completes_is_neither_published_nor_deleted() {
+    let Some(bed) = Bed::new() else { return };
+    let names = ["shop.example.net.example.org", "blog.example.org", "other.example.org"];
+    assert_eq!(bed.run("apply", &world("192.0.2.10", &names)).exit, 0);
+    let folder = Scratch::new("repository").unwrap();
+    let write = |path: &str, text: &str| {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("overlay/base/kustomization.yaml", "resources: [route.yaml]\n");
+    write("overlay/base/route.yaml", &routes(&["shop.example.org"]).replace("route-0", "patched"));
+    let patch = "resources: [../base]\npatches: [{target: {kind: HTTPRoute}, patch: '[{op: replace, path: /spec/hostnames/0, value: x}]'}]\n";
+    write("overlay/production/kustomization.yaml", patch);
+    write("charts/blog/Chart.yaml", "apiVersion: v2\nname: blog\nversion: 1.0.0\n");
+    write("charts/blog/templates/route.yaml", "kind: {{ .Values.kind }}\n");
+    for part in ["overlay", "charts"] {
+        let line = format!("apply --confirm-deletes -f {}", folder.path().join(part).display());
+        let answer = bed.run(&line, &world("192.0.2.10", &names[2..]));
+        assert!(answer.output.contains("source-unknown"), "{part}: {answer:?}");
+        for name in names {
+            assert_eq!(bed.addresses(name), ["192.0.2.10"], "{part}: {answer:?}");
+        }
+        assert!(bed.addresses("shop.example.org").is_empty(), "{part}: {answer:?}");
+    }
+    assert_eq!(bed.run("apply --confirm-deletes", &world("192.0.2.10", &names[2..])).exit, 0);
+    assert!(bed.addresses("blog.example.org").is_empty());
 }
 
 #[test]

@@ -331,7 +331,11 @@ fn meta(chance: &mut Chance, names: &[&str]) -> Meta {
     meta.generation = chance.one_in(3).then_some(2);
     if chance.one_in(20) {
         let field = crate::diagnostic::FieldPath::of("spec.field");
-        meta.invalid = Some(Box::new(InvalidField { field, message: "is not valid".to_owned() }));
+        meta.invalid = Some(Box::new(InvalidField {
+            reason: crate::reason::INVALID_FIELD,
+            field,
+            message: "is not valid".to_owned(),
+        }));
     }
     if chance.one_in(8) {
         meta.labels.insert("team".into(), (*chance.pick(&["red", "blue"])).into());

@@ -349,7 +349,8 @@ fn grants_that_are_not_known_hold_what_is_there() {
     }
     let mut invalid = grant("shop", &["*.example.org"], &["shop"]);
     let field = crate::diagnostic::FieldPath::of("spec.namespaces");
-    invalid.meta.invalid = Some(Box::new(InvalidField { field, message: "is wrong".to_owned() }));
+    invalid.meta.invalid =
+        Some(Box::new(InvalidField { reason: crate::reason::INVALID_FIELD, field, message: "is wrong".to_owned() }));
     let mut broken = world();
     broken.upsert(Object::HostnameGrant(invalid));
     is_held(&of(&broken), "www.example.org", "invalid-field");
