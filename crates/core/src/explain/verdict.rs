@@ -1,6 +1,7 @@
 //! The verdict on a name, and the first cause where it is bad.
 
 use super::*;
+use crate::health::HealthState;
 use crate::reason::Severity;
 
 /// What is to be said of a name as a whole.
@@ -70,7 +71,18 @@ impl Publication {
             let certificate = self.certificate_problem(&outcome.listener);
             certificate.into_iter().chain(outcome.cause.iter().filter(|_| outcome.fails).cloned())
         });
-        at_listeners.chain(self.losing.iter().cloned())
+        at_listeners.chain(self.losing.iter().cloned()).chain(self.unhealthy())
+    }
+
+    /// That every address of the name fails its health check, if so: what is published then only keeps answers from being empty.
+    fn unhealthy(&self) -> Option<Diagnostic> {
+        let (policy, first) = self.addresses.first()?;
+        let is_unhealthy = self.addresses.iter().all(|(_, address)| address.state == HealthState::Unhealthy);
+        let (name, error) = (&first.hostname, &first.error);
+        let message = format!("every address of `{name}` fails its health check; `{}`: {error}", first.address);
+        let found =
+            Diagnostic::new(reason::ALL_ADDRESSES_UNHEALTHY, policy, FieldPath::of("spec.healthCheck"), message);
+        is_unhealthy.then_some(found)
     }
 
     /// Why no handshake for the name succeeds at a listener; nothing where one of its certificates is good or not known.

@@ -90,6 +90,9 @@ fn an_address_that_fails_leaves_and_returns_and_the_last_one_stays() {
     two.answer(BackendAnswer::Closed);
     comes_true("all are unhealthy", || plan(&served).contains("AllUnhealthy"));
     assert_eq!(published(), second, "the last one stays");
+    let page = || get(served.address("http"), &format!("/api/v1/names/{NAME}")).replace(' ', "");
+    comes_true("the page calls it wrong", || page().contains("\"health\":\"wrong\""));
+    assert!(page().contains("everyaddressof`"), "{}", page());
     one.answer(BackendAnswer::Status(204));
     comes_true("the first returns, and the second leaves", || published() == first);
     two.answer(BackendAnswer::Status(200));
