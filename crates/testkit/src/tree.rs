@@ -22,6 +22,27 @@ pub fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// Where generated or foreign files stand.
+const NOT_OURS: [&str; 5] = ["target", ".git", "fuzz/target", "fuzz/corpus", "page/node_modules"];
+
+/// Every file of the repository, as a path from its root; none that was generated or comes from elsewhere.
+pub fn ours() -> Vec<String> {
+    let (root, mut found) = (root(), Vec::new());
+    collect_ours(&root, &root, &mut found);
+    found
+}
+
+fn collect_ours(root: &Path, directory: &Path, found: &mut Vec<String>) {
+    for entry in entries(directory) {
+        let name = below(root, &entry);
+        match entry.is_dir() {
+            true if NOT_OURS.contains(&&*name) => {}
+            true => collect_ours(root, &entry, found),
+            false => found.push(name),
+        }
+    }
+}
+
 /// What stands directly in a directory, sorted.
 pub fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut found: Vec<_> = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect();

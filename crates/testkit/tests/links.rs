@@ -6,16 +6,10 @@ use std::path::{Path, PathBuf};
 use gatepost_testkit::transcript::{self, FILE, NEEDS, NOT_RUN};
 use gatepost_testkit::{markdown, tree};
 
-/// Where nobody looks for documents of ours.
-const NOT_OURS: [&str; 4] = ["target", ".git", "fuzz/target", "fuzz/corpus"];
-
 /// Every Markdown file of the repository, as a path from its root, with its text.
 fn pages() -> BTreeMap<String, String> {
-    let root = tree::root();
-    let tops = tree::entries(&root).into_iter().filter(|path| !NOT_OURS.contains(&tree::below(&root, path).as_str()));
-    let all = tops.flat_map(|top| if top.is_dir() { tree::files(&top) } else { vec![top] });
-    let pages = all.filter(|path| path.extension().is_some_and(|extension| extension == "md"));
-    pages.filter_map(|path| Some((tree::below(&root, &path), tree::text(&path).ok()?))).collect()
+    let pages = tree::ours().into_iter().filter(|name| name.ends_with(".md"));
+    pages.filter_map(|name| Some((name.clone(), tree::text(&tree::root().join(name)).ok()?))).collect()
 }
 
 /// Where a link of a page leads, as a path from the root: `a/../b` is `b`.

@@ -18,24 +18,12 @@ const MAX_LINES: usize = 800;
 /// How many choices there are where the documents leave one.
 const CHOICES: usize = 26;
 
-/// Where generated or foreign files live.
-const NOT_OURS: [&str; 5] = ["target", ".git", "fuzz/target", "fuzz/corpus", "page/node_modules"];
-
 fn read(path: &str) -> String {
     tree::text(&tree::root().join(path)).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every file of the repository, as a path from its root.
-fn ours() -> Vec<String> {
-    let root = tree::root();
-    let tops = tree::entries(&root).into_iter().filter(|path| !NOT_OURS.contains(&tree::below(&root, path).as_str()));
-    let all = tops.flat_map(|top| if top.is_dir() { tree::files(&top) } else { vec![top] });
-    let names = all.map(|path| tree::below(&root, &path));
-    names.filter(|name| !NOT_OURS.iter().any(|other| name.starts_with(&format!("{other}/")))).collect()
-}
-
 fn sources() -> Vec<String> {
-    ours().into_iter().filter(|name| name.starts_with("crates/") && name.ends_with(".rs")).collect()
+    tree::ours().into_iter().filter(|name| name.starts_with("crates/") && name.ends_with(".rs")).collect()
 }
 
 /// Tests may be as long as they must.
@@ -132,7 +120,8 @@ fn every_reason_has_its_page() {
 #[test]
 fn every_seed_of_ownership_is_run() {
     let test = read("crates/core/tests/seeds.rs");
-    let seeds: Vec<String> = ours().into_iter().filter(|name| name.starts_with("fuzz/seeds/ownership/")).collect();
+    let seeds: Vec<String> =
+        tree::ours().into_iter().filter(|name| name.starts_with("fuzz/seeds/ownership/")).collect();
     assert!(seeds.len() >= 5);
     for seed in seeds {
         assert!(test.contains(&seed), "{seed} is run by no test");
@@ -141,7 +130,7 @@ fn every_seed_of_ownership_is_run() {
 
 #[test]
 fn every_choice_has_its_case() {
-    let cases = ours().into_iter().filter(|name| name.starts_with("tests/cases/") && name.ends_with(".yaml"));
+    let cases = tree::ours().into_iter().filter(|name| name.starts_with("tests/cases/") && name.ends_with(".yaml"));
     let rule = |name: String| read(&name).lines().take_while(|line| line.starts_with('#')).collect::<String>();
     let rules = cases.map(rule).collect::<Vec<_>>().join(" ");
     let words: BTreeSet<&str> = rules.split(|c: char| !c.is_ascii_alphanumeric()).collect();
@@ -214,7 +203,7 @@ fn the_papers_are_there() {
 #[test]
 fn no_file_knows_a_machine() {
     let homes = ["home", "root", "Users", "work"].map(|name| format!("/{name}/"));
-    for name in ours() {
+    for name in tree::ours() {
         let text = fs::read(tree::root().join(&name)).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         for home in &homes {

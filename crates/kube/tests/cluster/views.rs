@@ -53,7 +53,7 @@ fn everything_is_read_once() -> Result<(), Failed> {
     assert_eq!(read.snapshot.origin, Origin::Cluster);
     assert!(read.snapshot.routes.keys().any(|route| route.key == Key::new("once", "web")));
     assert!(read.snapshot.namespaces.contains_key("default"));
-    assert_eq!(read.absent, [Kind::XListenerSet, Kind::DnsPolicy, Kind::TlsPolicy]);
+    assert_eq!(read.absent, [Kind::XListenerSet, Kind::DnsPolicy, Kind::TlsPolicy, Kind::HostnameGrant]);
     assert!(read.problems.is_empty(), "{:?}", read.problems);
     Ok(())
 }
