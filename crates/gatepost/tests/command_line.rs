@@ -238,6 +238,19 @@ fn only_regular_files_are_read() {
 }
 
 #[test]
+fn files_that_are_too_large_together_are_refused_before_they_are_read() {
+    let folder = scratch();
+    for part in ["a", "b", "c", "d", "e"] {
+        let path = folder.file(&format!("parts/{part}.yaml"), "").expect("written");
+        let file = std::fs::OpenOptions::new().write(true).open(path).expect("opened");
+        file.set_len(250 << 20).expect("a file without blocks");
+    }
+    let answer = run(&format!("check -f {}", quoted(folder.path().join("parts"))), "");
+    assert_eq!((answer.exit, answer.output.as_str()), (4, ""), "{}", answer.errors);
+    assert!(answer.errors.contains("parts/e.yaml have more than 1024 MiB"), "{}", answer.errors);
+}
+
+#[test]
 fn folders_are_read_recursively_and_other_files_passed_over() {
     let folder = scratch();
     folder.file("edge.yaml", GATEWAY).expect("written");

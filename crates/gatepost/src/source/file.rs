@@ -17,6 +17,8 @@ use crate::error::RunError;
 
 /// Maximum size of a file, in bytes.
 const LARGEST: u64 = 256 << 20;
+/// Maximum size of all files together, in bytes.
+const LARGEST_SUM: u64 = 1 << 30;
 /// Maximum depth of directories.
 const DEEPEST: usize = 64;
 /// Maximum number of files.
@@ -57,6 +59,8 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<FoundFile>, RunError> {
 #[derive(Default)]
 struct Finder {
     found: Vec<FoundFile>,
+    /// The size of all files together.
+    bytes: u64,
     /// Directories already visited, so that symbolic links cannot form a cycle.
     folders: BTreeSet<PathBuf>,
 }
@@ -74,8 +78,7 @@ impl Finder {
         if !metadata.is_file() && !is_descriptor(path) {
             return Err(not_regular(path));
         }
-        self.found.push(FoundFile { path: path.to_owned(), metadata: Some(metadata) });
-        Ok(())
+        self.file(path.to_owned(), metadata)
     }
 
     fn folder(&mut self, folder: &Path, root: &Root, depth: usize) -> anyhow::Result<()> {
@@ -88,9 +91,19 @@ impl Finder {
         }
         for path in entries_of(folder)?.into_iter().filter(|path| !is_hidden(path)) {
             self.entry(path, root, depth)?;
-            if self.found.len() > MOST {
-                return Err(anyhow!("more than {MOST} files; name a smaller folder"));
-            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: PathBuf, metadata: Metadata) -> anyhow::Result<()> {
+        self.bytes = self.bytes.saturating_add(metadata.len());
+        if self.bytes > LARGEST_SUM {
+            let most = LARGEST_SUM >> 20;
+            return Err(anyhow!("the files up to {} have more than {most} MiB; name a smaller folder", path.display()));
+        }
+        self.found.push(FoundFile { path, metadata: Some(metadata) });
+        if self.found.len() > MOST {
+            return Err(anyhow!("more than {MOST} files; name a smaller folder"));
         }
         Ok(())
     }
@@ -106,7 +119,7 @@ impl Finder {
             if !metadata.is_file() {
                 return Err(not_regular(&path));
             }
-            self.found.push(FoundFile { path, metadata: Some(metadata) });
+            self.file(path, metadata)?;
         }
         Ok(())
     }
@@ -178,23 +191,30 @@ fn is_manifest(path: &Path) -> bool {
 
 pub(super) fn read(path: &Path) -> anyhow::Result<Text> {
     let name = path.display().to_string();
-    let bytes =
-        if name == "-" { bounded(std::io::stdin().lock(), "standard input")? } else { bounded(open(path)?, &name)? };
+    let bytes = if name == "-" {
+        bounded(std::io::stdin().lock(), 0, "standard input")?
+    } else {
+        let (file, size) = open(path)?;
+        bounded(file, size, &name)?
+    };
     Ok(Text { name, bytes })
 }
 
-/// Opens a file. It is looked at once more: another file may have taken its place since it was found.
-fn open(path: &Path) -> anyhow::Result<File> {
+/// Opens a file, and tells its size. It is looked at once more: another file may have taken its place since it was found.
+fn open(path: &Path) -> anyhow::Result<(File, u64)> {
     let context = || format!("cannot read {}", path.display());
     let file = File::open(path).with_context(context)?;
-    if !file.metadata().with_context(context)?.is_file() && !is_descriptor(path) {
+    let metadata = file.metadata().with_context(context)?;
+    if !metadata.is_file() && !is_descriptor(path) {
         return Err(not_regular(path));
     }
-    Ok(file)
+    Ok((file, metadata.len()))
 }
 
-fn bounded(source: impl Read, name: &str) -> anyhow::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+/// Reads all bytes of a source, whose size is expected and need not be right.
+fn bounded(source: impl Read, expected: u64, name: &str) -> anyhow::Result<Vec<u8>> {
+    // One byte more shows the end without growing: to grow a large file's buffer is a quarter of a whole `plan`.
+    let mut bytes = Vec::with_capacity(usize::try_from(expected.min(LARGEST) + 1)?);
     source.take(LARGEST + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {name}"))?;
     if bytes.len() as u64 > LARGEST {
         return Err(anyhow!("{name} is larger than {} MiB", LARGEST >> 20));
