@@ -21,6 +21,9 @@ const DECISION: &str = include_str!("admission/decision.yaml");
 /// A hostname of 253 characters has at most as many dots.
 const MOST_DOTS: usize = 126;
 
+/// The label of Routes that cert-manager makes to answer challenges.
+const SOLVER: &str = "acme.cert-manager.io/http01-solver";
+
 /// The label of the ConfigMap.
 pub const LABEL: (&str, &str) = ("app.kubernetes.io/managed-by", "gatepost");
 
@@ -39,7 +42,8 @@ impl AdmissionNames {
         format!("{}-hostname-grants", self.name)
     }
 
-    /// Policies and bindings as YAML. Gateways and ListenerSets of the exempt namespaces may listen for every hostname.
+    /// Policies and bindings as YAML. Gateways and ListenerSets of the exempt namespaces may listen for every hostname, and
+    /// cert-manager may prove there that the platform has them (HTTP-01): such Routes get no records (D14).
     pub fn policies(&self, exempt: &[String]) -> String {
         let places: Vec<String> = (1..=MOST_DOTS).map(|place| place.to_string()).collect();
         let decision = DECISION.replace("${places}", &format!("[{}]", places.join(",")));
@@ -51,7 +55,17 @@ impl AdmissionNames {
                 names.join(", ")
             ),
         };
+        let solvers = match exempt {
+            [] => String::new(),
+            names => format!(
+                "  matchConditions:\n  - name: no-solver-of-the-platform\n    expression: >-\n      \
+                 !(request.namespace in ['{}'] && has(object.metadata.labels)\n      \
+                 && object.metadata.labels[?'{SOLVER}'].orValue('') == 'true')\n",
+                names.join("', '")
+            ),
+        };
         let text = POLICIES.replace("${decision}\n", &decision).replace("${exempt}", &selector);
+        let text = text.replace("${solvers}", &solvers);
         let text = text.replace("${parameters}", &self.parameters());
         text.replace("${name}", &self.name).replace("${namespace}", &self.namespace)
     }

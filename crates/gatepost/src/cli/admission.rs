@@ -39,7 +39,7 @@ pub(super) struct Admission {
     #[arg(long, value_name = "NAMESPACE", default_value = "gatepost", value_parser = label, env = "GATEPOST_CONTROLLER_NAMESPACE")]
     controller_namespace: String,
     /// Namespace whose Gateways and ListenerSets may listen for every hostname, such as that of shared Gateways; its
-    /// Routes are judged all the same; may be repeated
+    /// Routes are judged all the same, but for those with which cert-manager answers challenges; may be repeated
     #[arg(long, value_name = "NAMESPACE", value_parser = label, env = "GATEPOST_PLATFORM_NAMESPACE", value_delimiter = ',', conflicts_with = "files")]
     platform_namespace: Vec<String>,
     /// Refuse hostnames that no HostnameGrant covers, as the controller's flag does

@@ -286,6 +286,14 @@ fn every_kind(cluster: &Cluster) {
         assert_eq!(refusal(cluster, gateway("infra", &[hostname])), "");
     }
     assert!(refusal(cluster, http("infra", "shop.example.org")).contains("does not admit namespace `infra`"));
+    // Nor is cert-manager kept from proving names there; elsewhere its label opens nothing.
+    let solver = |namespace: &str| {
+        let mut route = http(namespace, "shop.example.org");
+        route["metadata"]["labels"] = json!({"acme.cert-manager.io/http01-solver": "true"});
+        refusal(cluster, route)
+    };
+    assert_eq!(solver("infra"), "");
+    assert!(solver("evil").contains("does not admit namespace `evil`"));
     for sound in [
         gateway("evil", &["", "free.test"]),
         gateway("shop", &["*.shop.example.org", "shop.example.org"]),
