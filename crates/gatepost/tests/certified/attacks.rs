@@ -299,25 +299,25 @@ fn attacked() -> Result<(), Failed> {
                 || format!("{}\n{}", told(&cluster, &names), controller.log()),
             ),
         }
+        if let Some(kind) = ["DNSPolicy", "TLSPolicy"].into_iter().find(|kind| what.contains(kind)) {
+            status_says(&cluster, kind, &controller);
+        }
         // An Event is written after the pass that it tells of.
         assert_eq!(state(&cluster, &zone), before, "{what}: {}", controller.log());
         let told = told(&cluster, &names);
         assert!(!told.contains("web") && !told.contains("192.0.2.1"), "{what}: {told}");
         cluster.delete(&format!("{plural}/{name}"), "evil")?;
     }
-    statuses(&cluster, &controller);
     Ok(())
 }
 
-/// The attacker's policies say of each hostname what became of it, and nothing of others but their namespace.
-fn statuses(cluster: &Cluster, controller: &Controller) {
-    let status = || {
-        cluster.json(&["dnspolicy", "own", "-n", "evil"]).map(|policy| policy["status"].to_string()).unwrap_or_default()
-    };
+/// A policy of the attacker says in its status what became of the hostname, and nothing of others but their namespace.
+fn status_says(cluster: &Cluster, kind: &str, controller: &Controller) {
+    let status =
+        || cluster.json(&[kind, "own", "-n", "evil"]).map(|policy| policy["status"].to_string()).unwrap_or_default();
     let state = || status() + &controller.log();
-    until("the policy has its status", || status().contains("\"conditions\""), state);
-    let words = cluster.kubectl(&["get", "dnspolicies,tlspolicies", "-n", "evil", "-o", "json"]).unwrap_or_default();
-    assert!(!words.contains("shop/") && !words.contains("192.0.2.1"), "{words}");
+    until("the policy has the reason in its status", || status().contains("\"hostname-held\""), state);
+    assert!(!status().contains("web") && !status().contains("192.0.2.1"), "{}", status());
 }
 
 /// A Route of the victim without a certificate.
