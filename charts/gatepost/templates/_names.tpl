@@ -21,5 +21,6 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- $own := dict "http-addr" (printf "0.0.0.0:%v" .Values.http.port) -}}
 {{- if .Values.dns.enabled }}{{ $_ := set $own "dns-addr" (printf "0.0.0.0:%v" .Values.dns.port) }}{{ end -}}
 {{- if eq (include "gatepost.state" .) "true" }}{{ $_ := set $own "state-dir" "/var/lib/gatepost" }}{{ end -}}
+{{- if .Values.admission.enabled }}{{ $_ := set $own "admission" true }}{{ end -}}
 {{- toYaml (merge (deepCopy .Values.settings) $own) -}}
 {{- end }}

@@ -42,6 +42,9 @@
 {{- end }}
 {{- define "gatepost.rules.own" -}}
 - {"apiGroups":["coordination.k8s.io"],"resources":["leases"],"verbs":["get","create","update","patch"]}
+{{- if .Values.admission.enabled }}
+- {"apiGroups":[""],"resources":["configmaps"],"verbs":["get","create","patch"]}
+{{- end }}
 {{- if eq (.Values.settings.provider | default "") "dnsendpoint" }}
 - {"apiGroups":["externaldns.k8s.io"],"resources":["dnsendpoints"],"verbs":["get","list","watch","create","patch","delete"]}
 {{- end }}

@@ -13,6 +13,7 @@ use gatepost_core::snapshot::Origin;
 
 use crate::error::RunError;
 
+mod admission;
 mod apply;
 mod bench_data;
 mod check;
@@ -96,6 +97,7 @@ enum Command {
     Man(man::Man),
     Crds(crds::Crds),
     Rbac(rbac::Rbac),
+    Admission(admission::Admission),
     #[command(hide = true)]
     BenchData(bench_data::BenchData),
 }
@@ -111,7 +113,7 @@ enum Format {
 }
 
 /// Where objects come from.
-#[derive(Args, Debug, Clone)]
+#[derive(Args, Debug, Clone, Default)]
 pub struct Input {
     /// File, directory (read recursively: .yaml, .yml, .json) or `-` for standard input; may be repeated
     #[arg(short = 'f', long = "filename", value_name = "PATH", env = "GATEPOST_FILENAME", value_delimiter = ',')]
@@ -254,6 +256,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Man(command) => command.run(out),
         Command::Crds(command) => command.run(out),
         Command::Rbac(command) => command.run(out),
+        Command::Admission(command) => command.run(out),
         Command::BenchData(command) => command.run(out),
     }
 }

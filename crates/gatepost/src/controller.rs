@@ -20,6 +20,7 @@ use crate::health::ProbeNumbers;
 use crate::run::Pass;
 use crate::run::schedule::{PassEnd, Schedule, ScheduleRules};
 
+pub mod admission;
 pub mod cert_manager;
 pub mod dnsendpoint;
 mod log;

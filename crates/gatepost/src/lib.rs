@@ -3,6 +3,7 @@
 //! This is the outermost crate: the only one that reads files and the environment, prints, and knows which shape output has.
 //! It decides nothing: the rules are in `gatepost-core`, the wire shapes in `gatepost-objects`.
 
+pub mod admission;
 pub mod api;
 pub mod apply;
 pub mod certificates;

@@ -29,6 +29,8 @@ pub enum Feature {
     Events,
     /// One writer among several replicas.
     LeaderElection,
+    /// `--admission`: what the policies of `gatepost admission` read.
+    Admission,
     /// `--provider dnsendpoint`.
     DnsEndpoints,
     /// `--issuer embedded` or `acme`: certificates in Secrets.
@@ -45,6 +47,7 @@ impl Feature {
             Feature::Policies,
             Feature::Events,
             Feature::LeaderElection,
+            Feature::Admission,
             Feature::DnsEndpoints,
             Feature::Secrets,
             Feature::CertManager,
@@ -60,6 +63,7 @@ impl Feature {
             Feature::Policies => policies(),
             Feature::Events => vec![EVENTS],
             Feature::LeaderElection => vec![LEASES],
+            Feature::Admission => vec![PARAMETERS],
             Feature::DnsEndpoints => vec![DNS_ENDPOINTS],
             Feature::Secrets => vec![SECRETS, NOTES],
             Feature::CertManager => vec![CERTIFICATES, REQUESTS, HELD],
@@ -98,6 +102,13 @@ const LEASES: Right = Right {
     verbs: &["get", "create", "update", "patch"],
     place: RoleScope::Own,
     cost: "no replica can become the leader, so nothing is written",
+};
+const PARAMETERS: Right = Right {
+    group: "",
+    resource: "configmaps",
+    verbs: &["get", "create", "patch"],
+    place: RoleScope::Own,
+    cost: "the policies of `gatepost admission` do not follow the HostnameGrants",
 };
 const DNS_ENDPOINTS: Right = Right {
     group: "externaldns.k8s.io",

@@ -8,6 +8,7 @@
 
 mod certified {
     pub(crate) mod acme;
+    pub(crate) mod attacks;
     pub(crate) mod authority;
     pub(crate) mod bed;
     #[allow(dead_code, reason = "shared with other tests")]
@@ -26,7 +27,14 @@ mod controller {
 }
 
 fn main() {
-    use certified::{acme, authority, foreign, leaders, rights};
-    let all = [authority::trials(), foreign::trials(), acme::trials(), leaders::trials(), rights::trials()];
+    use certified::{acme, attacks, authority, foreign, leaders, rights};
+    let all = [
+        authority::trials(),
+        foreign::trials(),
+        acme::trials(),
+        leaders::trials(),
+        rights::trials(),
+        attacks::trials(),
+    ];
     gatepost_testkit::run(all.into_iter().flatten().collect())
 }

@@ -627,3 +627,67 @@ fn what_a_program_renders_is_read_like_a_file() {
     let failed = gatepost.run(&words(&format!("check -k {overlay}")), "").unwrap();
     assert!(failed.exit == 4 && failed.errors.contains("cannot be rendered"), "{}", failed.errors);
 }
+
+#[test]
+fn profile_external_dns_says_how_many_names_profile_strict_would_change() {
+    // External-dns unites the addresses that a Route of another namespace adds; in profile strict they do not count.
+    let gateway = GATEWAY.replace("\"*.example.org\"", "\"*.example.org\", allowedRoutes: {namespaces: {from: All}}");
+    let grab = "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\n\
+        metadata: {namespace: blog, name: grab, annotations: {external-dns.kubernetes.io/target: 203.0.113.66}}\n\
+        spec: {parentRefs: [{namespace: infra, name: edge}], hostnames: [a.example.org]}\n";
+    let world = format!("{gateway}---\n{}---\n{}{grab}", route("a"), route("b"));
+    let said = run("plan -f - --status compute --gateway-address infra/edge=192.0.2.1 --profile external-dns", &world);
+    let expected = "with --profile strict the records of 1 name would change: a.example.org\n";
+    assert!(said.output.ends_with(expected), "{}{}", said.output, said.errors);
+    let names = |line: &str, input: &str| {
+        let answer: serde_json::Value = serde_json::from_str(&run(line, input).output).expect("JSON");
+        answer["changedUnderStrict"].clone()
+    };
+    assert_eq!(
+        names(
+            "plan -f - -o json --status compute --gateway-address infra/edge=192.0.2.1 --profile external-dns",
+            &world
+        ),
+        serde_json::json!(["a.example.org"])
+    );
+    assert_eq!(names("plan -f - -o json", &world), serde_json::Value::Null);
+    let sound = format!("{gateway}---\n{}", route("a"));
+    assert_eq!(
+        names(
+            "plan -f - -o json --status compute --gateway-address infra/edge=192.0.2.1 --profile external-dns",
+            &sound
+        ),
+        serde_json::json!([])
+    );
+    let said =
+        run("plan -f - --status compute --gateway-address infra/edge=192.0.2.1 --profile external-dns", &sound).output;
+    assert!(said.ends_with("with --profile strict no record would change\n"), "{said}");
+}
+
+#[test]
+fn admission_prints_no_config_map_that_lacks_a_grant() {
+    let grant = |hostname: &str| {
+        format!(
+            "apiVersion: gatepost.dev/v1alpha1\nkind: HostnameGrant\nmetadata: {{name: shop}}\n\
+             spec: {{hostnames: ['{hostname}'], namespaces: {{names: [shop]}}}}\n"
+        )
+    };
+    let said =
+        run("admission -f - --name edge --controller-namespace dns --require-grants", &grant("*.shop.example.org"));
+    assert_eq!(said.exit, 0, "{}", said.errors);
+    for line in
+        ["name: edge-hostname-grants", "namespace: dns", "_.shop.example.org: \"0\"", "_require-grants: \"true\""]
+    {
+        assert!(said.output.contains(line), "{line}: {}", said.output);
+    }
+    for (objects, words) in
+        [(grant("a.*.example.org"), "HostnameGrant/shop is not valid"), ("a: [".to_owned(), "cannot be read")]
+    {
+        let said = run("admission -f -", &objects);
+        assert_eq!((said.exit, &*said.output), (4, ""), "{}", said.errors);
+        assert!(said.errors.contains(words), "{}", said.errors);
+    }
+    for line in ["admission --require-grants", "admission -f - --platform-namespace infra", "admission --name 'a b'"] {
+        assert_eq!(run(line, "").exit, 2, "{line}");
+    }
+}

@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod controller {
+    pub(crate) mod admission;
     #[allow(dead_code, reason = "shared with other tests")]
     pub(crate) mod bed;
     pub(crate) mod cert_manager;
@@ -25,12 +26,12 @@ mod controller {
 
 fn main() {
     use controller::{
-        cert_manager, chart, ends, experiments, follows, health, leaders, outages, ownership, parts, reading, scale,
-        sources,
+        admission, cert_manager, chart, ends, experiments, follows, health, leaders, outages, ownership, parts,
+        reading, scale, sources,
     };
     let first = [ends::trials(), follows::trials(), parts::trials(), reading::trials(), sources::trials()];
     let second = [leaders::trials(), outages::trials(), ownership::trials(), scale::trials()];
-    let third = [chart::trials(), cert_manager::trials(), experiments::trials(), health::trials()];
+    let third = [admission::trials(), chart::trials(), cert_manager::trials(), experiments::trials(), health::trials()];
     let all = first.into_iter().chain(second).chain(third);
     gatepost_testkit::run(all.flatten().collect())
 }

@@ -41,6 +41,12 @@ fn the_roles_of_the_chart_and_of_kustomize_are_current() {
     current("deploy/kustomize/rbac.yaml", &said, "gatepost rbac");
 }
 
+#[test]
+fn the_policies_of_the_chart_are_current() {
+    let said = format!("# Written by `gatepost admission`; `make bless` writes it anew.\n{}", say(&["admission"]));
+    current("charts/gatepost/files/admission.yaml", &said, "gatepost admission");
+}
+
 /// The help of every command, so that a change of a flag is a change that somebody reads.
 #[test]
 fn the_help_in_the_reference_is_current() {

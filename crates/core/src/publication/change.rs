@@ -62,6 +62,12 @@ impl Change {
         }
     }
 
+    /// The names of which record sets differ.
+    pub fn names_of_records(&self) -> BTreeSet<Str> {
+        let sides = self.records.iter().flat_map(|differs| [&differs.old, &differs.new]).flatten();
+        sides.map(|record| record.name.clone()).collect()
+    }
+
     /// Whether nothing changes.
     pub fn is_empty(&self) -> bool {
         self.gained.is_empty()

@@ -121,6 +121,11 @@ impl HostnameGrants {
         &self.conflicts
     }
 
+    /// Grants with a value that a cluster would refuse: it is not known who may have their hostnames.
+    pub fn invalid(&self) -> &[Arc<HostnameGrant>] {
+        &self.invalid
+    }
+
     /// Every pattern that decides, with its grant.
     pub fn patterns(&self) -> impl Iterator<Item = &GrantedPattern> {
         self.precise.values().chain(self.wildcards.values())

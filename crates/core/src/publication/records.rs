@@ -497,8 +497,7 @@ impl NameDecision {
         let properties = route_claims.properties();
         let has_properties = properties.is_empty() || has(&|set| set.properties == properties);
         ignored.extend((!has_properties).then_some("provider properties"));
-        (!ignored.is_empty())
-            .then(|| format!("the {} that this Route would give it do not count", ignored.join(" and ")))
+        (!ignored.is_empty()).then(|| format!("what this Route says of {} does not count", ignored.join(" and ")))
     }
 
     /// Parts that most names lack.

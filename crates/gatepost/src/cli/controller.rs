@@ -9,6 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use gatepost_core::model::Kind;
 use gatepost_core::plan::Instance;
+use gatepost_core::publication::settings::Profile;
 use gatepost_core::reason;
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::provider::Shared;
@@ -29,9 +30,11 @@ use super::flags::probing::ProbingFlags;
 use super::flags::provider::{ProviderFlags, duration};
 use super::session::{Flags, Session};
 use super::{Cluster, Ending, Failure};
+use crate::admission::AdmissionNames;
 use crate::api::ProgramFacts;
 use crate::apply::Mode;
 use crate::certificates::{self, now};
+use crate::controller::admission::GrantParameters;
 use crate::controller::cert_manager::{self, CertManager};
 use crate::controller::dnsendpoint::DnsEndpoints;
 use crate::controller::permit::{Guarded, Nowhere, Permit};
@@ -77,6 +80,9 @@ pub(super) struct Controller {
     /// Nothing is written while this file exists
     #[arg(long, value_name = "FILE", env = "GATEPOST_FREEZE_FILE")]
     freeze_file: Option<PathBuf>,
+    /// Keep the ConfigMap up to date from which the policies of `gatepost admission` read the HostnameGrants
+    #[arg(long, env = "GATEPOST_ADMISSION")]
+    admission: bool,
     /// Where the page, health and metrics are answered over HTTP; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8053", env = "GATEPOST_HTTP_ADDR")]
     http_addr: SocketAddr,
@@ -230,6 +236,7 @@ impl Controller {
         let issuance = Issuance::new(&self.issuer, session.places(self.flags()), secrets)?;
         let settings = self.cert_manager(&session)?;
         let cert_manager = CertManager::new(connection.clone(), self.permit(election), settings);
+        let admission = self.grant_parameters(connection, election)?;
         let writes = self.writes(election);
         let health = HealthChecks::new(connection.clone(), self.probing.clone());
         Ok(ClusterPasses {
@@ -237,11 +244,27 @@ impl Controller {
             writes,
             issuance,
             cert_manager,
+            admission,
             health,
             later: None,
             again: None,
             could_write: false,
         })
+    }
+
+    /// What the policies of `gatepost admission` read, where that is to be kept.
+    fn grant_parameters(
+        &self,
+        connection: &Connection,
+        election: &Option<Election>,
+    ) -> Result<Option<GrantParameters>, Failure> {
+        let settings = self.publishing.settings()?;
+        if self.admission && settings.profile == Profile::ExternalDns {
+            return Err(Failure::usage("--admission: profile external-dns knows no HostnameGrants"));
+        }
+        let names = AdmissionNames { name: self.lease.clone(), namespace: self.controller_namespace.clone() };
+        let parameters = || GrantParameters::new(connection.clone(), self.permit(election), names, settings);
+        Ok(self.admission.then(parameters))
     }
 
     /// What is asked of cert-manager: everything where it is the issuer, otherwise what policies name it for.
@@ -299,11 +322,13 @@ struct ClusterPasses {
     issuance: Option<Issuance>,
     /// Who makes the others.
     cert_manager: CertManager,
+    /// What the policies of `gatepost admission` read.
+    admission: Option<GrantParameters>,
     /// What is done about health checks.
     health: HealthChecks,
     /// When that is to be looked at again, in seconds since 1970.
     later: Option<i64>,
-    /// When the health of addresses is asked for again, where it could not be read.
+    /// When the health of addresses is asked for again where it could not be read, or HostnameGrants are written again.
     again: Option<i64>,
     /// Whether we could write at the last pass.
     could_write: bool,
@@ -364,7 +389,11 @@ impl Passes for ClusterPasses {
             }
         }
         self.health.aim(&pass.desired, snapshot).await;
-        self.again = prepared.err().map(|_| now() + AGAIN);
+        let is_kept = match &mut self.admission {
+            Some(admission) if leads => admission.keep(snapshot).await,
+            _ => true,
+        };
+        self.again = (prepared.is_err() || !is_kept).then(|| now() + AGAIN);
         Ok(pass)
     }
 
@@ -389,7 +418,7 @@ impl Passes for ClusterPasses {
     }
 }
 
-/// The seconds after which the health of addresses is asked for again, where it could not be read.
+/// The seconds after which is done again what failed beside a pass.
 const AGAIN: i64 = 5;
 
 /// An object that was deleted may have gone with its CRD, which discovery notices after some rounds of ten seconds.

@@ -236,7 +236,7 @@ fn selector(text: &str) -> Result<Selector, String> {
     Selector::parse(text).map_err(|error| error.to_string())
 }
 
-fn prefix(text: &str) -> Result<String, String> {
+pub(super) fn prefix(text: &str) -> Result<String, String> {
     if text.ends_with('/') && text.len() > 1 { Ok(text.to_owned()) } else { Err("a prefix ends in `/`".to_owned()) }
 }
 

@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, Command};
 
 /// The flags that most people need, by id.
-const COMMON: [&str; 22] = [
+const COMMON: [&str; 23] = [
     "files",
     "kustomize",
     "helm",
@@ -25,6 +25,7 @@ const COMMON: [&str; 22] = [
     "dns_addr",
     "http_addr",
     "gateway",
+    "platform_namespace",
     "port",
 ];
 

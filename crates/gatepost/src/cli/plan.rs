@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use gatepost_core::attachment::Topology;
 use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::model::Str;
 use gatepost_core::publication::change::Change;
 use gatepost_core::publication::settings::Profile;
 use gatepost_core::publication::{self, Desired};
@@ -76,6 +77,8 @@ struct Shown {
     plan: Option<gatepost_core::plan::Plan>,
     unread: Vec<String>,
     orders: Option<Forecast>,
+    /// In profile external-dns: the names that profile strict would publish other records for.
+    under_strict: Option<BTreeSet<Str>>,
 }
 
 impl Plan {
@@ -154,7 +157,11 @@ impl Plan {
             Some(certificates) => Some(block_on(forecast(certificates, objects, &desired))?),
             None => None,
         };
-        Ok(Shown { desired, change, plan, unread, orders })
+        let under_strict = (settings.profile == Profile::ExternalDns).then(|| {
+            let strict = publication::PublicationSettings { profile: Profile::Strict, ..settings.clone() };
+            Change::between(&desired, &self.desired(objects, &strict)).names_of_records()
+        });
+        Ok(Shown { desired, change, plan, unread, orders, under_strict })
     }
 
     fn desired(&self, objects: &Objects, settings: &publication::PublicationSettings) -> Desired {
@@ -167,15 +174,18 @@ impl Plan {
     }
 
     fn write(&self, out: &mut dyn Write, objects: &Objects, shown: &Shown) -> Result<(), Failure> {
-        let Shown { desired, change, plan: decided, orders, .. } = shown;
+        let Shown { desired, change, plan: decided, orders, under_strict, .. } = shown;
         match self.output {
             PlanFormat::Json => {
                 let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
                 let view = PlanView::of(desired, change.as_ref(), diagnostics).with(decided.as_ref(), None);
-                write_json(out, &view.with_orders(orders.as_ref()))?;
+                write_json(out, &view.with_orders(orders.as_ref()).with_changed_under_strict(under_strict.as_ref()))?;
             }
             PlanFormat::Text => {
                 plan::write(out, desired, change.as_ref(), decided.as_ref(), objects, Colour::detect())?;
+                if let Some(names) = under_strict {
+                    writeln!(out, "{}", inert(&plan::under_strict(names)))?;
+                }
                 if let Some(orders) = orders.as_ref().filter(|orders| orders.orders > 0) {
                     writeln!(out, "certificates: {}", inert(&orders.to_string()))?;
                 }

@@ -47,6 +47,9 @@ pub(super) struct Features {
     /// Where certificates come from; may be repeated, for policies that name an issuer of cert-manager beside another
     #[arg(long, value_enum, env = "GATEPOST_ISSUER", value_delimiter = ',')]
     issuer: Vec<IssuerFlag>,
+    /// Whether the controller keeps what the policies of `gatepost admission` read
+    #[arg(long, env = "GATEPOST_ADMISSION")]
+    admission: bool,
     /// Namespace of Gateways and ListenerSets whose Secrets are filled; may be repeated. `*` grants the Secrets of all
     /// namespaces. Required where an issuer is set
     #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_CERTIFICATE_NAMESPACE", value_delimiter = ',')]
@@ -145,6 +148,7 @@ impl Features {
     fn is_on(&self, feature: Feature) -> bool {
         match feature {
             Feature::Routes(kind) => self.source.is_empty() || self.source.contains(&kind),
+            Feature::Admission => self.admission,
             Feature::DnsEndpoints => self.provider.is_some_and(ProviderKind::is_of_cluster),
             Feature::Secrets => self.issuer.iter().any(|issuer| *issuer != IssuerFlag::CertManager),
             Feature::CertManager => self.issuer.contains(&IssuerFlag::CertManager),
@@ -210,6 +214,7 @@ fn condition(feature: Feature) -> Option<String> {
             let source = kind.source();
             Some(format!("or (not .Values.settings.source) (has {source:?} (.Values.settings.source | default list))"))
         }
+        Feature::Admission => Some(".Values.admission.enabled".to_owned()),
         Feature::DnsEndpoints => {
             Some(format!("eq (.Values.settings.provider | default \"\") \"{}\"", dnsendpoint::KIND.name))
         }

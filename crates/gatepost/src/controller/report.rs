@@ -213,7 +213,8 @@ fn notes<'a>(
             Some((report.policy.clone(), warning(word, format!("{} ({reason})", address.message()))))
         })
     });
-    issuance::notes(pass, desired).into_iter().chain(steps.flatten()).chain(withheld).chain(held).chain(unhealthy)
+    let certificates = issuance::notes(pass, desired).into_iter().chain(issuance::refused(desired));
+    certificates.chain(steps.flatten()).chain(withheld).chain(held).chain(unhealthy)
 }
 
 /// Gateways and ListenerSets by the name that their listeners serve.

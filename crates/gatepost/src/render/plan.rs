@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
+use gatepost_core::model::Str;
 use gatepost_core::publication::change::{Change, Differs};
 use gatepost_core::publication::{Certificate, Desired, Record, Withheld};
 
@@ -10,6 +11,9 @@ use gatepost_core::plan::Plan;
 
 use super::{Colour, folded, inert_line, snippet, steps};
 use crate::source::Sources;
+
+/// How many of the names that profile strict would change are shown.
+const MOST_NAMES: usize = 5;
 
 /// Writes a plan.
 pub fn write(
@@ -58,6 +62,23 @@ pub fn changed(change: &Change) -> String {
         counted(change.records.len(), "record"),
         counted(change.certificates.len(), "certificate"),
     )
+}
+
+/// How many names profile strict would publish other records for, and the first of them.
+pub fn under_strict(names: &BTreeSet<Str>) -> String {
+    let first: Vec<&str> = names.iter().take(MOST_NAMES).map(|name| &**name).collect();
+    let rest = match names.len() - first.len() {
+        0 => String::new(),
+        rest => format!(" and {rest} more"),
+    };
+    match &first[..] {
+        [] => "with --profile strict no record would change".to_owned(),
+        _ => format!(
+            "with --profile strict the records of {} would change: {}{rest}",
+            counted(names.len(), "name"),
+            first.join(", ")
+        ),
+    }
 }
 
 /// A record in one line.

@@ -1,7 +1,9 @@
 //! `plan -o json`: what ought to exist.
 
 use gatepost_core::health::AddressReport;
-use gatepost_core::model::{self, Reference};
+use std::collections::BTreeSet;
+
+use gatepost_core::model::{self, Reference, Str};
 use gatepost_core::plan::Plan;
 use gatepost_core::policy::{HostnameReport, PolicyReport};
 use gatepost_core::publication::change::{Change, Differs};
@@ -43,6 +45,9 @@ pub struct PlanView<'a> {
     orders: Option<OrdersView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     issuing: Vec<IssuingView>,
+    /// In profile external-dns: the names that profile strict would publish other records for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changed_under_strict: Option<Vec<String>>,
     diagnostics: Vec<DiagnosticView>,
 }
 
@@ -208,6 +213,7 @@ impl<'a> PlanView<'a> {
             refused: None,
             orders: None,
             issuing: Vec::new(),
+            changed_under_strict: None,
             diagnostics,
         }
     }
@@ -225,6 +231,12 @@ impl<'a> PlanView<'a> {
         let view =
             |orders: &Forecast| OrdersView { needed: orders.orders, left: orders.left, message: orders.to_string() };
         self.orders = orders.map(view);
+        self
+    }
+
+    /// The same with the names that profile strict would publish other records for.
+    pub fn with_changed_under_strict(mut self, names: Option<&BTreeSet<Str>>) -> Self {
+        self.changed_under_strict = names.map(|names| names.iter().map(ToString::to_string).collect());
         self
     }
 

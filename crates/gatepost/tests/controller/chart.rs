@@ -10,7 +10,7 @@ use gatepost_testkit::servers::{DnsServer, KEY_NAME, KEY_SECRET};
 use gatepost_testkit::{Failed, Trial, tree};
 use serde_json::{Value, json};
 
-use super::bed::{Controller, bind, cluster, route, until, zone_comes_to};
+use super::bed::{Controller, bind, cluster, route, route_text, until, zone_comes_to};
 
 pub(crate) fn trials() -> Vec<Trial> {
     vec![
@@ -22,7 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// Values, from nothing to everything.
-const VALUES: [(&str, &str); 6] = [
+const VALUES: [(&str, &str); 7] = [
     ("plain", ""),
     (
         "everything",
@@ -37,6 +37,11 @@ const VALUES: [(&str, &str); 6] = [
     (
         "certificates",
         "settings: {provider: embedded, issuer: embedded, policy: sync}\nrbac: {certificateNamespaces: [infra]}\n",
+    ),
+    (
+        "admission",
+        "settings: {provider: embedded, policy: sync, lease: other, require-grants: true}\n\
+         admission: {enabled: true, platformNamespaces: [infra, edge]}\n",
     ),
     ("endpoints", "settings: {provider: dnsendpoint, source: [gateway-httproute], policy: upsert-only}\n"),
 ];
@@ -96,6 +101,7 @@ fn refused() -> Result<(), Failed> {
         ("settings: {Provider: embedded}", "Provider"),
         ("settings: {rfc2136-tsig-secret: c2VjcmV0}", "rfc2136-tsig-secret"),
         ("replicas: 2.5", "replicas"),
+        ("admission: {platformNamespaces: ['*']}", "platformNamespaces"),
         ("http: {port: 80}", "port"),
         ("metrics: {alerts: {enabled: true}}", "alerts"),
         ("terminationGracePeriodSeconds: 3", "terminationGracePeriodSeconds"),
@@ -137,7 +143,9 @@ fn runs() -> Result<(), Failed> {
     let (cluster, zone, helm) = (cluster(&Setup::default())?, bind()?, Helm::find()?);
     let secret = cluster.folder().join("tsig");
     std::fs::write(&secret, KEY_SECRET)?;
-    let values = json!({"settings": settings(&zone, secret.to_str().unwrap()), "crds": {"install": false}}).to_string();
+    let values = json!({"settings": settings(&zone, secret.to_str().unwrap()), "crds": {"install": false},
+        "admission": {"enabled": true, "platformNamespaces": ["infra"]}})
+    .to_string();
     let (file, config) = (helm.values("values.json", &values)?, cluster.kubeconfig(ADMIN).display().to_string());
     let install = ["install", "gatepost", &helm::chart(), "-n", "gatepost", "--kubeconfig", &config, "-f", &file];
     let said = helm.run(&install)?;
@@ -162,6 +170,17 @@ fn runs() -> Result<(), Failed> {
     until("the policy has its status", || status().contains("True"), || status() + &controller.log());
     let events = || cluster.kubectl(&["get", "events", "-n", "shop"]).unwrap_or_default();
     until("the route has its Event", || events().contains("HostnamePublished"), || events() + &controller.log());
+    cluster.apply(
+        "apiVersion: gatepost.dev/v1alpha1\nkind: HostnameGrant\nmetadata: {name: blog}\n\
+         spec: {hostnames: [blog.example.org], namespaces: {names: [blog]}}\n",
+    )?;
+    let dry_run = |object: &str| {
+        let said = cluster.feed(&["create", "--dry-run=server", "-f", "-"], object);
+        said.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let said = || dry_run(&route_text("grab", "blog.example.org"));
+    until("the policy refuses", || said().contains("HostnameGrant/blog decides"), || said() + &controller.log());
+    assert_eq!(dry_run(&route_text("sound", "sound.example.org")), "");
     assert!(!controller.log().contains("forbidden"), "{}", controller.log());
     helm.run(&["uninstall", "gatepost", "-n", "gatepost", "--kubeconfig", &config])?;
     Ok(())

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gatepost_core::model::{Key, ObjectRef, Str};
 use gatepost_core::publication::{Certificate, Desired, Record};
+use gatepost_core::reason::{HOSTNAME_HELD, HOSTNAME_NOT_GRANTED};
 use gatepost_kube::objects::EventNote;
 use gatepost_tls::certifier::{IssuanceEventKind, IssuanceState};
 
@@ -30,6 +31,18 @@ pub(super) fn notes(pass: &Pass, desired: &Desired) -> Vec<(ObjectRef, EventNote
         }
     }
     notes
+}
+
+/// Events about names that a Secret may not have, because another namespace holds them or they are not granted, on the Gateway
+/// or ListenerSet that refers to it.
+pub(super) fn refused(desired: &Desired) -> impl Iterator<Item = (ObjectRef, EventNote)> {
+    let is_refusal = |reason| [HOSTNAME_HELD, HOSTNAME_NOT_GRANTED].contains(&reason);
+    let of_secrets = desired.diagnostics.iter().filter(move |diagnostic| is_refusal(diagnostic.reason));
+    of_secrets.filter_map(|diagnostic| {
+        let text = format!("{} ({}): {}", diagnostic.field, diagnostic.reason, diagnostic.message);
+        let note = EventNote { is_warning: true, reason: "CertificateMissing".into(), action: "Certify", text };
+        Some((diagnostic.object.clone()?, note))
+    })
 }
 
 /// Events about names without a certificate, for reasons that need attention. One per reason on the Gateway, and one on
