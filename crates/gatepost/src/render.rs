@@ -6,6 +6,7 @@ use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 pub mod certificates;
+pub mod chart;
 pub mod explanation;
 pub mod github;
 pub mod junit;

@@ -17,6 +17,7 @@ mod controller {
     pub(crate) mod leaders;
     pub(crate) mod outages;
     pub(crate) mod ownership;
+    pub(crate) mod page;
     pub(crate) mod parts;
     pub(crate) mod reading;
     pub(crate) mod scale;
@@ -25,12 +26,12 @@ mod controller {
 
 fn main() {
     use controller::{
-        cert_manager, chart, ends, experiments, follows, health, leaders, outages, ownership, parts, reading, scale,
-        sources,
+        cert_manager, chart, ends, experiments, follows, health, leaders, outages, ownership, page, parts, reading,
+        scale, sources,
     };
     let first = [ends::trials(), follows::trials(), parts::trials(), reading::trials(), sources::trials()];
     let second = [leaders::trials(), outages::trials(), ownership::trials(), scale::trials()];
-    let third = [chart::trials(), cert_manager::trials(), experiments::trials(), health::trials()];
+    let third = [chart::trials(), cert_manager::trials(), experiments::trials(), health::trials(), page::trials()];
     let all = first.into_iter().chain(second).chain(third);
     gatepost_testkit::run(all.flatten().collect())
 }

@@ -94,12 +94,12 @@ impl OverviewView {
     /// The view of a world and what the server knows beside it.
     pub fn of(
         world: &WorldCopy,
+        pass: &PassFacts,
         names: &NamesIndex,
         program: &ProgramFacts,
         server: &ServerFacts,
         trouble: Option<String>,
     ) -> Self {
-        let pass = &world.pass;
         let mut troubles: Vec<String> = trouble.into_iter().chain(server.unready.clone()).collect();
         let unread = pass.unread.iter().filter(|why| server.unready.as_ref() != Some(why));
         troubles.extend(unread.cloned());
@@ -438,6 +438,35 @@ impl ZonesView {
             items: world.pass.zones.iter().map(zone).collect(),
             unread: world.pass.unread.clone(),
         }
+    }
+}
+
+/// `/api/v1/health`: what probes found out about each address of a name.
+#[derive(Serialize, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthView {
+    generation: u64,
+    as_of: i64,
+    items: Vec<ProbedAddressView>,
+}
+
+#[derive(Serialize, Debug)]
+struct ProbedAddressView {
+    policy: String,
+    #[serde(flatten)]
+    address: plan::AddressView,
+}
+
+impl HealthView {
+    /// The addresses that policies ask to probe.
+    pub fn of(world: &WorldCopy) -> Self {
+        let reports = world.desired.policies.iter();
+        let items = reports.flat_map(|report| {
+            let policy = report.policy.to_string();
+            let view = move |address| ProbedAddressView { policy: policy.clone(), address: plan::address(address) };
+            report.addresses.iter().map(view)
+        });
+        HealthView { generation: world.pass.generation, as_of: world.pass.ended, items: items.collect() }
     }
 }
 
