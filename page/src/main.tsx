@@ -2,7 +2,7 @@
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { type Live, HEALTHS, knownAt, useLive } from "./api";
-import { HealthMark, ago, word } from "./parts";
+import { HealthMark, ago } from "./parts";
 import { type Place, href, usePlace } from "./place";
 import { reportAnswers } from "./report";
 import { keepToken, token } from "./token";
@@ -66,9 +66,9 @@ function Head({ live, place }: { live: Live; place: Place }) {
           </a>
         ))}
         {overview && (
-          <span class="counts" aria-label="Names by health">
+          <span class="counts" role="group" aria-label="Names by health">
             {HEALTHS.filter((health) => overview.counts[health] > 0).map((health) => (
-              <a href={href("names", undefined, { health })} aria-label={`${overview.counts[health]} names ${word(health)}`}>
+              <a href={href("names", undefined, { health })} title="Show only these names">
                 <HealthMark health={health} count={overview.counts[health]} />
               </a>
             ))}

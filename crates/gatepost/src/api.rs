@@ -33,13 +33,16 @@ mod answer;
 mod csv;
 mod names;
 mod one_name;
+pub mod openapi;
 mod query;
+mod report;
 mod reviews;
 mod visibility;
 
 pub use activity::{ActivityEntry, ActivityLog};
 pub use answer::{ApiAnswer, ApiReader, ServerFacts, answer};
 pub use names::{NameRow, NamesIndex};
+pub use report::{ReportAnswers, answers as report_answers};
 pub use reviews::{ReviewRefusal, ReviewedUser, Reviews};
 pub use visibility::Viewer;
 

@@ -13,6 +13,7 @@ pub mod junit;
 pub mod markdown;
 pub mod plan;
 pub mod reason;
+pub mod report;
 pub mod sarif;
 pub mod snippet;
 pub mod steps;

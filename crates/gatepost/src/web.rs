@@ -28,6 +28,7 @@ mod page;
 mod pools;
 
 pub use access::{PageAccess, PageMode};
+pub use page::built_file;
 use pools::Pools;
 
 /// What the HTTP server answers with; the loop replaces it after every pass.

@@ -5,8 +5,8 @@ import { Problem, Reason } from "../parts";
 import { change, href } from "../place";
 
 const COLUMNS = ["Class", "Gateway", "ListenerSet", "Listener", "Route"];
-const BOX = { width: 210, height: 46 };
-const STEP = { x: 270, y: 60 };
+const BOX = { width: 200, height: 46 };
+const STEP = { x: 252, y: 60 };
 const TOP = 34;
 
 function columnOf(node: FlowNode): number {
@@ -21,22 +21,36 @@ interface Placed extends FlowNode {
   y: number;
 }
 
-/** Every node in its column, beside what it hangs on. */
+/** Every node in its column, beside what it hangs on; ListenerSets beside their listeners, so that no line runs behind one. */
 function placed(flow: Flow): { nodes: Map<string, Placed>; rows: number } {
   const nodes = new Map<string, Placed>();
   let rows = 0;
   const above = new Map<string, string[]>();
-  for (const edge of flow.edges) above.set(edge.to, [...(above.get(edge.to) ?? []), edge.from]);
-  for (let column = 0; column < COLUMNS.length; column++) {
+  const below = new Map<string, string[]>();
+  for (const edge of flow.edges) {
+    above.set(edge.to, [...(above.get(edge.to) ?? []), edge.from]);
+    below.set(edge.from, [...(below.get(edge.from) ?? []), edge.to]);
+  }
+  const isSet = (id: string) => flow.nodes.some((node) => node.id === id && columnOf(node) === 2);
+  const mean = (ids: string[] | undefined) => {
+    const heights = (ids ?? []).map((id) => nodes.get(id)?.y).filter((y) => y !== undefined);
+    return heights.length ? heights.reduce((sum, y) => sum + y, 0) / heights.length : undefined;
+  };
+  /** Listeners of a Gateway's own come before those of its ListenerSets. */
+  const rank = (node: FlowNode): [number, number] => {
+    const sets = (above.get(node.id) ?? []).filter(isSet);
+    const from = sets.length ? sets.flatMap((id) => above.get(id) ?? []) : above.get(node.id);
+    return [mean(from) ?? 0, sets.length];
+  };
+  for (const column of [0, 1, 3, 2, 4]) {
     const own = flow.nodes.filter((node) => columnOf(node) === column);
-    const height = (node: FlowNode) => {
-      const heights = (above.get(node.id) ?? []).map((id) => nodes.get(id)?.y).filter((y) => y !== undefined);
-      return heights.length ? heights.reduce((sum, y) => sum + y, 0) / heights.length : 0;
-    };
-    const sorted = own.map((node) => ({ node, at: height(node) })).sort((a, b) => a.at - b.at || a.node.name.localeCompare(b.node.name));
+    const at = (node: FlowNode): [number, number] =>
+      column === 3 ? rank(node) : [(column === 2 ? mean(below.get(node.id)) : undefined) ?? mean(above.get(node.id)) ?? 0, 0];
+    const sorted = own.map((node) => ({ node, at: at(node) }));
+    sorted.sort((a, b) => a.at[0] - b.at[0] || a.at[1] - b.at[1] || a.node.id.localeCompare(b.node.id));
     let next = TOP;
     for (const { node, at } of sorted) {
-      const y = Math.max(next, at);
+      const y = Math.max(next, at[0]);
       nodes.set(node.id, { ...node, x: column * STEP.x, y });
       next = y + STEP.y;
     }
@@ -71,20 +85,21 @@ function short(text: string): string {
 function NodeBox({ node, faded, chosen }: { node: Placed; faded: boolean; chosen: boolean }) {
   const words = node.holds ? "holds" : `broken${node.reason ? `: ${node.reason}` : ""}`;
   const broken = node.broken ? `, ${node.broken} not attached` : "";
+  const mark = `${node.holds ? "✓" : "✗"} ${short(node.name)}`;
+  const detail = short(node.broken ? `${node.broken} not attached` : (node.detail ?? node.reason ?? node.kind));
   return (
     <a
       href={href("flow", undefined, { ...Object.fromEntries(new URLSearchParams(location.hash.split("?")[1] ?? "")), node: chosen ? "" : node.id })}
       class={`node ${node.holds ? "holds" : "broken"} ${faded ? "faded" : ""}`}
-      aria-label={`${node.kind} ${node.name}, ${words}${broken}`}
       aria-current={chosen ? "true" : undefined}
     >
-      <title>{`${node.id}\n${words}${broken}${node.detail ? `\n${node.detail}` : ""}`}</title>
+      <title>{`${node.kind} ${node.name}, ${words}${broken}${node.detail ? `, ${node.detail}` : ""}`}</title>
       <rect x={node.x} y={node.y} width={BOX.width} height={BOX.height} rx={8} />
       <text x={node.x + 10} y={node.y + 19} class="name">
-        {node.holds ? "✓" : "✗"} {short(node.name)}
+        {mark}
       </text>
       <text x={node.x + 10} y={node.y + 36} class="detail">
-        {short(node.broken ? `${node.broken} not attached` : (node.detail ?? node.reason ?? node.kind))}
+        {detail}
       </text>
     </a>
   );

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::query::{self, Query};
 use super::reviews::{ReviewRefusal, ReviewedUser, Reviews};
 use super::visibility::{Restriction, Viewer};
-use super::{ApiState, NamesIndex, PassFacts, WorldCopy, one_name};
+use super::{ApiState, NamesIndex, PassFacts, WorldCopy, one_name, openapi};
 use crate::render;
 use crate::render::chart::ChartInput;
 use crate::requests::{self, RequestText};
@@ -36,6 +36,7 @@ const PATHS: &str = "/api/v1/overview, /api/v1/names, /api/v1/names.csv, /api/v1
                      /api/v1/names/HOSTNAME/chain.svg, /api/v1/names/HOSTNAME/chain.mmd, /api/v1/objects, \
                      /api/v1/objects/KIND/NAMESPACE/NAME, /api/v1/flow, /api/v1/plan, /api/v1/certificates, \
                      /api/v1/health, /api/v1/route?url=URL, /api/v1/zones, /api/v1/activity, /api/v1/reasons/REASON, \
+                     /api/v1/openapi.json, \
                      /api/v1/events";
 
 /// Who asks.
@@ -149,8 +150,10 @@ async fn dispatch(
     path: &[&str],
     query: Query,
 ) -> Result<ApiAnswer, ApiRefusal> {
-    if let ["reasons", name] = path {
-        return reason(name);
+    match path {
+        ["reasons", name] => return reason(name),
+        ["openapi.json"] => return Ok(ApiAnswer::json(&openapi::document())),
+        _ => {}
     }
     let is_known = matches!(
         path,

@@ -203,7 +203,7 @@ fn way(chain: &Chain) -> impl Iterator<Item = (String, String)> {
 }
 
 impl NamesIndex {
-    fn of(world: &WorldCopy) -> NamesIndex {
+    pub(super) fn of(world: &WorldCopy) -> NamesIndex {
         let begun = Instant::now();
         let mut explainer = Explainer::new(world);
         let mut rows: Vec<NameRow> = explainer.all_names().iter().map(|hostname| explainer.row(hostname)).collect();
@@ -255,6 +255,22 @@ impl NamesIndex {
             facets: self.facets(),
             items,
         })
+    }
+
+    /// All rows, what is wrong first.
+    pub(super) fn whole(&self) -> NamesView {
+        let mut rows: Vec<&NameRow> = self.rows.iter().collect();
+        rows.sort_by(|a, b| (a.health, &a.hostname).cmp(&(b.health, &b.hostname)));
+        NamesView {
+            generation: self.generation,
+            as_of: self.as_of,
+            total: rows.len(),
+            matching: rows.len(),
+            offset: 0,
+            counts: self.counts(),
+            facets: self.facets(),
+            items: rows.into_iter().map(NameRow::view).collect(),
+        }
     }
 
     /// All rows that a query asks for, as a table in CSV.

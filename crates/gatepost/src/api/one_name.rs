@@ -22,7 +22,17 @@ pub(super) fn hostname(text: &str) -> Result<Hostname, String> {
 
 /// Everything about one name.
 pub(super) fn view(world: &WorldCopy, pass: &PassFacts, activity: Vec<ActivityEntry>, hostname: &Hostname) -> NameView {
-    let mut explainer = Explainer::new(world);
+    view_with(&mut Explainer::new(world), world, pass, activity, hostname)
+}
+
+/// The same with what explains several names.
+pub(super) fn view_with(
+    explainer: &mut Explainer<'_>,
+    world: &WorldCopy,
+    pass: &PassFacts,
+    activity: Vec<ActivityEntry>,
+    hostname: &Hostname,
+) -> NameView {
     let ExplainedName { explanation, publication, states, health, cause } = explainer.explain(hostname);
     let name = hostname.as_str();
     // Where not everything may be seen, the pass has less than the world.
@@ -43,6 +53,7 @@ pub(super) fn view(world: &WorldCopy, pass: &PassFacts, activity: Vec<ActivityEn
         held,
         steps: own_steps.flat_map(|(i, (step, outcome))| steps::rows_of(i, step, Some(outcome.told()))).collect(),
         activity,
+        other_namespaces: Vec::new(),
         explain: ExplainView::of(&explanation, &publication).with_issuing(&states),
     }
 }

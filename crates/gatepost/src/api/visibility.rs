@@ -12,6 +12,7 @@ use gatepost_core::reason::Reason;
 use serde_json::{Map, Value, json};
 
 use super::{NameRow, NamesIndex, PassFacts};
+use crate::view::api::HeldByView;
 use crate::view::diagnostic::DiagnosticView;
 
 /// Somebody who looks.
@@ -318,9 +319,16 @@ impl<'a> Restriction<'a> {
         let others: BTreeSet<String> =
             others.chain(namespaces).filter(|namespace| !self.viewer.sees(namespace)).collect();
         if own.is_empty() && (row.is_some() || !others.is_empty()) {
-            let mut held = keep(fields, &["generation", "asOf", "hostname"]);
-            held.insert("heldBy".to_owned(), json!(others));
-            return held;
+            let held = HeldByView {
+                generation: self.all.generation,
+                as_of: self.all.as_of,
+                hostname: name.to_owned(),
+                held_by: others.into_iter().collect(),
+            };
+            return match serde_json::to_value(held) {
+                Ok(Value::Object(fields)) => fields,
+                _ => Map::new(),
+            };
         }
         retain(&mut fields, "chains", |chain| is_own(&route_of(chain)));
         let chains = fields.get("chains").and_then(Value::as_array).into_iter().flatten();

@@ -3,12 +3,13 @@
 use clap::{Arg, ArgAction, Command};
 
 /// The flags that most people need, by id.
-const COMMON: [&str; 22] = [
+const COMMON: [&str; 23] = [
     "files",
     "kustomize",
     "helm",
     "namespace",
     "output",
+    "out",
     "strict",
     "severity",
     "baseline",

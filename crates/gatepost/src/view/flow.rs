@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use gatepost_core::attachment::{ClassState, ListenerState, ParentState, ParentTarget, RouteState, Topology};
 use gatepost_core::model::{Key, ObjectRef, ParentRef};
 use gatepost_core::reason::{self, Reason};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::api::WorldCopy;
@@ -17,7 +18,7 @@ const MOST_NODES: usize = 200;
 const MOST_TOLD: usize = 1000;
 
 /// The graph.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct FlowView {
     generation: u64,
@@ -33,7 +34,7 @@ pub struct FlowView {
 }
 
 /// An object, a listener, or several routes together.
-#[derive(Serialize, Debug, Clone)]
+#[derive(Serialize, JsonSchema, Debug, Clone)]
 #[serde(rename_all = "camelCase")]
 struct FlowNode {
     /// `Kind/namespace/name`, of a listener with its name behind it.
@@ -56,7 +57,7 @@ struct FlowNode {
 }
 
 /// From an object to what hangs on it.
-#[derive(Serialize, Debug, Clone)]
+#[derive(Serialize, JsonSchema, Debug, Clone)]
 struct FlowEdge {
     from: String,
     to: String,

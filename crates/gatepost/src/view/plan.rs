@@ -10,6 +10,7 @@ use gatepost_core::reason::Reason;
 use gatepost_objects::crds::AddressStatus;
 use gatepost_tls::budget::Forecast;
 use gatepost_tls::certifier::IssuanceState;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::certificates::IssuingView;
@@ -47,7 +48,7 @@ pub struct PlanView<'a> {
 }
 
 /// What it takes to have all certificates.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct OrdersView {
     needed: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +57,7 @@ struct OrdersView {
 }
 
 /// Why nothing was done at all.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct RefusedView {
     reason: &'static str,
     code: &'static str,
@@ -64,7 +65,7 @@ struct RefusedView {
     help: &'static str,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RecordView {
     name: String,
@@ -82,13 +83,13 @@ pub(super) struct RecordView {
     source: &'static str,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct PropertyView {
     name: String,
     value: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CertificateView {
     secret: String,
@@ -101,7 +102,7 @@ pub(super) struct CertificateView {
     policy: Option<String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub(super) struct WithheldView {
     hostname: String,
     route: String,
@@ -113,7 +114,7 @@ pub(super) struct WithheldView {
     field: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct PolicyView {
     policy: String,
     conditions: Vec<ConditionView>,
@@ -124,7 +125,7 @@ struct PolicyView {
 }
 
 /// What probes found out about an address of a hostname.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub(super) struct AddressView {
     #[serde(flatten)]
     status: AddressStatus,
@@ -132,7 +133,7 @@ pub(super) struct AddressView {
     reason: Option<&'static str>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct ConditionView {
     #[serde(rename = "type")]
     kind: String,
@@ -141,7 +142,7 @@ struct ConditionView {
     message: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct HostnameView {
     hostname: String,
     listener: String,
@@ -153,7 +154,7 @@ struct HostnameView {
     message: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct SkippedView {
     hostname: String,
     listener: String,
@@ -161,13 +162,13 @@ struct SkippedView {
     reason: &'static str,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct PassedOverView {
     object: String,
     because: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct DiffView {
     gained: Vec<String>,
     lost: Vec<String>,
@@ -176,14 +177,14 @@ struct DiffView {
     certificates: Vec<DiffersView<CertificateView>>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct MovedView {
     hostname: String,
     from: Vec<String>,
     to: Vec<String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct DiffersView<T> {
     old: Option<T>,
     new: Option<T>,

@@ -217,6 +217,12 @@ fn own_alone(apple: &TenantReader<'_>) {
         assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
         assert!(!answer.contains(WORD), "{path}: {answer}");
     }
+    let activity = apple.json("activity");
+    let told: Vec<_> =
+        activity["items"].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    assert!(!told.is_empty() && told.iter().all(|name| names.contains(&(*name).to_owned())), "{told:?}");
+    assert!(apple.ask("names/shop.example.org/chain.svg").contains("<svg "));
+    assert!(apple.ask("names/zebra.example.org/chain.mmd").starts_with("HTTP/1.1 403"));
     assert!(apple.ask("names.csv").contains("shop.example.org,"));
     let shop = apple.json("names/shop.example.org");
     assert_eq!(shop["chains"][0]["links"][1]["name"], "Gateway/infra/edge");

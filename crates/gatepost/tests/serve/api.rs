@@ -61,7 +61,7 @@ fn copy_quickstart(folder: &Path) {
 }
 
 /// Routes of many shapes: wildcards, none, several, refused ones, and names that others take.
-fn write_many(folder: &Path) {
+pub(super) fn write_many(folder: &Path) {
     copy_quickstart(folder);
     let route = |name: &str, hostnames: &str, backend: &str| {
         format!(
