@@ -203,7 +203,9 @@ impl Connection {
             return text(StatusCode::FORBIDDEN, "this Host is not served here\n".to_owned(), "text/plain");
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
+            let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
+            refusal.headers_mut().insert("allow", hyper::header::HeaderValue::from_static("GET, HEAD"));
+            return refusal;
         }
         let Some(path) = self.access.path(request.uri().path()) else { return redirect(&self.access.home()) };
         let notes: String = state.notes.iter().map(|note| format!("{note}\n")).collect();

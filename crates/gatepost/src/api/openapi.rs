@@ -32,6 +32,8 @@ enum ParameterKind {
     Number,
     Flag,
     Word(&'static [&'static str]),
+    /// A text of a form.
+    Form(&'static str),
 }
 
 enum AnswerShape {
@@ -51,13 +53,16 @@ const LIMIT: ParameterRow = ParameterRow("limit", Kind::Number, "How many at mos
 const SEARCH: ParameterRow = ParameterRow("q", Kind::Text, "A part of a hostname, an object or a reason");
 const NAMESPACE: ParameterRow = ParameterRow("namespace", Kind::Text, "A namespace");
 const GATEWAY: ParameterRow = ParameterRow("gateway", Kind::Text, "A Gateway, as Gateway/NAMESPACE/NAME");
+const ONE_GATEWAY: ParameterRow =
+    ParameterRow("gateway", Kind::Form("^([a-z0-9.-]+/[a-z0-9.-]+)?$"), "A Gateway, as NAMESPACE/NAME");
 const ZONE: ParameterRow = ParameterRow("zone", Kind::Text, "A zone");
 const HEALTH: ParameterRow =
-    ParameterRow("health", Kind::Text, "wrong, held, unknown, foreign or right; several with commas");
+    ParameterRow("health", Kind::Form(HEALTHS), "wrong, held, unknown, foreign or right; several with commas");
+const HEALTHS: &str = "^((wrong|held|unknown|foreign|right)(,(wrong|held|unknown|foreign|right))*)?$";
 const VERDICT: ParameterRow = ParameterRow("verdict", Kind::Text, "A verdict of `explain`");
 const REASON: ParameterRow = ParameterRow("reason", Kind::Text, "A reason by name or number");
-const SORT: ParameterRow = ParameterRow("sort", Kind::Word(&["health", "name", "zone", "expiry"]), "The order");
-const ORDER: ParameterRow = ParameterRow("order", Kind::Word(&["up", "down"]), "Its direction");
+const SORT: ParameterRow = ParameterRow("sort", Kind::Word(&["", "health", "name", "zone", "expiry"]), "The order");
+const ORDER: ParameterRow = ParameterRow("order", Kind::Word(&["", "up", "down"]), "Its direction");
 
 const PATHS: &[PathRow] = &[
     PathRow {
@@ -111,7 +116,7 @@ const PATHS: &[PathRow] = &[
     PathRow {
         path: "/api/v1/flow",
         summary: "Classes, Gateways, ListenerSets, listeners and routes as a graph",
-        parameters: &[GATEWAY, NAMESPACE],
+        parameters: &[ONE_GATEWAY, NAMESPACE],
         answer: Json(of::<FlowView>),
     },
     PathRow {
@@ -136,12 +141,12 @@ const PATHS: &[PathRow] = &[
         path: "/api/v1/route",
         summary: "Who serves a request, and why not the others",
         parameters: &[
-            ParameterRow("url", Kind::Text, "The URL; required"),
+            ParameterRow("url", Kind::Form("^[a-z]+://[^/]+"), "The URL; required"),
             ParameterRow("method", Kind::Text, "GET unless given"),
             ParameterRow("header", Kind::Texts, "A header, as `Name: value`"),
-            ParameterRow("gateway", Kind::Text, "A Gateway, as NAMESPACE/NAME"),
+            ONE_GATEWAY,
             NAMESPACE,
-            ParameterRow("port", Kind::Number, "The port of the listener, unless it is that of the URL"),
+            ParameterRow("port", Kind::Form("^([1-9][0-9]{0,4})?$"), "The port of the listener, unless it is that of the URL"),
             ParameterRow("sni", Kind::Text, "The name in the TLS handshake, unless it is that of the URL"),
             ParameterRow("grpc", Kind::Flag, "Whether it is a call of gRPC"),
         ],
@@ -248,7 +253,8 @@ impl ParameterRow {
         let schema = match self.1 {
             Kind::Text => json!({"type": "string"}),
             Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
-            Kind::Number => json!({"type": "integer", "minimum": 0}),
+            Kind::Number => json!({"type": "integer", "minimum": 0, "maximum": u32::MAX}),
+            Kind::Form(pattern) => json!({"type": "string", "pattern": pattern}),
             Kind::Flag => json!({"type": "boolean"}),
             Kind::Word(words) => json!({"type": "string", "enum": words}),
         };
