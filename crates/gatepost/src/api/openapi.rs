@@ -146,7 +146,11 @@ const PATHS: &[PathRow] = &[
             ParameterRow("header", Kind::Texts, "A header, as `Name: value`"),
             ONE_GATEWAY,
             NAMESPACE,
-            ParameterRow("port", Kind::Form("^([1-9][0-9]{0,4})?$"), "The port of the listener, unless it is that of the URL"),
+            ParameterRow(
+                "port",
+                Kind::Form("^([1-9][0-9]{0,4})?$"),
+                "The port of the listener, unless it is that of the URL",
+            ),
             ParameterRow("sni", Kind::Text, "The name in the TLS handshake, unless it is that of the URL"),
             ParameterRow("grpc", Kind::Flag, "Whether it is a call of gRPC"),
         ],
