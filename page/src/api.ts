@@ -1,5 +1,7 @@
 // Requests to /api/v1, and the shapes of its answers as far as the page reads them.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { answerFrom, reportAnswers } from "./report";
+import { TOKEN_NEEDED, headers } from "./token";
 
 export type Health = "right" | "wrong" | "held" | "foreign" | "unknown";
 export const HEALTHS: Health[] = ["wrong", "held", "unknown", "foreign", "right"];
@@ -44,6 +46,8 @@ export interface Overview {
   held: number;
   steps: number;
   zones: number;
+  /** Whether namespaces are left out that the reader may not see. */
+  isRestricted?: boolean;
   problems: Diagnostic[];
 }
 
@@ -181,9 +185,51 @@ export interface Name {
   chains: Chain[];
   openListeners?: string[];
   similar?: string[];
+  /** Namespaces whose routes ask for it too, and may not be seen. */
+  otherNamespaces?: string[];
+  /** Namespaces that hold it, where nothing else of it may be seen. */
+  heldBy?: string[];
+  addresses?: Probed[];
   held: Held[];
   steps: Step[];
   activity: ActivityEntry[];
+}
+
+export interface Probed {
+  policy?: string;
+  hostname: string;
+  address: string;
+  state: string;
+  since?: string;
+  published: boolean;
+  error?: string;
+}
+
+export interface FlowNode {
+  id: string;
+  kind: string;
+  name: string;
+  holds: boolean;
+  detail?: string;
+  reason?: string;
+  count?: number;
+  broken?: number;
+}
+
+export interface FlowEdge {
+  from: string;
+  to: string;
+  state: "works" | "broken" | "not-permitted";
+  reason?: string;
+}
+
+export interface Flow {
+  asOf: number;
+  nodes: FlowNode[];
+  edges: FlowEdge[];
+  routes: number;
+  isCollapsed: boolean;
+  leftOut: number;
 }
 
 export interface Plan {
@@ -238,9 +284,18 @@ export function path(base: string, query: Record<string, string | undefined> = {
 class Refused extends Error {}
 
 export async function get<T>(of: string, signal?: AbortSignal): Promise<T> {
+  const report = reportAnswers();
+  if (report) {
+    try {
+      return answerFrom(report, of) as T;
+    } catch (error) {
+      throw new Refused((error as Error).message);
+    }
+  }
   const limit = AbortSignal.timeout(60_000);
-  const response = await fetch(`api/v1/${of}`, { signal: signal ? AbortSignal.any([signal, limit]) : limit });
+  const response = await fetch(`api/v1/${of}`, { headers: headers(), signal: signal ? AbortSignal.any([signal, limit]) : limit });
   if (response.ok) return (await response.json()) as T;
+  if (response.status === 401) dispatchEvent(new Event(TOKEN_NEEDED));
   const refusal = await response.json().catch(() => ({}));
   const message = String(refusal.error ?? `the server answered ${response.status}`);
   throw response.status < 500 ? new Refused(message) : new Error(message);
@@ -279,10 +334,31 @@ export interface Live {
   heardAt?: number;
   /** Why what is shown may be old. */
   stale?: string;
+  /** Whether the server wants to know who looks. */
+  needsToken?: boolean;
 }
 
 /** How long the server may be silent; it says every ten seconds that it is alive. */
 const SILENCE = 25_000;
+
+/** How long the page waits before it asks for events again, in milliseconds. */
+const AGAIN = 2000;
+
+/** Reads server-sent events until the stream ends. EventSource could not send a token. */
+async function events(signal: AbortSignal, told: (event: string) => void) {
+  const response = await fetch("api/v1/events", { headers: headers(), signal });
+  if (response.status === 401) dispatchEvent(new Event(TOKEN_NEEDED));
+  if (!response.ok || !response.body) throw new Error(`the server answered ${response.status}`);
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) if (line.startsWith("event: ")) told(line.slice(7));
+  }
+}
 
 /** Follows the server: its overview, and the number of the last change. The stream rests while the page is hidden, because a browser opens few of them. */
 export function useLive(): Live {
@@ -290,32 +366,43 @@ export function useLive(): Live {
   const [version, setVersion] = useState(0);
   const [error, setError] = useState<string>();
   const [now, setNow] = useState(Date.now());
+  const [needsToken, setNeedsToken] = useState(false);
   const heardAt = useRef<number | undefined>(undefined);
   const heard = () => {
     heardAt.current = Date.now();
   };
 
   useEffect(() => {
-    let events: EventSource | undefined;
-    const open = () => {
-      events?.close();
-      events = new EventSource("api/v1/events");
-      events.addEventListener("changed", () => {
-        heard();
-        setError(undefined);
-        setVersion((before) => before + 1);
-      });
-      events.addEventListener("alive", heard);
-      events.addEventListener("error", () => setError("the server does not answer"));
+    if (reportAnswers()) return;
+    let stop: AbortController | undefined;
+    const open = async () => {
+      stop?.abort();
+      const own = new AbortController();
+      stop = own;
+      while (!own.signal.aborted) {
+        await events(own.signal, (event) => {
+          heard();
+          if (event !== "changed") return;
+          setError(undefined);
+          setNeedsToken(false);
+          setVersion((before) => before + 1);
+        }).catch(() => undefined);
+        if (own.signal.aborted) return;
+        setError("the server does not answer");
+        await new Promise((done) => setTimeout(done, AGAIN));
+      }
     };
-    const visible = () => (document.hidden ? events?.close() : open());
-    open();
+    const visible = () => (document.hidden ? stop?.abort() : open());
+    const asked = () => setNeedsToken(true);
+    visible();
     document.addEventListener("visibilitychange", visible);
+    addEventListener(TOKEN_NEEDED, asked);
     const clock = setInterval(() => setNow(Date.now()), 1000);
     return () => {
       document.removeEventListener("visibilitychange", visible);
+      removeEventListener(TOKEN_NEEDED, asked);
       clearInterval(clock);
-      events?.close();
+      stop?.abort();
     };
   }, []);
 
@@ -340,9 +427,10 @@ export function useLive(): Live {
     };
   }, [version]);
 
+  if (reportAnswers()) return { version, ...(overview && { overview }), ...(heardAt.current && { heardAt: heardAt.current }) };
   const silent = heardAt.current !== undefined && now - heardAt.current > SILENCE;
   const stale = error ?? (silent ? "the server does not answer" : overview && troubleOf(overview, now));
-  return { version, ...(overview && { overview }), ...(stale && { stale }), ...(heardAt.current && { heardAt: heardAt.current }) };
+  return { version, needsToken, ...(overview && { overview }), ...(stale && { stale }), ...(heardAt.current && { heardAt: heardAt.current }) };
 }
 
 /** Why the server's own data is old. */
@@ -358,6 +446,7 @@ function troubleOf(overview: Overview, now: number): string | undefined {
 export function knownAt(live: Live): number | undefined {
   const { overview, heardAt } = live;
   if (!overview || !heardAt) return undefined;
+  if (reportAnswers()) return overview.asOf;
   const compared = overview.intervalSeconds || !overview.isCurrent ? overview.asOf : heardAt / 1000;
   return Math.min(compared, overview.seenAt ?? compared);
 }

@@ -2,10 +2,13 @@
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { type Live, HEALTHS, knownAt, useLive } from "./api";
-import { HealthMark, ago, word } from "./parts";
+import { HealthMark, ago } from "./parts";
 import { type Place, href, usePlace } from "./place";
+import { reportAnswers } from "./report";
+import { keepToken, token } from "./token";
 import { ActivityView } from "./views/activity";
 import { CertificatesView } from "./views/certificates";
+import { FlowView } from "./views/flow";
 import { NameView } from "./views/name";
 import { NamesView } from "./views/names";
 import { PlanView } from "./views/plan";
@@ -15,6 +18,7 @@ import "./style.css";
 
 const VIEWS: [string, string][] = [
   ["names", "Names"],
+  ["flow", "Flow"],
   ["plan", "Plan"],
   ["certificates", "Certificates"],
   ["route", "Route a request"],
@@ -43,21 +47,28 @@ function Head({ live, place }: { live: Live; place: Place }) {
         {overview && (
           <span class="facts">
             {overview.command} {overview.version}
-            {overview.provider && `, provider ${overview.provider}`}, {overview.mode === "act" ? "writes" : "observes, writes nothing"}
+            {overview.provider && `, provider ${overview.provider}`}
+            {!reportAnswers() && (overview.mode === "act" ? ", writes" : ", observes, writes nothing")}
+            {overview.isRestricted && ", only your namespaces"}
           </span>
         )}
         <Age live={live} />
+        {token() && (
+          <button type="button" onClick={() => enter(undefined)}>
+            Forget the token
+          </button>
+        )}
       </div>
       <nav aria-label="Views">
-        {VIEWS.map(([view, title]) => (
+        {VIEWS.filter(([view]) => !reportAnswers() || (view !== "route" && view !== "activity")).map(([view, title]) => (
           <a href={href(view)} aria-current={place.view === view ? "page" : undefined}>
             {title}
           </a>
         ))}
         {overview && (
-          <span class="counts" aria-label="Names by health">
+          <span class="counts" role="group" aria-label="Names by health">
             {HEALTHS.filter((health) => overview.counts[health] > 0).map((health) => (
-              <a href={href("names", undefined, { health })} aria-label={`${overview.counts[health]} names ${word(health)}`}>
+              <a href={href("names", undefined, { health })} title="Show only these names">
                 <HealthMark health={health} count={overview.counts[health]} />
               </a>
             ))}
@@ -72,6 +83,8 @@ function View({ live, place }: { live: Live; place: Place }) {
   switch (place.view) {
     case "name":
       return <NameView live={live} hostname={place.subject ?? ""} />;
+    case "flow":
+      return <FlowView live={live} query={place.query} />;
     case "plan":
       return <PlanView live={live} />;
     case "certificates":
@@ -85,6 +98,32 @@ function View({ live, place }: { live: Live; place: Place }) {
     default:
       return <NamesView live={live} query={place.query} />;
   }
+}
+
+function enter(text: string | undefined) {
+  keepToken(text);
+  location.reload();
+}
+
+/** Where the server wants to know who looks. */
+function TokenForm() {
+  const submit = (event: SubmitEvent) => {
+    event.preventDefault();
+    enter(String(new FormData(event.currentTarget as HTMLFormElement).get("token") ?? "").trim());
+  };
+  return (
+    <form class="token" onSubmit={submit}>
+      <h1>Who are you?</h1>
+      <p>The page shows the namespaces in which you may get HTTPRoutes. It needs a token of the cluster, such as</p>
+      <pre>kubectl create token ACCOUNT -n NAMESPACE</pre>
+      {token() && <p role="alert">The cluster does not know the token that was given, or it has expired.</p>}
+      <label>
+        <span>Token</span> <input name="token" type="password" required autocomplete="off" />
+      </label>{" "}
+      <button type="submit">Look</button>
+      <p>It is kept for this tab alone, and sent to this server alone.</p>
+    </form>
+  );
 }
 
 function Page() {
@@ -115,7 +154,7 @@ function Page() {
             ))}
           </ul>
         )}
-        <View live={live} place={place} />
+        {live.needsToken && !live.overview ? <TokenForm /> : <View live={live} place={place} />}
       </main>
     </div>
   );

@@ -3,6 +3,8 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { Diagnostic, Health } from "./api";
 import { href } from "./place";
+import { reportAnswers } from "./report";
+import { headers, token } from "./token";
 
 const MARKS: Record<Health, string> = { right: "✓", wrong: "✗", held: "‖", foreign: "◇", unknown: "?" };
 const WORDS: Record<Health, string> = { right: "Right", wrong: "Wrong", held: "Held", foreign: "Foreign", unknown: "Unknown" };
@@ -115,5 +117,24 @@ export function Expiry({ at }: { at: number }) {
     <span class={days < 14 ? "soon" : ""} title={time(at)}>
       {text}
     </span>
+  );
+}
+
+/** A link to an answer of the server. Where a token is needed the page fetches it, because a link sends none. */
+export function ApiLink({ path, file, children }: { path: string; file: string; children: ComponentChildren }) {
+  if (reportAnswers()) return null;
+  const url = `api/v1/${path}`;
+  const fetched = async (event: MouseEvent) => {
+    if (!token()) return;
+    event.preventDefault();
+    const response = await fetch(url, { headers: headers() });
+    const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(await response.blob()), download: file });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  };
+  return (
+    <a href={url} onClick={fetched}>
+      {children}
+    </a>
   );
 }

@@ -1,13 +1,15 @@
 // The page in a real browser, on a server that runs: every view, live changes, a stopped server, texts with scripts.
 // Arguments: a JSON object with `address`, `folder` (the files that the server watches), `pid` (of the server) and, to keep
-// pictures, `pictures` (a directory).
+// pictures, `pictures` (a directory); `report` is a report about the same files.
 import assert from "node:assert/strict";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
 
-const { address, folder, pid, pictures } = JSON.parse(process.argv[2]);
+const axe = createRequire(import.meta.url)("axe-core");
+const { address, folder, pid, pictures, report } = JSON.parse(process.argv[2]);
 const home = `http://${address}/`;
 const profile = mkdtempSync(join(tmpdir(), "gatepost-page-"));
 const quiet = ["--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"];
@@ -36,6 +38,18 @@ async function step(title, test) {
   console.log(`ok: ${title}`);
 }
 
+/** What somebody with a screen reader, without colours or with a keyboard would miss; in both schemes. */
+async function isAccessible(title) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    await page.evaluate(axe.source);
+    const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+    const told = violations.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).slice(0, 3).join(" ")}`);
+    assert.deepEqual(told, [], `${title}, ${colorScheme}`);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+}
+
 async function inDarkAndOnPhone(name) {
   if (!pictures) return;
   await page.emulateMedia({ colorScheme: "dark" });
@@ -51,8 +65,9 @@ async function run() {
     await page.goto(home);
     await shows("5 of 5 names");
     assert.equal(await page.locator(".rows tbody a[href^='#/name/']").count(), 5);
-    assert.match(await page.locator("header").innerText(), /as of \d+ s ago/);
+    await page.locator("header .age", { hasText: /as of \d+ s ago/ }).waitFor();
     assert.match(await page.locator("header .counts").innerText(), /Wrong 1[\s\S]*Right 4/);
+    await isAccessible("names");
     await picture("names");
     await inDarkAndOnPhone("names");
   });
@@ -67,6 +82,7 @@ async function run() {
       assert.ok(text.includes(part), `${part} in ${text}`);
     }
     assert.equal(await page.locator(".chain .broken .role").innerText(), "Route");
+    await isAccessible("name");
     await picture("name");
     await inDarkAndOnPhone("name");
   });
@@ -96,7 +112,85 @@ async function run() {
     assert.match(page.url(), /q=GP0204/);
   });
 
+  await step("the graph shows what is broken, and the way through a node", async () => {
+    await page.goto(`${home}#/flow`);
+    await page.locator(".flow .node").first().waitFor();
+    assert.equal(await page.locator(".flow .edge.not-permitted").count(), 1);
+    await isAccessible("flow");
+    await picture("flow");
+    await inDarkAndOnPhone("flow");
+    // By keyboard: a node is a link.
+    await page.getByRole("link", { name: /HTTPRoute blog\/pages, broken/ }).focus();
+    await page.keyboard.press("Enter");
+    await shows("← Gateway/infra/edge/http: not permitted");
+    assert.match(page.url(), /node=HTTPRoute%2Fblog%2Fpages/);
+    assert.ok((await page.locator(".flow .node.faded").count()) > 0);
+    await page.getByRole("button", { name: /Only what is broken/ }).click();
+    assert.equal(await page.locator(".flow .node", { hasText: "shop/web" }).count(), 0);
+  });
+
+  await step("nothing is lost when it is enlarged or moves less", async () => {
+    await page.emulateMedia({ reducedMotion: "reduce" });
+    // 400 % of a window of 1280 pixels leaves room for 320.
+    await page.setViewportSize({ width: 320, height: 640 });
+    for (const view of ["names", "name/blog.example.org", "plan", "certificates", "route", "activity", "flow"]) {
+      await page.goto(`${home}#/${view}`);
+      await page.locator("main h1").waitFor();
+      const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert.ok(wider <= 0, `${view} is ${wider} pixels too wide`);
+    }
+    await page.setViewportSize({ width: 1280, height: 800 });
+    await page.emulateMedia({ reducedMotion: "no-preference" });
+  });
+
+  await step("a report shows the same without a server", async () => {
+    await page.goto(`file://${report}`);
+    await shows("5 of 5 names");
+    await page.locator("header .counts a").first().click();
+    await shows("1 of 5 names");
+    await page.getByRole("link", { name: "blog.example.org" }).click();
+    await shows("kubectl label namespace blog expose=public");
+    await isAccessible("report");
+    await page.getByRole("link", { name: "Flow" }).click();
+    await page.locator(".flow .node").first().waitFor();
+    await page.locator("a[href^='#/reason/']").first().waitFor({ state: "attached" }).catch(() => undefined);
+    await page.goto(`file://${report}#/reason/namespace-not-allowed`);
+    await shows("What to do");
+  });
+
+  await step("where a token is needed the page asks for one, sends it with everything, and forgets it", async () => {
+    const lacking = [];
+    await page.route("**/api/v1/**", async (route) => {
+      if (route.request().headers().authorization === "Bearer good") return route.continue();
+      lacking.push(route.request().url());
+      return route.fulfill({ status: 401, json: { error: "a token of the cluster is needed" } });
+    });
+    const held = { generation: 1, asOf: 1, hostname: "other.example.org", heldBy: ["blog"] };
+    await page.route("**/api/v1/names/other.example.org", (route) => route.fulfill({ json: held }));
+    await page.goto("about:blank");
+    await page.goto(`${home}#/names`);
+    await shows("Who are you?");
+    await isAccessible("token");
+    await picture("token");
+    await page.locator("input[name=token]").fill("bad");
+    await page.getByRole("button", { name: "Look" }).click();
+    await shows("does not know the token that was given");
+    lacking.length = 0;
+    await page.locator("input[name=token]").fill("good");
+    await page.getByRole("button", { name: "Look" }).click();
+    await shows("5 of 5 names");
+    assert.deepEqual(lacking.filter((url) => !url.includes("events")).slice(0, 3), []);
+    await page.goto(`${home}#/name/other.example.org`);
+    await shows("Held by namespace blog");
+    await page.getByRole("button", { name: "Forget the token" }).click();
+    await shows("Who are you?");
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await page.goto("about:blank");
+    errors.length = 0; // Requests that are refused are told on the console.
+  });
+
   await step("a request is routed as the form asks", async () => {
+    await page.goto(`${home}#/names`);
     await page.getByRole("link", { name: "Route a request" }).click();
     await page.locator("input[name=url]").fill("http://www.example.org/cart");
     // The page is drawn anew when its clock moves on, and what was typed stays.
@@ -105,17 +199,27 @@ async function run() {
     await page.getByRole("button", { name: "Who serves it?" }).click();
     await shows("shop/cart:8080");
     await shows("path prefix `/cart`");
+    await isAccessible("route");
     await picture("route");
+    await inDarkAndOnPhone("route");
   });
 
   await step("plan, certificates, activity and reasons are there", async () => {
     await page.getByRole("link", { name: "Plan" }).click();
     await shows("Steps of the last pass");
+    await isAccessible("plan");
     await picture("plan");
+    await inDarkAndOnPhone("plan");
     await page.getByRole("link", { name: "Certificates" }).click();
     await shows("No listener names a Secret");
+    await isAccessible("certificates");
+    await picture("certificates");
+    await inDarkAndOnPhone("certificates");
     await page.getByRole("link", { name: "Activity" }).click();
     await shows("because HTTPRoute/shop/web asks for it");
+    await isAccessible("activity");
+    await picture("activity");
+    await inDarkAndOnPhone("activity");
     await page.goto(`${home}#/reason/namespace-not-allowed`);
     await shows("What to do");
   });

@@ -22,5 +22,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if .Values.dns.enabled }}{{ $_ := set $own "dns-addr" (printf "0.0.0.0:%v" .Values.dns.port) }}{{ end -}}
 {{- if eq (include "gatepost.state" .) "true" }}{{ $_ := set $own "state-dir" "/var/lib/gatepost" }}{{ end -}}
 {{- if .Values.admission.enabled }}{{ $_ := set $own "admission" true }}{{ end -}}
+{{- if .Values.page.enabled }}
+{{- $_ := set $own "page" "cluster" -}}
+{{- if .Values.page.hosts }}{{ $_ := set $own "page-host" .Values.page.hosts }}{{ end -}}
+{{- if .Values.page.basePath }}{{ $_ := set $own "page-base" .Values.page.basePath }}{{ end -}}
+{{- end -}}
 {{- toYaml (merge (deepCopy .Values.settings) $own) -}}
 {{- end }}

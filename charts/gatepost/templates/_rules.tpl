@@ -31,6 +31,10 @@
 - {"apiGroups":["cert-manager.io"],"resources":["certificates"],"verbs":["get","list","watch","create","patch","delete"]}
 - {"apiGroups":["cert-manager.io"],"resources":["certificaterequests"],"verbs":["get"]}
 {{- end }}
+{{- if .Values.page.enabled }}
+- {"apiGroups":["authentication.k8s.io"],"resources":["tokenreviews"],"verbs":["create"]}
+- {"apiGroups":["authorization.k8s.io"],"resources":["subjectaccessreviews"],"verbs":["create"]}
+{{- end }}
 {{- end }}
 {{- define "gatepost.rules.certificates" -}}
 {{- if has (.Values.settings.issuer | default "") (list "embedded" "acme") }}

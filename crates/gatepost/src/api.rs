@@ -3,7 +3,7 @@
 //! The loop hands over what a pass came to, and a copy of the world while somebody looks; readers never wait for a pass or
 //! hold one up. The copy shares the objects with the engine. Nothing is decided here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
@@ -30,13 +30,21 @@ use crate::view::steps::outcome_of;
 
 mod activity;
 mod answer;
+mod csv;
 mod names;
 mod one_name;
+pub mod openapi;
 mod query;
+mod report;
+mod reviews;
+mod visibility;
 
 pub use activity::{ActivityEntry, ActivityLog};
-pub use answer::{ApiAnswer, ServerFacts, answer};
+pub use answer::{ApiAnswer, ApiReader, ServerFacts, answer};
 pub use names::{NameRow, NamesIndex};
+pub use report::{ReportAnswers, answers as report_answers};
+pub use reviews::{ReviewRefusal, ReviewedUser, Reviews};
+pub use visibility::Viewer;
 
 /// Worlds of at most this many objects are copied after every pass; larger ones only while somebody looks.
 const SMALL: usize = 2000;
@@ -120,6 +128,7 @@ pub struct WorldCopy {
     /// The pass after which the copy was made.
     pub pass: Arc<PassFacts>,
     report: OnceLock<Report>,
+    namespaces: OnceLock<BTreeSet<String>>,
 }
 
 /// The state behind `/api/v1`, shared by the loop and the HTTP server.
@@ -202,6 +211,7 @@ impl ApiState {
             desired,
             pass,
             report: OnceLock::new(),
+            namespaces: OnceLock::new(),
         };
         self.is_wanted.store(false, Ordering::Release);
         self.world.send_replace(Some(Arc::new(copy)));
@@ -299,6 +309,21 @@ impl WorldCopy {
     /// The input of rules.
     pub fn context(&self) -> LintContext<'_> {
         LintContext { snapshot: &self.snapshot, topology: &self.topology }
+    }
+
+    /// Every namespace that holds something of which an answer may tell.
+    pub fn namespaces(&self) -> &BTreeSet<String> {
+        self.namespaces.get_or_init(|| {
+            let snapshot = &self.snapshot;
+            let routes = snapshot.routes.keys().chain(snapshot.listener_sets.keys()).map(|object| &object.key);
+            let policies = snapshot.dns_policies.keys().chain(snapshot.tls_policies.keys());
+            let others = snapshot.gateways.keys().chain(policies).chain(snapshot.grants.keys());
+            let held = snapshot.secrets.keys().chain(snapshot.services.keys()).chain(snapshot.config_maps.keys());
+            let issued = self.desired.certificates.iter().map(|certificate| &certificate.secret);
+            let keys = routes.chain(others).chain(held).chain(issued);
+            let named = keys.map(|key| &key.namespace).chain(snapshot.namespaces.keys());
+            named.filter(|namespace| !namespace.is_empty()).map(ToString::to_string).collect()
+        })
     }
 
     /// The status of every object, made when it is first asked for.

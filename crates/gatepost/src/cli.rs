@@ -27,6 +27,7 @@ mod help;
 mod man;
 mod plan;
 mod rbac;
+mod report;
 mod route;
 mod serve;
 mod session;
@@ -90,6 +91,7 @@ enum Command {
     Plan(plan::Plan),
     Apply(apply::Apply),
     Verify(verify::Verify),
+    Report(report::ReportFile),
     Serve(serve::Serve),
     Controller(controller::Controller),
     WebhookServer(webhook_server::WebhookServer),
@@ -249,6 +251,7 @@ fn run(cli: Cli, out: &mut dyn Write) -> Result<Ending, Failure> {
         Command::Plan(command) => command.run(out),
         Command::Apply(command) => command.run(out),
         Command::Verify(command) => command.run(out),
+        Command::Report(command) => command.run(out),
         Command::Serve(command) => command.run(out),
         Command::Controller(command) => command.run(out),
         Command::WebhookServer(command) => command.run(),

@@ -6,12 +6,14 @@ use std::ffi::OsStr;
 use std::io::IsTerminal;
 
 pub mod certificates;
+pub mod chart;
 pub mod explanation;
 pub mod github;
 pub mod junit;
 pub mod markdown;
 pub mod plan;
 pub mod reason;
+pub mod report;
 pub mod sarif;
 pub mod snippet;
 pub mod steps;

@@ -37,6 +37,8 @@ pub enum Feature {
     Secrets,
     /// `--issuer cert-manager`, and policies that name an issuer of its.
     CertManager,
+    /// `--page cluster`: who looks, and what they may see.
+    Page,
 }
 
 impl Feature {
@@ -51,6 +53,7 @@ impl Feature {
             Feature::DnsEndpoints,
             Feature::Secrets,
             Feature::CertManager,
+            Feature::Page,
         ];
         [Feature::Tree].into_iter().chain(routes).chain(rest).collect()
     }
@@ -67,6 +70,7 @@ impl Feature {
             Feature::DnsEndpoints => vec![DNS_ENDPOINTS],
             Feature::Secrets => vec![SECRETS, NOTES],
             Feature::CertManager => vec![CERTIFICATES, REQUESTS, HELD],
+            Feature::Page => vec![TOKEN_REVIEWS, ACCESS_REVIEWS],
         }
     }
 }
@@ -149,6 +153,20 @@ const HELD: Right = Right {
     verbs: &["get"],
     cost: "no certificate is asked of cert-manager: what its Secret holds is not known",
     ..SECRETS
+};
+
+const TOKEN_REVIEWS: Right = Right {
+    group: "authentication.k8s.io",
+    resource: "tokenreviews",
+    verbs: &["create"],
+    place: RoleScope::Everywhere,
+    cost: "nobody can look at the page: who they are is not known",
+};
+const ACCESS_REVIEWS: Right = Right {
+    group: "authorization.k8s.io",
+    resource: "subjectaccessreviews",
+    cost: "nobody can look at the page: what they may see is not known",
+    ..TOKEN_REVIEWS
 };
 
 fn reading(kind: Kind, cost: &'static str) -> Right {

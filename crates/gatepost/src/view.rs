@@ -7,6 +7,7 @@ pub mod api;
 pub mod certificates;
 pub mod diagnostic;
 pub mod explain;
+pub mod flow;
 pub mod plan;
 pub mod route;
 mod rows;

@@ -18,7 +18,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{self, watch};
 
-use crate::api::{self, ApiAnswer, ApiState, ProgramFacts, ServerFacts};
+use crate::api::{self, ApiAnswer, ApiReader, ApiState, ProgramFacts, ReviewRefusal, ServerFacts};
 use crate::metrics;
 use crate::run::Pass;
 use crate::view::plan::PlanView;
@@ -28,6 +28,7 @@ mod page;
 mod pools;
 
 pub use access::{PageAccess, PageMode};
+pub use page::built_file;
 use pools::Pools;
 
 /// What the HTTP server answers with; the loop replaces it after every pass.
@@ -154,7 +155,8 @@ pub async fn serve(listener: TcpListener, state: SharedHttpState, access: PageAc
         let mut open = locked(&pools);
         let number = open.make_place();
         let is_answering = AtomicBool::new(false);
-        let connection = Connection { number, pools: pools.clone(), state: state.clone(), access, is_answering };
+        let (pools, state, access) = (pools.clone(), state.clone(), access.clone());
+        let connection = Connection { number, pools, state, access, is_answering };
         let task = tokio::spawn(async move {
             connection.converse(stream).await;
             locked(&connection.pools).close(number);
@@ -197,28 +199,35 @@ impl Connection {
     }
 
     async fn answer(&self, request: &Request<Incoming>, state: HttpState) -> Response<Body> {
-        if !access::is_local(request.headers().get("host").and_then(|host| host.to_str().ok())) {
+        if !self.access.is_own_host(request.headers().get("host").and_then(|host| host.to_str().ok())) {
             return text(StatusCode::FORBIDDEN, "this Host is not served here\n".to_owned(), "text/plain");
         }
         if request.method() != Method::GET && request.method() != Method::HEAD {
-            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
+            let mut refusal = text(StatusCode::METHOD_NOT_ALLOWED, "only GET\n".to_owned(), "text/plain");
+            refusal.headers_mut().insert("allow", hyper::header::HeaderValue::from_static("GET, HEAD"));
+            return refusal;
         }
+        let Some(path) = self.access.path(request.uri().path()) else { return redirect(&self.access.home()) };
         let notes: String = state.notes.iter().map(|note| format!("{note}\n")).collect();
-        match (request.uri().path(), &state.unready) {
+        match (path, &state.unready) {
             ("/healthz", _) => text(StatusCode::OK, "ok\n".to_owned(), "text/plain"),
             ("/readyz", None) => text(StatusCode::OK, format!("ok\n{notes}"), "text/plain"),
             ("/readyz", Some(why)) => text(StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n{notes}"), "text/plain"),
+            ("/plan.json", _) if self.access.is_reviewed() => {
+                let message = "/plan.json shows all namespaces; with --page cluster there is /api/v1/plan";
+                json_answer(request, ApiAnswer::error(StatusCode::FORBIDDEN, message))
+            }
             ("/plan.json", _) => text(StatusCode::OK, state.plan.read().await.json(), "application/json"),
             ("/metrics", _) => {
                 let numbers = metrics::joined(&state.metrics, &state.probe_metrics);
                 text(StatusCode::OK, numbers, "application/openmetrics-text; version=1.0.0")
             }
-            (path, _) if path.starts_with("/api/") => self.answer_api(request, state).await,
+            (path, _) if path.starts_with("/api/") => self.answer_api(request, path, state).await,
             (path, _) => self.answer_page(path),
         }
     }
 
-    async fn answer_api(&self, request: &Request<Incoming>, state: HttpState) -> Response<Body> {
+    async fn answer_api(&self, request: &Request<Incoming>, path: &str, state: HttpState) -> Response<Body> {
         if let Some(why) = self.access.refusal() {
             return json_answer(request, ApiAnswer::error(StatusCode::FORBIDDEN, why));
         }
@@ -226,13 +235,18 @@ impl Connection {
             let message = "a page of another origin may not read this";
             return json_answer(request, ApiAnswer::error(StatusCode::FORBIDDEN, message));
         }
-        if request.uri().path() == "/api/v1/events" {
+        let reader = match self.access.reader(request.headers()).await {
+            Ok(reader) => reader,
+            Err(refusal) => return json_answer(request, refused(refusal)),
+        };
+        if path == "/api/v1/events" {
             locked(&self.pools).become_stream(self.number);
-            return event_stream(state.api.changes());
+            let token = access::bearer(request.headers()).map(str::to_owned);
+            return event_stream(state.api.changes(), StreamReader { reader, token });
         }
         self.is_answering.store(true, Ordering::Relaxed);
         let server = ServerFacts { unready: state.unready, notes: state.notes, seen_at: state.seen_at };
-        let answer = api::answer(&state.api, server, request.uri().path(), request.uri().query()).await;
+        let answer = api::answer(&state.api, server, &reader, path, request.uri().query()).await;
         json_answer(request, answer)
     }
 
@@ -256,9 +270,15 @@ fn json_answer(request: &Request<Incoming>, answer: ApiAnswer) -> Response<Body>
     let known = request.headers().get("if-none-match").and_then(|tags| tags.to_str().ok()).unwrap_or_default();
     let is_known = answer.status == StatusCode::OK && known.split(',').any(|one| one.trim() == tag);
     let mut response = match is_known {
-        true => text(StatusCode::NOT_MODIFIED, Bytes::new(), "application/json"),
-        false => text(answer.status, answer.body, "application/json"),
+        true => text(StatusCode::NOT_MODIFIED, Bytes::new(), answer.kind),
+        false => text(answer.status, answer.body, answer.kind),
     };
+    if answer.status == StatusCode::UNAUTHORIZED {
+        let scheme = hyper::header::HeaderValue::from_static("Bearer realm=\"gatepost\"");
+        response.headers_mut().insert("www-authenticate", scheme);
+    }
+    let vary = hyper::header::HeaderValue::from_static("authorization");
+    response.headers_mut().insert("vary", vary);
     if let Ok(value) = hyper::header::HeaderValue::from_str(&tag) {
         response.headers_mut().insert("etag", value);
     }
@@ -267,9 +287,41 @@ fn json_answer(request: &Request<Incoming>, answer: ApiAnswer) -> Response<Body>
     response
 }
 
+/// Why somebody gets no answer.
+fn refused(refusal: ReviewRefusal) -> ApiAnswer {
+    match refusal {
+        ReviewRefusal::Unknown(why) => ApiAnswer::error(StatusCode::UNAUTHORIZED, why),
+        ReviewRefusal::NotYet(why) => ApiAnswer::error(StatusCode::SERVICE_UNAVAILABLE, why),
+    }
+}
+
+/// Where the page is, for somebody who left the slash out.
+fn redirect(home: &str) -> Response<Body> {
+    let mut response = text(StatusCode::PERMANENT_REDIRECT, Bytes::new(), "text/plain");
+    if let Ok(value) = hyper::header::HeaderValue::from_str(home) {
+        response.headers_mut().insert("location", value);
+    }
+    response
+}
+
+/// Who reads an event stream, to be asked again and again: a token ends while a stream goes on.
+struct StreamReader {
+    reader: ApiReader,
+    token: Option<String>,
+}
+
+impl StreamReader {
+    async fn may_read(&self) -> bool {
+        match &self.reader {
+            ApiReader::Trusted => true,
+            ApiReader::Reviewed(reviews, _) => reviews.user(self.token.as_deref()).await.is_ok(),
+        }
+    }
+}
+
 /// Server-sent events: `changed` with the number of the pass at once and after every change, `alive` in between.
-fn event_stream(changes: watch::Receiver<u64>) -> Response<Body> {
-    let events = futures_util::stream::unfold((changes, true), async |(mut changes, is_first)| {
+fn event_stream(changes: watch::Receiver<u64>, reader: StreamReader) -> Response<Body> {
+    let events = futures_util::stream::unfold((changes, reader, true), async |(mut changes, reader, is_first)| {
         let event = match is_first {
             true => "retry: 2000\nevent: changed",
             false => match tokio::time::timeout(HEARTBEAT, changes.changed()).await {
@@ -278,8 +330,11 @@ fn event_stream(changes: watch::Receiver<u64>) -> Response<Body> {
                 Err(_) => "event: alive",
             },
         };
+        if !reader.may_read().await {
+            return None;
+        }
         let text = format!("{event}\ndata: {}\n\n", *changes.borrow_and_update());
-        Some((Ok(Frame::data(Bytes::from(text))), (changes, false)))
+        Some((Ok(Frame::data(Bytes::from(text))), (changes, reader, false)))
     });
     let mut response = text(StatusCode::OK, Bytes::new(), "text/event-stream");
     *response.body_mut() = StreamBody::new(events).boxed_unsync();

@@ -691,3 +691,42 @@ fn admission_prints_no_config_map_that_lacks_a_grant() {
         assert_eq!(run(line, "").exit, 2, "{line}");
     }
 }
+
+#[test]
+fn a_chain_and_a_plan_are_drawn() {
+    let objects = world(&["www"]);
+    let drawn = |line: &str| run(line, &objects).output;
+    let chart = drawn("explain www.example.org -f - -o mermaid");
+    assert!(
+        chart.starts_with("flowchart LR\n") && chart.contains("HTTPRoute/infra/www") && !chart.contains("-."),
+        "{chart}"
+    );
+    let picture = drawn("explain www.example.org -f - -o svg");
+    assert!(
+        picture.starts_with("<svg ") && picture.contains("infra/edge/web") && !picture.contains("<script"),
+        "{picture}"
+    );
+    let plan = drawn("plan -f - -o mermaid");
+    assert!(plan.contains("A 192.0.2.1") && plan.contains(" --> "), "{plan}");
+    let refused = run("explain GP0204 -o svg", "");
+    assert!(refused.exit == 2 && refused.errors.contains("one hostname"), "{}", refused.errors);
+    let refused = run("explain Gateway/infra/edge -f - -o mermaid", &objects);
+    assert!(refused.exit == 2 && refused.errors.contains("an object"), "{}", refused.errors);
+}
+
+#[test]
+fn a_report_is_one_file_that_loads_nothing() {
+    let folder = scratch();
+    let file = folder.path().join("report.html");
+    let objects = world(&["www", "<script>alert(1)</script>"]);
+    let done = run(&format!("report -f - --out {}", quoted(&file)), &objects);
+    assert!(done.output.contains("report.html: "), "{}{}", done.output, done.errors);
+    let text = std::fs::read_to_string(file).expect("the report was written");
+    assert!(text.contains("script-src 'sha256-") && !text.contains("unsafe-"));
+    assert!(!text.contains("<script>alert") && !text.contains(" src=") && !text.contains("<link"));
+    assert!(
+        text.contains("names/www.example.org") && run("report -f - --out -", &objects).output.starts_with("<!doctype")
+    );
+    let refused = run("report -f - --out /nowhere/report.html", &objects);
+    assert!(refused.exit == 2 && refused.errors.contains("--out /nowhere/report.html"), "{}", refused.errors);
+}

@@ -18,6 +18,7 @@ mod controller {
     pub(crate) mod leaders;
     pub(crate) mod outages;
     pub(crate) mod ownership;
+    pub(crate) mod page;
     pub(crate) mod parts;
     pub(crate) mod reading;
     pub(crate) mod scale;
@@ -26,11 +27,11 @@ mod controller {
 
 fn main() {
     use controller::{
-        admission, cert_manager, chart, ends, experiments, follows, health, leaders, outages, ownership, parts,
+        admission, cert_manager, chart, ends, experiments, follows, health, leaders, outages, ownership, page, parts,
         reading, scale, sources,
     };
     let first = [ends::trials(), follows::trials(), parts::trials(), reading::trials(), sources::trials()];
-    let second = [leaders::trials(), outages::trials(), ownership::trials(), scale::trials()];
+    let second = [leaders::trials(), outages::trials(), ownership::trials(), scale::trials(), page::trials()];
     let third = [admission::trials(), chart::trials(), cert_manager::trials(), experiments::trials(), health::trials()];
     let all = first.into_iter().chain(second).chain(third);
     gatepost_testkit::run(all.flatten().collect())

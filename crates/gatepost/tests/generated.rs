@@ -64,6 +64,12 @@ fn the_help_in_the_reference_is_current() {
 }
 
 #[test]
+fn the_document_of_the_api_is_current() {
+    let said = serde_json::to_string_pretty(&gatepost::api::openapi::document()).unwrap() + "\n";
+    current("docs/reference/openapi.json", &said, "/api/v1/openapi.json");
+}
+
+#[test]
 fn the_definitions_come_as_json_too() {
     let list: serde_json::Value = serde_json::from_str(&say(&["crds", "-o", "json"])).unwrap();
     let kinds: Vec<_> = list["items"].as_array().unwrap().iter().map(|item| &item["spec"]["names"]["kind"]).collect();

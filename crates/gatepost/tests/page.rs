@@ -79,7 +79,17 @@ fn works_in_a_browser() -> Result<(), Failed> {
     std::thread::spawn(move || lines.for_each(drop));
     // To look at the page as it is now: GATEPOST_PICTURES=DIRECTORY.
     let pictures = std::env::var("GATEPOST_PICTURES").unwrap_or_default();
-    let task = serde_json::json!({"address": address, "folder": folder, "pid": server.0.id(), "pictures": pictures});
+    let report = scratch.path().join("report.html");
+    let program = Command::new(env!("CARGO_BIN_EXE_gatepost"))
+        .args(["report", "-f"])
+        .arg(&folder)
+        .arg("--out")
+        .arg(&report)
+        .output()?;
+    assert!(program.status.success(), "{}", String::from_utf8_lossy(&program.stderr));
+    let task = serde_json::json!({
+        "address": address, "folder": folder, "pid": server.0.id(), "pictures": pictures, "report": report,
+    });
     let script = tree::root().join("page/tests/browser.mjs");
     let done = Command::new("node").arg(script).arg(task.to_string()).output()?;
     let said = [done.stdout, done.stderr].concat();

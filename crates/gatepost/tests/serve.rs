@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 mod serve {
     mod api;
+    mod openapi;
 }
 
 const WORLD: &str = "\

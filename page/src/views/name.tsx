@@ -1,6 +1,7 @@
 // One name: the chain from the class to the handshake with the broken link, its field and its fix; wanted and stored.
 import { type Chain, type Link, type Live, type Name, useAnswer } from "../api";
-import { Cause, Copy, Expiry, HealthMark, NameLink, Problem, Reason, Section } from "../parts";
+import { ApiLink, Cause, Copy, Expiry, HealthMark, NameLink, Problem, Reason, Section } from "../parts";
+import { AddressTable } from "./health";
 import { Entries } from "./activity";
 import { HeldTable, Steps } from "./plan";
 
@@ -155,6 +156,19 @@ function Unasked({ name }: { name: Name }) {
   );
 }
 
+/** A name of others, of which only that may be seen. */
+function HeldBy({ name }: { name: Name }) {
+  return (
+    <>
+      <h1>{name.hostname}</h1>
+      <p>
+        {name.heldBy?.length ? `Held by namespace ${name.heldBy.join(", ")}` : "Not held by any of your routes"}. You may not
+        get HTTPRoutes there, so nothing more of it is shown.
+      </p>
+    </>
+  );
+}
+
 const VERDICTS: Record<string, string> = {
   works: "works",
   "requests-fail": "is published, but requests fail",
@@ -164,8 +178,10 @@ const VERDICTS: Record<string, string> = {
 };
 
 export function NameView({ live, hostname }: { live: Live; hostname: string }) {
-  const { data: name, error } = useAnswer<Name>(`names/${encodeURIComponent(hostname)}`, live.version);
+  const own = `names/${encodeURIComponent(hostname)}`;
+  const { data: name, error } = useAnswer<Name>(own, live.version);
   if (!name) return error ? <Problem error={error} /> : <p>reading…</p>;
+  if (name.heldBy) return <HeldBy name={name} />;
   const ways = [...name.chains].sort((a, b) => Number(a.works) - Number(b.works)).slice(0, 10);
   return (
     <>
@@ -179,6 +195,9 @@ export function NameView({ live, hostname }: { live: Live; hostname: string }) {
       </p>
       <Problem error={error} />
       {name.cause && <Cause cause={name.cause} />}
+      {name.otherNamespaces && name.otherNamespaces.length > 0 && (
+        <p class="related">Routes of namespace {name.otherNamespaces.join(", ")} ask for it too; you may not see them.</p>
+      )}
       {name.chains.length === 0 && <Unasked name={name} />}
       {ways.length > 0 && (
         <Section title={name.chains.length === 1 ? "Chain" : `${name.chains.length} chains`}>
@@ -199,6 +218,11 @@ export function NameView({ live, hostname }: { live: Live; hostname: string }) {
       <Section title="Records: wanted and stored">
         <RecordSets name={name} isStale={live.stale !== undefined} />
       </Section>
+      {name.addresses && name.addresses.length > 0 && (
+        <Section title="Health of its addresses">
+          <AddressTable addresses={name.addresses} />
+        </Section>
+      )}
       {name.held.length > 0 && (
         <Section title="Held">
           <HeldTable held={name.held} />
@@ -226,7 +250,20 @@ export function NameView({ live, hostname }: { live: Live; hostname: string }) {
       )}
       <p class="tools">
         <Copy text={`gatepost explain ${name.hostname}`} label="Copy as command" />{" "}
-        <Copy text={location.href} label="Copy link" /> <a href={`api/v1/names/${encodeURIComponent(name.hostname)}`}>JSON</a>
+        <Copy text={location.href} label="Copy link" />{" "}
+        <ApiLink path={own} file={`${name.hostname}.json`}>
+          JSON
+        </ApiLink>
+        {name.chains.length > 0 && (
+          <>
+            <ApiLink path={`${own}/chain.svg`} file={`${name.hostname}.svg`}>
+              SVG
+            </ApiLink>
+            <ApiLink path={`${own}/chain.mmd`} file={`${name.hostname}.mmd`}>
+              Mermaid
+            </ApiLink>
+          </>
+        )}
       </p>
     </>
   );

@@ -1,7 +1,7 @@
 // All names in a table; filters, order and pages are the server's work. Only the rows in sight are in the document.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Live, type NameRow, type Names, HEALTHS, get, path, useAnswer } from "../api";
-import { Expiry, HealthMark, NameLink, Problem, Reason, word } from "../parts";
+import { ApiLink, Expiry, HealthMark, NameLink, Problem, Reason, word } from "../parts";
 import { change } from "../place";
 
 /** The height of a row, which the style sheet holds as well. */
@@ -181,7 +181,10 @@ export function NamesView({ live, query }: { live: Live; query: Query }) {
       <Problem error={first.error} />
       <p class="matching" role="status">
         {names ? `${matching} of ${names.total} names` : "reading…"}
-        {query.health && `, only ${word(query.health as never) ?? query.health}`}
+        {query.health && `, only ${word(query.health as never) ?? query.health}`}{" "}
+        <ApiLink path={path("names.csv", filters(query))} file="names.csv">
+          as CSV
+        </ApiLink>
       </p>
       <div
         class="rows"

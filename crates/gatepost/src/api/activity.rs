@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gatepost_core::model::Str;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::apply::Outcome;
@@ -27,7 +28,7 @@ pub struct ActivityLog {
 }
 
 /// One change, or something that did not happen.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ActivityEntry {
     /// Counts entries, so that a reader knows where it stopped.
     pub number: u64,

@@ -12,14 +12,18 @@ use hyper::body::Bytes;
 use serde::Serialize;
 
 use super::query::{self, Query};
-use super::{ApiState, WorldCopy, one_name};
+use super::reviews::{ReviewRefusal, ReviewedUser, Reviews};
+use super::visibility::{Restriction, Viewer};
+use super::{ApiState, NamesIndex, PassFacts, WorldCopy, one_name, openapi};
 use crate::render;
+use crate::render::chart::ChartInput;
 use crate::requests::{self, RequestText};
 use crate::view::api::{
-    ActivityView, CertificatesView, ErrorView, ObjectView, ObjectsView, OverviewView, PlanStepsView, ReasonPageView,
-    ZonesView,
+    ActivityView, CertificatesView, ErrorView, HealthView, ObjectView, ObjectsView, OverviewView, PlanStepsView,
+    ReasonPageView, ZonesView,
 };
 use crate::view::explain::ReasonView;
+use crate::view::flow::{FlowFilter, FlowView};
 use crate::view::route::RouteView;
 use crate::view::status::StatusView;
 
@@ -28,9 +32,31 @@ const ROWS: usize = 100;
 const MOST_ROWS: usize = 500;
 
 /// What there is.
-const PATHS: &str = "/api/v1/overview, /api/v1/names, /api/v1/names/HOSTNAME, /api/v1/objects, \
-                     /api/v1/objects/KIND/NAMESPACE/NAME, /api/v1/plan, /api/v1/certificates, /api/v1/route?url=URL, \
-                     /api/v1/zones, /api/v1/activity, /api/v1/reasons/REASON, /api/v1/events";
+const PATHS: &str = "/api/v1/overview, /api/v1/names, /api/v1/names.csv, /api/v1/names/HOSTNAME, \
+                     /api/v1/names/HOSTNAME/chain.svg, /api/v1/names/HOSTNAME/chain.mmd, /api/v1/objects, \
+                     /api/v1/objects/KIND/NAMESPACE/NAME, /api/v1/flow, /api/v1/plan, /api/v1/certificates, \
+                     /api/v1/health, /api/v1/route?url=URL, /api/v1/zones, /api/v1/activity, /api/v1/reasons/REASON, \
+                     /api/v1/openapi.json, \
+                     /api/v1/events";
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub enum ApiReader {
+    /// Somebody who may see everything, because only they get here.
+    Trusted,
+    /// Somebody whom the cluster knows, and who sees what it lets them see.
+    Reviewed(Arc<Reviews>, Arc<ReviewedUser>),
+}
+
+impl ApiReader {
+    /// What they may see of a world.
+    pub async fn viewer(&self, world: &WorldCopy) -> Result<Viewer, ReviewRefusal> {
+        match self {
+            ApiReader::Trusted => Ok(Viewer::everything()),
+            ApiReader::Reviewed(reviews, user) => reviews.viewer(user, world.namespaces()).await,
+        }
+    }
+}
 
 /// What the server knows beside the passes.
 #[derive(Clone, Debug, Default)]
@@ -48,14 +74,16 @@ pub struct ServerFacts {
 pub struct ApiAnswer {
     /// The status.
     pub status: StatusCode,
-    /// JSON.
+    /// What it is: JSON, unless it is a table.
+    pub kind: &'static str,
+    /// Its text.
     pub body: Bytes,
 }
 
 impl ApiAnswer {
     fn json(value: &impl Serialize) -> Self {
         let body = serde_json::to_vec(value).map(Bytes::from).unwrap_or_default();
-        ApiAnswer { status: StatusCode::OK, body }
+        ApiAnswer { status: StatusCode::OK, kind: "application/json", body }
     }
 
     /// A refusal with its reason.
@@ -72,6 +100,17 @@ enum ApiRefusal {
     Bad(String),
     /// Nothing is known yet.
     NotYet(String),
+    /// It belongs to namespaces that the reader may not see.
+    NotVisible(String),
+}
+
+impl From<ReviewRefusal> for ApiRefusal {
+    fn from(refusal: ReviewRefusal) -> Self {
+        match refusal {
+            ReviewRefusal::Unknown(why) => ApiRefusal::NotVisible(why),
+            ReviewRefusal::NotYet(why) => ApiRefusal::NotYet(why),
+        }
+    }
 }
 
 impl From<String> for ApiRefusal {
@@ -81,7 +120,13 @@ impl From<String> for ApiRefusal {
 }
 
 /// The answer to a path below `/api/v1` with its query.
-pub async fn answer(api: &Arc<ApiState>, server: ServerFacts, path: &str, query: Option<&str>) -> ApiAnswer {
+pub async fn answer(
+    api: &Arc<ApiState>,
+    server: ServerFacts,
+    reader: &ApiReader,
+    path: &str,
+    query: Option<&str>,
+) -> ApiAnswer {
     let query = query.unwrap_or_default();
     if query.len() > query::LONGEST {
         let message = format!("the query is longer than {} characters", query::LONGEST);
@@ -89,57 +134,145 @@ pub async fn answer(api: &Arc<ApiState>, server: ServerFacts, path: &str, query:
     }
     let parts: Vec<String> = path.split('/').filter(|part| !part.is_empty()).map(query::decode).collect();
     let parts: Vec<&str> = parts.iter().skip(2).map(String::as_str).collect();
-    match dispatch(api, server, &parts, Query::parse(query)).await {
+    match dispatch(api, server, reader, &parts, Query::parse(query)).await {
         Ok(answer) => answer,
         Err(ApiRefusal::NotFound(message)) => ApiAnswer::error(StatusCode::NOT_FOUND, message),
         Err(ApiRefusal::Bad(message)) => ApiAnswer::error(StatusCode::BAD_REQUEST, message),
         Err(ApiRefusal::NotYet(message)) => ApiAnswer::error(StatusCode::SERVICE_UNAVAILABLE, message),
+        Err(ApiRefusal::NotVisible(message)) => ApiAnswer::error(StatusCode::FORBIDDEN, message),
     }
 }
 
 async fn dispatch(
     api: &Arc<ApiState>,
     server: ServerFacts,
+    reader: &ApiReader,
     path: &[&str],
     query: Query,
 ) -> Result<ApiAnswer, ApiRefusal> {
     match path {
         ["reasons", name] => return reason(name),
-        ["activity"] => return activity(api, &query),
+        ["openapi.json"] => return Ok(ApiAnswer::json(&openapi::document())),
         _ => {}
     }
     let is_known = matches!(
         path,
-        ["overview" | "names" | "objects" | "plan" | "certificates" | "route" | "zones"]
+        ["overview"
+            | "names"
+            | "names.csv"
+            | "objects"
+            | "flow"
+            | "plan"
+            | "certificates"
+            | "health"
+            | "route"
+            | "zones"]
+            | ["activity"]
             | ["names", _]
+            | ["names", _, "chain.svg" | "chain.mmd"]
             | ["objects", _, _, _]
     );
     if !is_known {
         return Err(ApiRefusal::NotFound(format!("there is no /api/v1/{}; there are {PATHS}", path.join("/"))));
     }
+    if let ["names", name, file] = path {
+        let answer = Box::pin(dispatch(api, server, reader, &["names", name], query)).await?;
+        return picture(&answer, file);
+    }
     let world = api.world().await.ok_or_else(|| not_yet(api))?;
+    let viewer = reader.viewer(&world).await?;
+    if viewer.sees_everything() && !matches!(path, ["overview" | "names" | "names.csv"] | ["objects", ..]) {
+        return seen(api, server, world, None, viewer, path, query).await;
+    }
+    let all = api.names(&world).await.ok_or_else(|| not_yet(api))?;
+    if viewer.sees_everything() {
+        return seen(api, server, world, Some(all), viewer, path, query).await;
+    }
+    let own = Arc::new(all.seen_by(&viewer));
+    let answer = seen(api, server, world, Some(own.clone()), viewer.clone(), path, query).await?;
+    let hidden = || ApiRefusal::NotVisible("this shows namespaces in which you may not get HTTPRoutes".to_owned());
+    let Some(restriction) = Restriction::of(&viewer, &all, &own) else { return Err(hidden()) };
+    if matches!(path, ["names.csv"]) {
+        let table = restriction.told(&String::from_utf8_lossy(&answer.body));
+        return Ok(ApiAnswer { body: Bytes::from(table), ..answer });
+    }
+    let value = serde_json::from_slice(&answer.body).map_err(|_| hidden())?;
+    Ok(ApiAnswer::json(&restriction.apply(path, value).map_err(|_| hidden())?))
+}
+
+/// An answer from what a viewer may see of the names and the pass.
+async fn seen(
+    api: &Arc<ApiState>,
+    server: ServerFacts,
+    world: Arc<WorldCopy>,
+    names: Option<Arc<NamesIndex>>,
+    viewer: Viewer,
+    path: &[&str],
+    query: Query,
+) -> Result<ApiAnswer, ApiRefusal> {
+    let named = || names.clone().ok_or_else(|| not_yet(api));
+    let pass = match (&names, viewer.sees_everything()) {
+        (Some(names), false) => Arc::new(viewer.pass(&world.pass, names)),
+        _ => world.pass.clone(),
+    };
     match path {
-        ["overview"] => overview(api, &server, &world, &query).await,
-        ["names"] => {
-            let names = api.names(&world).await.ok_or_else(|| not_yet(api))?;
-            Ok(ApiAnswer::json(&names.select(&query)?))
+        ["overview"] => {
+            query.only(&[])?;
+            let view = OverviewView::of(&world, &pass, &*named()?, &api.facts(), &server, api.trouble());
+            Ok(ApiAnswer::json(&view))
+        }
+        ["names"] => Ok(ApiAnswer::json(&named()?.select(&query)?)),
+        ["names.csv"] => {
+            let body = Bytes::from(named()?.table(&query)?);
+            Ok(ApiAnswer { status: StatusCode::OK, kind: "text/csv; charset=utf-8", body })
         }
         ["names", name] => {
+            query.only(&[])?;
             let hostname = one_name::hostname(name)?;
             let activity = api.activity().since(0, Some(hostname.as_str()));
-            beside(move || Ok(ApiAnswer::json(&one_name::view(&world, activity, &hostname)))).await
+            beside(move || Ok(ApiAnswer::json(&one_name::view(&world, &pass, activity, &hostname)))).await
         }
-        ["objects"] => beside(move || objects(&world, &query)).await,
+        ["objects"] => beside(move || objects(&world, &viewer, &query)).await,
         ["objects", kind, namespace, name] => {
-            let named = format!("{kind}/{namespace}/{name}");
-            let names = api.names(&world).await.ok_or_else(|| not_yet(api))?;
-            beside(move || object(&world, &names, &named)).await
+            query.only(&[])?;
+            if !viewer.sees(namespace) {
+                let why = format!("you may not get HTTPRoutes in namespace {namespace}");
+                return Err(ApiRefusal::NotVisible(why));
+            }
+            let (object, names) = (format!("{kind}/{namespace}/{name}"), named()?);
+            beside(move || self::object(&world, &names, &object)).await
         }
-        ["plan"] => beside(move || plan(&world, &query)).await,
-        ["certificates"] => beside(move || Ok(ApiAnswer::json(&CertificatesView::of(&world)))).await,
-        ["route"] => beside(move || route(&world, &query)).await,
-        _ => Ok(ApiAnswer::json(&ZonesView::of(&world, api.facts().provider))),
+        ["flow"] => beside(move || flow(&world, &viewer, &query)).await,
+        ["plan"] => plan(&pass, &query),
+        ["certificates"] => {
+            query.only(&[])?;
+            beside(move || Ok(ApiAnswer::json(&CertificatesView::of(&world)))).await
+        }
+        ["health"] => {
+            query.only(&[])?;
+            Ok(ApiAnswer::json(&HealthView::of(&world)))
+        }
+        ["route"] => {
+            let names = names.filter(|_| !viewer.sees_everything());
+            beside(move || route(&world, names.as_deref(), &query)).await
+        }
+        ["activity"] => activity(api, &query),
+        _ => {
+            query.only(&[])?;
+            Ok(ApiAnswer::json(&ZonesView::of(&world, api.facts().provider)))
+        }
     }
+}
+
+/// The chains of a name as a picture, made of the answer about it, so that it shows no more than that.
+fn picture(answer: &ApiAnswer, file: &str) -> Result<ApiAnswer, ApiRefusal> {
+    let hidden = |_| ApiRefusal::NotVisible("there is no chain of it that you may see".to_owned());
+    let chart: ChartInput = serde_json::from_slice(&answer.body).map_err(hidden)?;
+    let (kind, text) = match file {
+        "chain.svg" => ("image/svg+xml", chart.svg()),
+        _ => ("text/vnd.mermaid; charset=utf-8", chart.mermaid()),
+    };
+    Ok(ApiAnswer { status: StatusCode::OK, kind, body: Bytes::from(text) })
 }
 
 /// Does work beside the loop.
@@ -159,18 +292,7 @@ fn not_yet(api: &ApiState) -> ApiRefusal {
     })
 }
 
-async fn overview(
-    api: &Arc<ApiState>,
-    server: &ServerFacts,
-    world: &Arc<WorldCopy>,
-    query: &Query,
-) -> Result<ApiAnswer, ApiRefusal> {
-    query.only(&[])?;
-    let names = api.names(world).await.ok_or_else(|| not_yet(api))?;
-    Ok(ApiAnswer::json(&OverviewView::of(world, &names, &api.facts(), server, api.trouble())))
-}
-
-fn objects(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
+fn objects(world: &WorldCopy, viewer: &Viewer, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
     query.only(&["kind", "namespace", "q", "offset", "limit"])?;
     let (kind, namespace) = (query.one("kind"), query.one("namespace"));
     let text = query.one("q").map(str::to_lowercase);
@@ -180,14 +302,16 @@ fn objects(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
             && text.as_ref().is_none_or(|text| object.to_string().to_lowercase().contains(text))
     };
     let (offset, limit) = page(query)?;
-    let items: Vec<_> = world.report().items.iter().filter(|item| is_meant(&item.object)).collect();
-    let shown = items.iter().skip(offset).take(limit).copied();
+    let seen = world.report().items.iter();
+    let seen: Vec<_> = seen.filter(|item| viewer.sees_everything() || viewer.sees(item.object.namespace())).collect();
+    let items: Vec<_> = seen.iter().filter(|item| is_meant(&item.object)).collect();
+    let shown = items.iter().skip(offset).take(limit).map(|item| **item);
     let mut kinds: BTreeMap<&'static str, usize> = BTreeMap::new();
-    world.report().items.iter().for_each(|item| *kinds.entry(item.object.kind.as_str()).or_default() += 1);
+    seen.iter().for_each(|item| *kinds.entry(item.object.kind.as_str()).or_default() += 1);
     Ok(ApiAnswer::json(&ObjectsView {
         generation: world.pass.generation,
         as_of: world.pass.ended,
-        total: world.report().items.len(),
+        total: seen.len(),
         matching: items.len(),
         offset,
         kinds,
@@ -195,7 +319,7 @@ fn objects(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
     }))
 }
 
-fn object(world: &WorldCopy, names: &super::NamesIndex, named: &str) -> Result<ApiAnswer, ApiRefusal> {
+fn object(world: &WorldCopy, names: &NamesIndex, named: &str) -> Result<ApiAnswer, ApiRefusal> {
     let item = world.report().items.iter().find(|item| item.object.to_string().eq_ignore_ascii_case(named));
     let item = item.ok_or_else(|| ApiRefusal::NotFound(format!("there is no {named} among the objects")))?;
     let object = item.object.to_string();
@@ -219,10 +343,30 @@ fn problems(world: &WorldCopy, object: &ObjectRef) -> Vec<Diagnostic> {
     .unwrap_or_default()
 }
 
-fn plan(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
+/// The graph of what a viewer may see.
+fn flow(world: &WorldCopy, viewer: &Viewer, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
+    query.only(&["gateway", "namespace"])?;
+    let gateway = match query.one("gateway").map(|text| text.strip_prefix("Gateway/").unwrap_or(text)) {
+        Some(text) => {
+            let (namespace, name) =
+                text.split_once('/').ok_or_else(|| format!("gateway={text}: write NAMESPACE/NAME"))?;
+            Some(Key::new(namespace, name))
+        }
+        None => None,
+    };
+    let filter = FlowFilter {
+        gateway: gateway.as_ref(),
+        namespace: query.one("namespace"),
+        is_seen: &|route| viewer.sees(route.namespace()),
+        has_idle: viewer.sees_everything(),
+    };
+    Ok(ApiAnswer::json(&FlowView::of(world, &filter)))
+}
+
+fn plan(pass: &PassFacts, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
     query.only(&["offset", "limit"])?;
     let (offset, limit) = page(query)?;
-    Ok(ApiAnswer::json(&PlanStepsView::of(&world.pass, offset, limit)))
+    Ok(ApiAnswer::json(&PlanStepsView::of(pass, offset, limit)))
 }
 
 fn page(query: &Query) -> Result<(usize, usize), ApiRefusal> {
@@ -230,7 +374,8 @@ fn page(query: &Query) -> Result<(usize, usize), ApiRefusal> {
     Ok((query.value("offset", "a number")?.unwrap_or(0), limit))
 }
 
-fn route(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
+/// Who serves a request; only at the Gateways of some names, where these are given.
+fn route(world: &WorldCopy, names: Option<&NamesIndex>, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
     query.only(&["url", "method", "header", "gateway", "namespace", "port", "sni", "grpc"])?;
     let url =
         query.one("url").ok_or_else(|| "url is missing: /api/v1/route?url=https://shop.example.org/".to_owned())?;
@@ -243,11 +388,32 @@ fn route(world: &WorldCopy, query: &Query) -> Result<ApiAnswer, ApiRefusal> {
         grpc: query.value("grpc", "true or false")?.unwrap_or(false),
     };
     let request = request.parse()?;
-    let gateway: Key = requests::gateway(&world.topology, query.one("gateway"), query.one("namespace"))?;
+    let gateway: Key = match names {
+        None => requests::gateway(&world.topology, query.one("gateway"), query.one("namespace"))?,
+        Some(names) => gateway_above(names, query.one("gateway"))?,
+    };
     let router = Router::compile(&world.snapshot, &world.topology, &gateway);
     let router =
         router.ok_or_else(|| ApiRefusal::NotFound(format!("there is no Gateway {gateway} among the objects")))?;
     Ok(ApiAnswer::json(&RouteView::of(&router.route(&request))))
+}
+
+/// The Gateway of this name above some names, or the only one.
+fn gateway_above(names: &NamesIndex, asked: Option<&str>) -> Result<Key, ApiRefusal> {
+    let all = names.rows.iter().flat_map(|row| &row.gateways).filter_map(|name| name.strip_prefix("Gateway/"));
+    let all: std::collections::BTreeSet<&str> = all.collect();
+    let found = match asked {
+        Some(asked) => all.get(asked).copied(),
+        None if all.len() == 1 => all.first().copied(),
+        None => {
+            return Err(ApiRefusal::Bad(
+                "name a Gateway that your routes attach to: gateway=NAMESPACE/NAME".to_owned(),
+            ));
+        }
+    };
+    let found = found.and_then(|name| name.split_once('/'));
+    let found = found.map(|(namespace, name)| Key::new(namespace, name));
+    found.ok_or_else(|| ApiRefusal::NotVisible("none of your routes refers to this Gateway".to_owned()))
 }
 
 fn activity(api: &ApiState, query: &Query) -> Result<ApiAnswer, ApiRefusal> {

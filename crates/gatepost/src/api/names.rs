@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gatepost_core::explain::{
-    ExplainIndex, Explanation, NameHealth, NameVerdict, Publication, RecordWrites, Role, SecretContent,
+    Chain, ExplainIndex, Explanation, NameHealth, NameVerdict, Publication, RecordWrites, Role, SecretContent,
 };
 use gatepost_core::model::{Key, Str};
 use gatepost_core::names::Hostname;
@@ -16,7 +16,9 @@ use gatepost_core::plan::Held;
 use gatepost_core::publication::RecordType;
 use gatepost_tls::certifier::IssuanceState;
 
+use super::csv;
 use super::query::Query;
+use super::visibility::Viewer;
 use super::{ApiState, WorldCopy};
 use crate::certificates::overlay;
 use crate::view::api::{CountsView, FacetsView, NameRowView, NamesView};
@@ -33,13 +35,17 @@ const MOST_VALUES: usize = 200;
 const PARAMETERS: [&str; 11] =
     ["q", "namespace", "gateway", "zone", "health", "verdict", "reason", "sort", "order", "offset", "limit"];
 
+/// Those of the table, which is whole.
+const TABLE_PARAMETERS: [&str; 9] =
+    ["q", "namespace", "gateway", "zone", "health", "verdict", "reason", "sort", "order"];
+
 /// All names as of one pass.
 pub struct NamesIndex {
     /// The pass.
     pub generation: u64,
     /// When that ended, in seconds since 1970.
     pub as_of: i64,
-    /// By hostname.
+    /// Sorted by hostname.
     pub rows: Vec<NameRow>,
     made: Instant,
     took: Duration,
@@ -64,6 +70,8 @@ pub struct NameRow {
     pub gateways: BTreeSet<String>,
     /// The routes that ask for it.
     pub routes: BTreeSet<String>,
+    /// The Gateways of each route's chains.
+    pub ways: BTreeSet<(String, String)>,
     /// Its records: type and targets.
     pub records: Vec<(RecordType, Vec<String>)>,
     /// When the first of its certificates ends, in seconds since 1970.
@@ -160,8 +168,8 @@ impl<'w> Explainer<'w> {
 
     fn row(&mut self, hostname: &Hostname) -> NameRow {
         let ExplainedName { explanation, publication, health, cause, .. } = self.explain(hostname);
-        let links = explanation.chains.iter().flat_map(|chain| &chain.links);
-        let gateways = links.filter(|link| link.role == Role::Gateway).map(|link| link.name.clone()).collect();
+        let ways: BTreeSet<(String, String)> = explanation.chains.iter().flat_map(way).collect();
+        let gateways = ways.iter().map(|(_, gateway)| gateway.clone()).collect();
         let routes = explanation.chains.iter().map(|chain| &chain.route);
         let routes: BTreeSet<_> = routes.chain(publication.annotated.iter().map(|name| &name.object)).collect();
         let not_after = |walk: &gatepost_core::explain::CertificateWalk| match walk.held {
@@ -177,6 +185,7 @@ impl<'w> Explainer<'w> {
             namespaces: routes.iter().map(|route| route.namespace().to_string()).collect(),
             gateways,
             routes: routes.iter().map(ToString::to_string).collect(),
+            ways,
             records: publication
                 .records
                 .iter()
@@ -187,13 +196,32 @@ impl<'w> Explainer<'w> {
     }
 }
 
+/// The route of a chain with its Gateways.
+fn way(chain: &Chain) -> impl Iterator<Item = (String, String)> {
+    let gateways = chain.links.iter().filter(|link| link.role == Role::Gateway);
+    gateways.map(|link| (chain.route.to_string(), link.name.clone()))
+}
+
 impl NamesIndex {
-    fn of(world: &WorldCopy) -> NamesIndex {
+    pub(super) fn of(world: &WorldCopy) -> NamesIndex {
         let begun = Instant::now();
         let mut explainer = Explainer::new(world);
-        let rows = explainer.all_names().iter().map(|hostname| explainer.row(hostname)).collect();
+        let mut rows: Vec<NameRow> = explainer.all_names().iter().map(|hostname| explainer.row(hostname)).collect();
+        rows.sort_by(|a, b| a.hostname.cmp(&b.hostname));
         let (generation, as_of) = (world.pass.generation, world.pass.ended);
         NamesIndex { generation, as_of, rows, made: Instant::now(), took: begun.elapsed() }
+    }
+
+    /// The row of a hostname.
+    pub(super) fn find(&self, hostname: &str) -> Option<&NameRow> {
+        let at = self.rows.binary_search_by(|row| row.hostname.as_str().cmp(hostname)).ok()?;
+        self.rows.get(at)
+    }
+
+    /// The rows that a viewer may see, as far as they may be seen.
+    pub(super) fn seen_by(&self, viewer: &Viewer) -> NamesIndex {
+        let rows = self.rows.iter().filter_map(|row| viewer.row(row)).collect();
+        NamesIndex { rows, ..*self }
     }
 
     /// Whether it is still good for a pass, or is too young to be made again.
@@ -227,6 +255,33 @@ impl NamesIndex {
             facets: self.facets(),
             items,
         })
+    }
+
+    /// All rows, what is wrong first.
+    pub(super) fn whole(&self) -> NamesView {
+        let mut rows: Vec<&NameRow> = self.rows.iter().collect();
+        rows.sort_by(|a, b| (a.health, &a.hostname).cmp(&(b.health, &b.hostname)));
+        NamesView {
+            generation: self.generation,
+            as_of: self.as_of,
+            total: rows.len(),
+            matching: rows.len(),
+            offset: 0,
+            counts: self.counts(),
+            facets: self.facets(),
+            items: rows.into_iter().map(NameRow::view).collect(),
+        }
+    }
+
+    /// All rows that a query asks for, as a table in CSV.
+    pub(super) fn table(&self, query: &Query) -> Result<String, String> {
+        query.only(&TABLE_PARAMETERS)?;
+        let filter = Filter::of(query)?;
+        let is_meant =
+            |row: &&NameRow| filter.takes(row) && (filter.health.is_empty() || filter.health.contains(&row.health));
+        let mut rows: Vec<&NameRow> = self.rows.iter().filter(is_meant).collect();
+        sort(&mut rows, query)?;
+        Ok(csv::table(rows))
     }
 
     /// The values that filters may have.

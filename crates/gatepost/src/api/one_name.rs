@@ -6,7 +6,7 @@ use gatepost_core::plan::{Content, PlanStep};
 use gatepost_core::publication::RecordType;
 
 use super::names::{ExplainedName, Explainer};
-use super::{ActivityEntry, WorldCopy};
+use super::{ActivityEntry, PassFacts, WorldCopy};
 use crate::view::api::{NameView, RecordSetView};
 use crate::view::explain::ExplainView;
 use crate::view::steps;
@@ -21,12 +21,26 @@ pub(super) fn hostname(text: &str) -> Result<Hostname, String> {
 }
 
 /// Everything about one name.
-pub(super) fn view(world: &WorldCopy, activity: Vec<ActivityEntry>, hostname: &Hostname) -> NameView {
-    let mut explainer = Explainer::new(world);
+pub(super) fn view(world: &WorldCopy, pass: &PassFacts, activity: Vec<ActivityEntry>, hostname: &Hostname) -> NameView {
+    view_with(&mut Explainer::new(world), world, pass, activity, hostname)
+}
+
+/// The same with what explains several names.
+pub(super) fn view_with(
+    explainer: &mut Explainer<'_>,
+    world: &WorldCopy,
+    pass: &PassFacts,
+    activity: Vec<ActivityEntry>,
+    hostname: &Hostname,
+) -> NameView {
     let ExplainedName { explanation, publication, states, health, cause } = explainer.explain(hostname);
     let name = hostname.as_str();
-    let held: Vec<_> = explainer.held(name).map(steps::held).collect();
-    let all_steps = world.pass.steps.iter().zip(&world.pass.outcomes).enumerate();
+    // Where not everything may be seen, the pass has less than the world.
+    let held: Vec<_> = match std::ptr::eq(pass, &*world.pass) {
+        true => explainer.held(name).map(steps::held).collect(),
+        false => pass.held.iter().filter(|held| &*held.name == name).map(steps::held).collect(),
+    };
+    let all_steps = pass.steps.iter().zip(&pass.outcomes).enumerate();
     let own_steps = all_steps.filter(|(_, (step, _))| &*step.name == name);
     let is_read = !held.iter().any(steps::HeldView::is_unread) && world.pass.unread.is_empty();
     NameView {
@@ -39,6 +53,7 @@ pub(super) fn view(world: &WorldCopy, activity: Vec<ActivityEntry>, hostname: &H
         held,
         steps: own_steps.flat_map(|(i, (step, outcome))| steps::rows_of(i, step, Some(outcome.told()))).collect(),
         activity,
+        other_namespaces: Vec::new(),
         explain: ExplainView::of(&explanation, &publication).with_issuing(&states),
     }
 }

@@ -25,6 +25,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::flags::Publishing;
 use super::flags::issuer::{IssuerFlag, IssuerFlags};
+use super::flags::page::PageFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::probing::ProbingFlags;
 use super::flags::provider::{ProviderFlags, duration};
@@ -86,9 +87,6 @@ pub(super) struct Controller {
     /// Where the page, health and metrics are answered over HTTP; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8053", env = "GATEPOST_HTTP_ADDR")]
     http_addr: SocketAddr,
-    /// Where the page and /api/v1 are served, which show the names of all namespaces
-    #[arg(long, value_enum, value_name = "WHERE", default_value_t, env = "GATEPOST_PAGE")]
-    page: web::PageMode,
     /// Where DNS is answered by the embedded server, over UDP and TCP; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:5353", env = "GATEPOST_DNS_ADDR")]
     dns_addr: SocketAddr,
@@ -114,6 +112,8 @@ pub(super) struct Controller {
     publishing: Publishing,
     #[command(flatten)]
     probing: ProbingFlags,
+    #[command(flatten)]
+    page: PageFlags,
 }
 
 impl Controller {
@@ -135,7 +135,8 @@ impl Controller {
             .map_err(|error| Failure::usage(format!("--http-addr {}: {error}", self.http_addr)))?;
         let http = listener.local_addr()?;
         let board = web::state(self.program_facts());
-        let access = web::PageAccess::new(self.page, http);
+        let access = self.page.access(http, Some(&connection))?;
+        let is_open = access.is_open();
         tokio::spawn(web::serve(listener, board.clone(), access));
         let local = passes.session.local.as_ref();
         let dns = local.map(|local| format!("dns={} ", local.server.address())).unwrap_or_default();
@@ -154,7 +155,7 @@ impl Controller {
             board,
             connection,
         };
-        tracing::info!(mode = ?mode, page = access.is_open(), "begun");
+        tracing::info!(mode = ?mode, page = is_open, "begun");
         controller.run(&mut passes, super::serve::stopped()).await?;
         tracing::info!("ended");
         Ok(Ending::Done)

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::explain::{Explanation, NameVerdict, Publication, asked_names};
 use gatepost_core::lint::{LintContext, closest};
@@ -16,8 +16,9 @@ use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::IssuanceState;
 
 use super::flags::Publishing;
-use super::{Ending, Failure, Format, Input};
+use super::{Ending, Failure, Input};
 use crate::certificates::{cert_manager, now};
+use crate::render::chart::ChartInput;
 use crate::render::{Colour, certificates, explanation, inert, inert_line};
 use crate::source::{self, Objects};
 use crate::state;
@@ -46,7 +47,20 @@ pub(super) struct Explain {
     publishing: Publishing,
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
-    output: Format,
+    output: ExplainFormat,
+}
+
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+enum ExplainFormat {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+    /// The chains of a hostname as a Mermaid flowchart, for tickets and pull requests
+    Mermaid,
+    /// The same as a picture
+    Svg,
 }
 
 /// What is asked about.
@@ -98,8 +112,10 @@ impl Explain {
     fn name(&self, out: &mut dyn Write, world: &ExplainInput<'_>, hostname: &Hostname) -> Result<Ending, Failure> {
         let found = self.explained(world, hostname)?;
         match self.output {
-            Format::Json => write_json(out, &found.view())?,
-            Format::Text => {
+            ExplainFormat::Json => write_json(out, &found.view())?,
+            ExplainFormat::Mermaid => write!(out, "{}", found.chart()?.mermaid())?,
+            ExplainFormat::Svg => write!(out, "{}", found.chart()?.svg())?,
+            ExplainFormat::Text => {
                 write!(out, "{}", explanation::render(&found.explanation, &found.published, Colour::detect()))?;
                 for line in found.states.iter().flat_map(|state| certificates::walk(state, hostname.as_str())) {
                     writeln!(out, "{line}")?;
@@ -114,16 +130,17 @@ impl Explain {
         if !world.has(object) {
             return Err(world.no_such_object(object));
         }
+        self.refuse_picture("an object")?;
         let names = asked_names(world.context.snapshot, world.desired, object);
         let found: Result<Vec<Explained>, Failure> = names.iter().map(|name| self.explained(world, name)).collect();
         let found = found?;
         let unreadable = world.unreadable(object);
         match self.output {
-            Format::Json => {
+            ExplainFormat::Json => {
                 let names = found.iter().map(Explained::view).collect();
                 write_json(out, &ObjectNamesView { object: object.to_string(), names })?;
             }
-            Format::Text => {
+            _ => {
                 let counted = if found.len() == 1 { "1 name".to_owned() } else { format!("{} names", found.len()) };
                 writeln!(out, "{}", inert_line(&format!("{object} asks for {counted}")))?;
                 for one in &found {
@@ -184,16 +201,33 @@ impl Explain {
         }
     }
 
-    fn reason(&self, out: &mut dyn Write, reason: Reason) -> Result<Ending, Failure> {
+    /// Only a hostname has chains to be drawn.
+    fn refuse_picture(&self, what: &str) -> Result<(), Failure> {
         match self.output {
-            Format::Json => write_json(out, &crate::view::explain::ReasonView::of(reason))?,
-            Format::Text => write!(out, "{}", crate::render::reason::page(reason))?,
+            ExplainFormat::Mermaid | ExplainFormat::Svg => Err(Failure::usage(format!(
+                "-o mermaid and -o svg draw the chains of one hostname, and `{}` is {what}",
+                self.subject
+            ))),
+            ExplainFormat::Text | ExplainFormat::Json => Ok(()),
+        }
+    }
+
+    fn reason(&self, out: &mut dyn Write, reason: Reason) -> Result<Ending, Failure> {
+        self.refuse_picture("a reason")?;
+        match self.output {
+            ExplainFormat::Json => write_json(out, &crate::view::explain::ReasonView::of(reason))?,
+            _ => write!(out, "{}", crate::render::reason::page(reason))?,
         }
         Ok(Ending::Done)
     }
 }
 
 impl Explained {
+    fn chart(&self) -> Result<ChartInput, Failure> {
+        let value = serde_json::to_value(self.view());
+        value.and_then(serde_json::from_value).map_err(|error| Failure::usage(error.to_string()))
+    }
+
     fn view(&self) -> ExplainView {
         ExplainView::of(&self.explanation, &self.published).with_issuing(&self.states)
     }

@@ -19,6 +19,7 @@ use super::Failure;
 
 pub(super) mod issuer;
 pub(super) mod issuing;
+pub(super) mod page;
 pub(super) mod planning;
 pub(super) mod probing;
 pub(super) mod provider;

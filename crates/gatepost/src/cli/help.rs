@@ -9,6 +9,7 @@ const COMMON: [&str; 23] = [
     "helm",
     "namespace",
     "output",
+    "out",
     "strict",
     "severity",
     "baseline",

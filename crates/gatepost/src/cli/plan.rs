@@ -21,7 +21,7 @@ use super::flags::provider::ProviderFlags;
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
 use crate::certificates::Certificates;
-use crate::render::{Colour, inert, markdown, plan, zonefile};
+use crate::render::{Colour, chart, inert, markdown, plan, zonefile};
 use crate::run::Decision;
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
@@ -68,6 +68,8 @@ enum PlanFormat {
     Markdown,
     /// Records as lines of a zone file
     Zonefile,
+    /// Which routes get which records and certificates, as a Mermaid flowchart
+    Mermaid,
 }
 
 /// Everything that a plan shows.
@@ -195,6 +197,7 @@ impl Plan {
             }
             PlanFormat::Markdown => markdown::write(out, desired, change.as_ref(), decided.as_ref())?,
             PlanFormat::Zonefile => zonefile::write(out, desired)?,
+            PlanFormat::Mermaid => write!(out, "{}", chart::of_plan(desired, decided.as_ref()))?,
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use super::flags::provider::named_kind;
 use super::{Ending, Failure, flags};
 use crate::rights::{Feature, Right, RoleScope};
 use crate::view::write_json;
+use crate::web::PageMode;
 
 /// Print the roles that a controller with these features needs
 ///
@@ -54,6 +55,9 @@ pub(super) struct Features {
     /// namespaces. Required where an issuer is set
     #[arg(long, value_name = "NAMESPACE", env = "GATEPOST_CERTIFICATE_NAMESPACE", value_delimiter = ',')]
     certificate_namespace: Vec<String>,
+    /// To whom the page is served; only `cluster` needs rights of its own
+    #[arg(long, value_enum, value_name = "WHERE", default_value_t, env = "GATEPOST_PAGE")]
+    page: PageMode,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
@@ -152,6 +156,7 @@ impl Features {
             Feature::DnsEndpoints => self.provider.is_some_and(ProviderKind::is_of_cluster),
             Feature::Secrets => self.issuer.iter().any(|issuer| *issuer != IssuerFlag::CertManager),
             Feature::CertManager => self.issuer.contains(&IssuerFlag::CertManager),
+            Feature::Page => self.page == PageMode::Cluster,
             Feature::Tree | Feature::Policies | Feature::Events | Feature::LeaderElection => true,
         }
     }
@@ -221,6 +226,7 @@ fn condition(feature: Feature) -> Option<String> {
         Feature::Secrets => {
             Some("has (.Values.settings.issuer | default \"\") (list \"embedded\" \"acme\")".to_owned())
         }
+        Feature::Page => Some(".Values.page.enabled".to_owned()),
         Feature::CertManager => {
             let is_usual = "eq (.Values.settings.issuer | default \"\") \"cert-manager\"";
             Some(format!("or .Values.rbac.certManager ({is_usual})"))
@@ -294,6 +300,17 @@ mod tests {
                 run(&["--certificate-namespace", "infra"]).is_ok() && run(&["--certificate-namespace", "*"]).is_ok()
             );
         }
+    }
+
+    #[test]
+    fn a_page_for_people_of_the_cluster_asks_for_reviews() {
+        let reviews = |words: &[&str]| -> Vec<String> {
+            let objects = objects(words);
+            let named = resources(&objects[1]).into_iter().filter(|resource| resource.ends_with("reviews"));
+            named.map(str::to_owned).collect()
+        };
+        assert_eq!(reviews(&["--page", "cluster"]), ["tokenreviews", "subjectaccessreviews"]);
+        assert!(reviews(&["--page", "any"]).is_empty() && reviews(&[]).is_empty());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use tokio::sync::mpsc;
 
 use super::flags::Publishing;
 use super::flags::issuing::IssuingFlags;
+use super::flags::page::PageFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::probing::ProbingFlags;
 use super::flags::provider::{ProviderFlags, duration};
@@ -48,9 +49,6 @@ pub(super) struct Serve {
     /// Where the page, health and metrics are answered over HTTP; port 0 picks a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8053", env = "GATEPOST_HTTP_ADDR")]
     http_addr: SocketAddr,
-    /// Where the page and /api/v1 are served, which show the names of all namespaces
-    #[arg(long, value_enum, value_name = "WHERE", default_value_t, env = "GATEPOST_PAGE")]
-    page: web::PageMode,
     /// How often the provider is compared again though no file changed; never for the embedded server
     #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "1m", env = "GATEPOST_INTERVAL")]
     interval: Duration,
@@ -64,6 +62,8 @@ pub(super) struct Serve {
     publishing: Publishing,
     #[command(flatten)]
     probing: ProbingFlags,
+    #[command(flatten)]
+    page: PageFlags,
 }
 
 /// More passes do not follow one another at once, whatever orders need.
@@ -110,7 +110,8 @@ impl Serve {
         let http = listener.local_addr()?;
         let board = web::state(self.program_facts(is_embedded));
         let api = web::api_of(&board);
-        let access = web::PageAccess::new(self.page, http);
+        let access = self.page.access(http, None)?;
+        let is_open = access.is_open();
         tokio::spawn(web::serve(listener, board.clone(), access));
         let (changes, mut changed) = mpsc::unbounded_channel();
         let _watcher = watch::start(&crate::source::rendered::watched(&self.input), changes)?;
@@ -125,7 +126,7 @@ impl Serve {
         let dns = session.local.as_ref().map(|local| local.server.address());
         let mut screen = screen::Screen::new(&self.input, session.pipeline.mode);
         let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
-        let page = access.is_open().then_some(http);
+        let page = is_open.then_some(http);
         screen.greet(out, &session.pipeline, &objects, &pass, server.as_deref(), page)?;
         let problems = objects.problems().to_vec();
         drop(objects);

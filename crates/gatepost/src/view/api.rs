@@ -8,6 +8,7 @@ use gatepost_core::model::{Key, Material};
 use gatepost_core::plan::Held;
 use gatepost_core::report::Item;
 use gatepost_tls::certifier::IssuanceState;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::certificates::IssuingView;
@@ -20,14 +21,14 @@ use crate::api::{ActivityEntry, NameRow, NamesIndex, PassFacts, ProgramFacts, Se
 use crate::apply::Mode;
 
 /// A refusal.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub struct ErrorView {
     /// What is wrong with the request, or not known yet.
     pub error: String,
 }
 
 /// How many names have each health.
-#[derive(Serialize, Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Serialize, JsonSchema, Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CountsView {
     right: usize,
     wrong: usize,
@@ -54,7 +55,7 @@ impl CountsView {
 }
 
 /// `/api/v1/overview`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct OverviewView {
     version: &'static str,
@@ -77,13 +78,20 @@ pub struct OverviewView {
     troubles: Vec<String>,
     notes: Vec<String>,
     counts: CountsView,
+    /// Whether namespaces are left out that the reader may not see; what cannot be counted for them is unset.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_restricted: Option<bool>,
     names: usize,
-    objects: usize,
-    records: usize,
-    certificates: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objects: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    records: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificates: Option<usize>,
     held: usize,
     steps: usize,
-    zones: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    zones: Option<usize>,
     problems: Vec<DiagnosticView>,
 }
 
@@ -94,12 +102,12 @@ impl OverviewView {
     /// The view of a world and what the server knows beside it.
     pub fn of(
         world: &WorldCopy,
+        pass: &PassFacts,
         names: &NamesIndex,
         program: &ProgramFacts,
         server: &ServerFacts,
         trouble: Option<String>,
     ) -> Self {
-        let pass = &world.pass;
         let mut troubles: Vec<String> = trouble.into_iter().chain(server.unready.clone()).collect();
         let unread = pass.unread.iter().filter(|why| server.unready.as_ref() != Some(why));
         troubles.extend(unread.cloned());
@@ -119,13 +127,14 @@ impl OverviewView {
             troubles,
             notes,
             counts: names.counts(),
+            is_restricted: None,
             names: names.rows.len(),
-            objects: world.snapshot.len(),
-            records: world.desired.records.len(),
-            certificates: world.desired.certificates.len(),
+            objects: Some(world.snapshot.len()),
+            records: Some(world.desired.records.len()),
+            certificates: Some(world.desired.certificates.len()),
             held: pass.held.len(),
             steps: pass.step_count,
-            zones: pass.zones.len(),
+            zones: Some(pass.zones.len()),
             problems: pass.problems.iter().take(MOST_PROBLEMS).map(DiagnosticView::of).collect(),
         }
     }
@@ -139,7 +148,7 @@ fn mode(mode: Mode) -> &'static str {
 }
 
 /// `/api/v1/names`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct NamesView {
     /// The pass of the list.
@@ -161,7 +170,7 @@ pub struct NamesView {
 }
 
 /// The values that occur, at most 200 of each.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub struct FacetsView {
     /// Namespaces of routes.
     pub namespaces: Vec<String>,
@@ -174,7 +183,7 @@ pub struct FacetsView {
 }
 
 /// A row of the list of names.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct NameRowView {
@@ -194,7 +203,7 @@ pub struct NameRowView {
 }
 
 /// `/api/v1/names/HOSTNAME`: the explanation, and what is beside it.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct NameView {
@@ -209,12 +218,29 @@ pub struct NameView {
     pub held: Vec<HeldView>,
     pub steps: Vec<StepView>,
     pub activity: Vec<ActivityEntry>,
+    /// Namespaces whose routes ask for it too, and may not be seen.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub other_namespaces: Vec<String>,
     #[serde(flatten)]
     pub explain: ExplainView,
 }
 
+/// `/api/v1/names/HOSTNAME` for somebody who may see none of the routes that ask for it.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldByView {
+    /// The pass.
+    pub generation: u64,
+    /// When that ended, in seconds since 1970.
+    pub as_of: i64,
+    /// The name.
+    pub hostname: String,
+    /// The namespaces that hold it.
+    pub held_by: Vec<String>,
+}
+
 /// What is wanted of a record set, and what is stored.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[allow(missing_docs)]
 pub struct RecordSetView {
     pub name: String,
@@ -226,7 +252,7 @@ pub struct RecordSetView {
 }
 
 /// `/api/v1/objects`: the statuses of `gatepost status`, some at a time.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 #[allow(missing_docs)]
 pub struct ObjectsView {
@@ -241,7 +267,7 @@ pub struct ObjectsView {
 }
 
 /// `/api/v1/objects/KIND/NAMESPACE/NAME`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ObjectView {
     generation: u64,
@@ -253,7 +279,7 @@ pub struct ObjectView {
     names: Vec<ObjectNameView>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct ObjectNameView {
     hostname: String,
     health: &'static str,
@@ -288,7 +314,7 @@ impl ObjectView {
 }
 
 /// `/api/v1/plan`: the steps and what is held, as `plan -o json` has them.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanStepsView {
     generation: u64,
@@ -324,7 +350,7 @@ impl PlanStepsView {
 }
 
 /// `/api/v1/certificates`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct CertificatesView {
     generation: u64,
@@ -333,7 +359,7 @@ pub struct CertificatesView {
 }
 
 /// One Secret: what is planned for it, what it holds, and how far its order is. Never a key.
-#[derive(Serialize, Debug, Default)]
+#[derive(Serialize, JsonSchema, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 struct SecretView {
     secret: String,
@@ -399,7 +425,7 @@ impl SecretView {
 }
 
 /// `/api/v1/zones`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ZonesView {
     generation: u64,
@@ -410,7 +436,7 @@ pub struct ZonesView {
     unread: Vec<String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct ZoneVersionView {
     name: String,
     version: String,
@@ -441,8 +467,37 @@ impl ZonesView {
     }
 }
 
+/// `/api/v1/health`: what probes found out about each address of a name.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthView {
+    generation: u64,
+    as_of: i64,
+    items: Vec<ProbedAddressView>,
+}
+
+#[derive(Serialize, JsonSchema, Debug)]
+struct ProbedAddressView {
+    policy: String,
+    #[serde(flatten)]
+    address: plan::AddressView,
+}
+
+impl HealthView {
+    /// The addresses that policies ask to probe.
+    pub fn of(world: &WorldCopy) -> Self {
+        let reports = world.desired.policies.iter();
+        let items = reports.flat_map(|report| {
+            let policy = report.policy.to_string();
+            let view = move |address| ProbedAddressView { policy: policy.clone(), address: plan::address(address) };
+            report.addresses.iter().map(view)
+        });
+        HealthView { generation: world.pass.generation, as_of: world.pass.ended, items: items.collect() }
+    }
+}
+
 /// `/api/v1/activity`.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub struct ActivityView {
     /// The pass.
     pub generation: u64,
@@ -451,7 +506,7 @@ pub struct ActivityView {
 }
 
 /// `/api/v1/reasons/REASON`: `explain REASON -o json`, with its page.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub struct ReasonPageView {
     /// The row of the catalog.
     #[serde(flatten)]

@@ -1,10 +1,11 @@
 //! Certificates as JSON: what is wanted, what is held, and the order in between. Never a key.
 
 use gatepost_tls::certifier::{IssuanceState, OpenOrder};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The certificate of one Secret.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct IssuingView {
     secret: String,
@@ -23,7 +24,7 @@ pub struct IssuingView {
     missing: Vec<MissingView>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 struct OrderView {
     step: &'static str,
@@ -36,13 +37,13 @@ struct OrderView {
     wake: i64,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct ChallengeView {
     name: String,
     value: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct MissingView {
     hostname: String,
     reason: &'static str,

@@ -1,10 +1,11 @@
 //! Diagnostics as JSON.
 
 use gatepost_core::diagnostic::{Diagnostic, SourcePosition};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// One diagnostic.
-#[derive(Serialize, Debug, Clone)]
+#[derive(Serialize, JsonSchema, Debug, Clone)]
 pub struct DiagnosticView {
     /// Name of the reason.
     pub reason: &'static str,
@@ -34,7 +35,7 @@ pub struct DiagnosticView {
 }
 
 /// A position in a file.
-#[derive(Serialize, Debug, Clone)]
+#[derive(Serialize, JsonSchema, Debug, Clone)]
 pub struct PlaceView {
     /// File name, or `-`.
     pub file: String,
@@ -45,7 +46,7 @@ pub struct PlaceView {
 }
 
 /// Another object that matters.
-#[derive(Serialize, Debug, Clone)]
+#[derive(Serialize, JsonSchema, Debug, Clone)]
 pub struct RelatedView {
     /// The object.
     pub object: String,

@@ -7,13 +7,14 @@ use gatepost_core::model::Str;
 use gatepost_core::publication::{NameSource, PassedOver};
 use gatepost_core::reason::Reason;
 use gatepost_tls::certifier::IssuanceState;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::certificates::IssuingView;
 use super::diagnostic::DiagnosticView;
 
 /// What is to be said about a hostname.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ExplainView {
     hostname: String,
@@ -47,7 +48,7 @@ pub struct ExplainView {
 }
 
 /// What becomes of every name that an object asks for.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub struct ObjectNamesView {
     /// The object.
     pub object: String,
@@ -55,7 +56,7 @@ pub struct ObjectNamesView {
     pub names: Vec<ExplainView>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct RequestView {
     listener: String,
     url: String,
@@ -76,7 +77,7 @@ struct RequestView {
 }
 
 /// Which namespaces may have the hostname.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct GrantView {
     grant: String,
     pattern: String,
@@ -87,19 +88,19 @@ struct GrantView {
     selected: Vec<String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct PassedOverView {
     object: String,
     because: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct AnnotatedView {
     object: String,
     source: &'static str,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 struct CertificateView {
     listener: String,
@@ -114,7 +115,7 @@ struct CertificateView {
     not_after: Option<i64>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct ChainView {
     works: bool,
     links: Vec<LinkView>,
@@ -128,7 +129,7 @@ struct ChainView {
     notes: Vec<DiagnosticView>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct LinkView {
     role: &'static str,
     name: String,
@@ -138,7 +139,7 @@ struct LinkView {
 }
 
 /// A row of the catalog.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct ReasonView {
     name: &'static str,

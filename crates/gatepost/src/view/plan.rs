@@ -12,6 +12,7 @@ use gatepost_core::reason::Reason;
 use gatepost_objects::crds::AddressStatus;
 use gatepost_tls::budget::Forecast;
 use gatepost_tls::certifier::IssuanceState;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::certificates::IssuingView;
@@ -52,7 +53,7 @@ pub struct PlanView<'a> {
 }
 
 /// What it takes to have all certificates.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct OrdersView {
     needed: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +62,7 @@ struct OrdersView {
 }
 
 /// Why nothing was done at all.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct RefusedView {
     reason: &'static str,
     code: &'static str,
@@ -69,7 +70,7 @@ struct RefusedView {
     help: &'static str,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RecordView {
     name: String,
@@ -87,13 +88,13 @@ pub(super) struct RecordView {
     source: &'static str,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct PropertyView {
     name: String,
     value: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CertificateView {
     secret: String,
@@ -106,7 +107,7 @@ pub(super) struct CertificateView {
     policy: Option<String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub(super) struct WithheldView {
     hostname: String,
     route: String,
@@ -118,7 +119,7 @@ pub(super) struct WithheldView {
     field: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct PolicyView {
     policy: String,
     conditions: Vec<ConditionView>,
@@ -129,7 +130,7 @@ struct PolicyView {
 }
 
 /// What probes found out about an address of a hostname.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub(super) struct AddressView {
     #[serde(flatten)]
     status: AddressStatus,
@@ -137,7 +138,7 @@ pub(super) struct AddressView {
     reason: Option<&'static str>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct ConditionView {
     #[serde(rename = "type")]
     kind: String,
@@ -146,7 +147,7 @@ struct ConditionView {
     message: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct HostnameView {
     hostname: String,
     listener: String,
@@ -158,7 +159,7 @@ struct HostnameView {
     message: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct SkippedView {
     hostname: String,
     listener: String,
@@ -166,13 +167,13 @@ struct SkippedView {
     reason: &'static str,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct PassedOverView {
     object: String,
     because: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct DiffView {
     gained: Vec<String>,
     lost: Vec<String>,
@@ -181,14 +182,14 @@ struct DiffView {
     certificates: Vec<DiffersView<CertificateView>>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct MovedView {
     hostname: String,
     from: Vec<String>,
     to: Vec<String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct DiffersView<T> {
     old: Option<T>,
     new: Option<T>,

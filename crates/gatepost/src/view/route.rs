@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use gatepost_core::routing::{ResponseChange, Rewritten, RoutingAnswer, Share};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The whole answer.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub struct RouteView {
     outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +33,7 @@ pub struct RouteView {
     because: Vec<String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct BackendView {
     backend: String,
     port: Option<u16>,
@@ -43,7 +44,7 @@ struct BackendView {
     response: Option<ResponseView>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct UnavailableView {
     backend: String,
     port: Option<u16>,
@@ -51,14 +52,14 @@ struct UnavailableView {
     reason: &'static str,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct RequestView {
     host: String,
     path: String,
     headers: BTreeMap<String, String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct ResponseView {
     headers: BTreeMap<String, String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -3,17 +3,18 @@
 use gatepost_core::model::{self, Kind, ParentRef};
 use gatepost_core::policy::HostnameReport;
 use gatepost_core::report::{self, Report};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The whole answer.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 pub struct StatusView {
     items: Vec<ItemView>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     diagnostics: Vec<super::diagnostic::DiagnosticView>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 struct ItemView {
     api_version: String,
@@ -22,14 +23,14 @@ struct ItemView {
     status: ObjectStatusView,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct MetadataView {
     #[serde(skip_serializing_if = "str::is_empty")]
     namespace: String,
     name: String,
 }
 
-#[derive(Serialize, Debug, Default)]
+#[derive(Serialize, JsonSchema, Debug, Default)]
 #[serde(rename_all = "camelCase")]
 struct ObjectStatusView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -46,7 +47,7 @@ struct ObjectStatusView {
     hostnames: Option<Vec<GovernedHostnameView>>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct GovernedHostnameView {
     hostname: String,
     listener: String,
@@ -58,14 +59,14 @@ struct GovernedHostnameView {
     message: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct AddressView {
     #[serde(rename = "type")]
     kind: String,
     value: String,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 struct StatusConditionView {
     #[serde(rename = "type")]
@@ -79,7 +80,7 @@ struct StatusConditionView {
     last_transition_time: Option<String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 struct ListenerStatusView {
     name: String,
@@ -88,13 +89,13 @@ struct ListenerStatusView {
     conditions: Vec<StatusConditionView>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct SupportedKindView {
     group: &'static str,
     kind: &'static str,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 struct ParentStatusView {
     parent_ref: ParentRefView,
@@ -102,7 +103,7 @@ struct ParentStatusView {
     conditions: Vec<StatusConditionView>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 struct ParentRefView {
     group: String,

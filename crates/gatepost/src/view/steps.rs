@@ -4,12 +4,13 @@
 //! them has the markers of ownership that are written with it.
 
 use gatepost_core::plan::{Content, Held, PlanStep, SetChange};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::apply::Outcome;
 
 /// One record set of a step.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct StepView {
     verb: &'static str,
@@ -34,7 +35,7 @@ pub struct StepView {
     error: Option<String>,
 }
 
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 struct MarkerView {
     name: String,
     old: Option<Vec<String>>,
@@ -42,7 +43,7 @@ struct MarkerView {
 }
 
 /// Something that is not done.
-#[derive(Serialize, Debug)]
+#[derive(Serialize, JsonSchema, Debug)]
 #[serde(rename_all = "camelCase")]
 pub struct HeldView {
     reason: &'static str,

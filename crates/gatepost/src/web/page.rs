@@ -12,6 +12,11 @@ static FILES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../../page/dist");
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// The text of a built file of the page.
+pub fn built_file(name: &str) -> Option<&'static str> {
+    FILES.get_file(name)?.contents_utf8()
+}
+
 /// A file of the page; nothing where there is none at this path.
 pub(super) fn answer(path: &str) -> Option<Response<Body>> {
     let name = if path == "/" { "index.html" } else { path.trim_start_matches('/') };

@@ -136,7 +136,18 @@ pub(crate) fn accept_route(cluster: &Cluster, kind: &str, name: &str) -> Result<
 }
 
 pub(crate) fn route_status(cluster: &Cluster, kind: &str, name: &str, accepted: &str) -> Result<(), Failed> {
-    let live = cluster.json(&[kind, name, "-n", "shop"])?;
+    route_status_in(cluster, "shop", kind, name, accepted)
+}
+
+/// The same in any namespace.
+pub(crate) fn route_status_in(
+    cluster: &Cluster,
+    namespace: &str,
+    kind: &str,
+    name: &str,
+    accepted: &str,
+) -> Result<(), Failed> {
+    let live = cluster.json(&[kind, name, "-n", namespace])?;
     let generation = live["metadata"]["generation"].as_i64().unwrap_or(1);
     let parents: Vec<Value> = live["spec"]["parentRefs"].as_array().into_iter().flatten().map(|parent| {
         json!({
@@ -144,7 +155,7 @@ pub(crate) fn route_status(cluster: &Cluster, kind: &str, name: &str, accepted: 
             "conditions": [condition("Accepted", accepted, generation), condition("ResolvedRefs", "True", generation)],
         })
     }).collect();
-    cluster.set_status(&format!("{kind}/{name}"), "shop", &json!({"parents": parents}))?;
+    cluster.set_status(&format!("{kind}/{name}"), namespace, &json!({"parents": parents}))?;
     Ok(())
 }
 
@@ -349,10 +360,20 @@ impl Controller {
         let _ = process.wait();
     }
 
+    /// Where it answers over HTTP.
+    pub(crate) fn http(&self) -> SocketAddr {
+        self.http
+    }
+
     /// Head and body of an answer over HTTP.
     pub(crate) fn get(&self, path: &str) -> String {
+        self.ask(path, "Host: localhost\r\n")
+    }
+
+    /// The same with these headers.
+    pub(crate) fn ask(&self, path: &str, headers: &str) -> String {
         let mut stream = TcpStream::connect(self.http).unwrap();
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        write!(stream, "GET {path} HTTP/1.1\r\n{headers}Connection: close\r\n\r\n").unwrap();
         let mut answer = String::new();
         let _ = stream.read_to_string(&mut answer);
         answer

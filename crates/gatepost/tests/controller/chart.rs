@@ -22,7 +22,7 @@ pub(crate) fn trials() -> Vec<Trial> {
 }
 
 /// Values, from nothing to everything.
-const VALUES: [(&str, &str); 7] = [
+const VALUES: [(&str, &str); 8] = [
     ("plain", ""),
     (
         "everything",
@@ -42,6 +42,10 @@ const VALUES: [(&str, &str); 7] = [
         "admission",
         "settings: {provider: embedded, policy: sync, lease: other, require-grants: true}\n\
          admission: {enabled: true, platformNamespaces: [infra, edge]}\n",
+    ),
+    (
+        "page",
+        "page: {enabled: true, hosts: [page.example.org], basePath: /gatepost, httpRoute: {enabled: true, parentRefs: [{name: edge, namespace: infra}]}}\n",
     ),
     ("endpoints", "settings: {provider: dnsendpoint, source: [gateway-httproute], policy: upsert-only}\n"),
 ];
@@ -104,6 +108,7 @@ fn refused() -> Result<(), Failed> {
         ("admission: {platformNamespaces: ['*']}", "platformNamespaces"),
         ("http: {port: 80}", "port"),
         ("metrics: {alerts: {enabled: true}}", "alerts"),
+        ("page: {basePath: gatepost/}", "basePath"),
         ("terminationGracePeriodSeconds: 3", "terminationGracePeriodSeconds"),
         ("extraArgs: [--policy=sync]", "extraArgs"),
     ];
@@ -113,10 +118,17 @@ fn refused() -> Result<(), Failed> {
         let said = said.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(said.contains("schema") && said.contains(named), "{values}: {said}");
     }
-    let file = helm.values("wrong.yaml", "settings: {issuer: acme}")?;
-    let words = ["template", "release", &helm::chart(), "--kube-version", "1.36.3", "-f", &file];
-    let said = helm.run(&words).err().map(|error| error.to_string());
-    assert!(said.as_ref().is_some_and(|said| said.contains("certificateNamespaces")), "{said:?}");
+    let incomplete = [
+        ("settings: {issuer: acme}", "certificateNamespaces"),
+        ("page: {httpRoute: {enabled: true}}", "page.enabled"),
+        ("page: {enabled: true, httpRoute: {enabled: true}}", "page.hosts"),
+    ];
+    for (values, named) in incomplete {
+        let file = helm.values("wrong.yaml", values)?;
+        let words = ["template", "release", &helm::chart(), "--kube-version", "1.36.3", "-f", &file];
+        let said = helm.run(&words).err().map(|error| error.to_string());
+        assert!(said.as_ref().is_some_and(|said| said.contains(named)), "{values}: {said:?}");
+    }
     Ok(())
 }
 

@@ -6,9 +6,10 @@ use gatepost_testkit::program::{Program, words};
 use gatepost_testkit::{Failed, Trial, tree};
 
 /// An example: its folder, where its objects are below it, and what `check --strict` ends with.
-const EXAMPLES: [(&str, &str, i32); 6] = [
+const EXAMPLES: [(&str, &str, i32); 7] = [
     // Holds a mistake for `explain` to find.
     ("quickstart", ".", 1),
+    ("page", ".", 0),
     ("https-with-cert-manager", "manifests", 0),
     ("acme-dns01", "manifests", 0),
     ("three-teams", ".", 0),
