@@ -3,7 +3,7 @@
 use clap::{Arg, ArgAction, Command};
 
 /// The flags that most people need, by id.
-const COMMON: [&str; 23] = [
+const COMMON: [&str; 24] = [
     "files",
     "kustomize",
     "helm",
