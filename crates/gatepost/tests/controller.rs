@@ -20,17 +20,18 @@ mod controller {
     pub(crate) mod parts;
     pub(crate) mod reading;
     pub(crate) mod scale;
+    pub(crate) mod several;
     pub(crate) mod sources;
 }
 
 fn main() {
     use controller::{
         cert_manager, chart, ends, experiments, follows, health, leaders, outages, ownership, parts, reading, scale,
-        sources,
+        several, sources,
     };
     let first = [ends::trials(), follows::trials(), parts::trials(), reading::trials(), sources::trials()];
     let second = [leaders::trials(), outages::trials(), ownership::trials(), scale::trials()];
-    let third = [chart::trials(), cert_manager::trials(), experiments::trials(), health::trials()];
+    let third = [chart::trials(), cert_manager::trials(), experiments::trials(), health::trials(), several::trials()];
     let all = first.into_iter().chain(second).chain(third);
     gatepost_testkit::run(all.flatten().collect())
 }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use gatepost_core::attachment::Topology;
 use gatepost_core::diagnostic::Diagnostic;
+use gatepost_core::model::Str;
 use gatepost_core::publication::change::Change;
 use gatepost_core::publication::settings::Profile;
 use gatepost_core::publication::{self, Desired};
@@ -17,14 +18,15 @@ use super::flags::Publishing;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::ProviderFlags;
+use super::once::ProvidersOnce;
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
 use crate::certificates::Certificates;
-use crate::render::{Colour, inert, markdown, plan, zonefile};
+use crate::render::{Colour, inert, markdown, plan, steps, zonefile};
 use crate::run::Decision;
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
-use crate::view::plan::PlanView;
+use crate::view::plan::{PlanView, ProviderView};
 use crate::view::write_json;
 
 /// Show which records and certificates ought to exist, and which hostnames get nothing and why
@@ -76,12 +78,17 @@ struct Shown {
     plan: Option<gatepost_core::plan::Plan>,
     unread: Vec<String>,
     orders: Option<Forecast>,
+    /// The plans of the providers, where there are several.
+    providers: Vec<(Str, gatepost_core::plan::Plan)>,
 }
 
 impl Plan {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
         let mut settings = self.publishing.settings()?;
         let mut session = self.session()?;
+        if let Some(session) = &session {
+            settings.providers = session.pipeline.publishing.providers.clone();
+        }
         if let Some(most) = self.issuing.most_names() {
             settings.certificate_names = most;
             if let Some(session) = &mut session {
@@ -105,12 +112,30 @@ impl Plan {
     /// The provider, if one is named. Flags that need one are refused without it.
     fn session(&self) -> Result<Option<Session>, Failure> {
         self.publishing.refuse_idle_resolver()?;
-        if self.provider.kind().is_none() {
+        if !self.flags().have_provider() {
             self.provider.check()?;
             return Ok(None);
         }
-        let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
-        Session::open(flags, false).map(Some)
+        Session::open(self.flags(), false).map(Some)
+    }
+
+    fn flags(&self) -> Flags<'_> {
+        Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning }
+    }
+
+    /// What ought to exist against what the provider has, or each of several.
+    fn decision(
+        &self,
+        session: &Session,
+        objects: &Objects,
+    ) -> Result<(Decision, Vec<(Str, gatepost_core::plan::Plan)>), Failure> {
+        let Some(mut once) = ProvidersOnce::open(session, self.flags())? else {
+            return Ok((block_on(session.decide(objects))?, Vec::new()));
+        };
+        let decided = block_on(async { Ok(once.decide(session, objects).await) })?;
+        let plans = decided.parts.iter().map(|part| (part.name.clone(), part.decision.plan.clone())).collect();
+        let unread = decided.unread();
+        Ok((Decision { unread, ..decided.into_decision() }, plans))
     }
 
     fn look(
@@ -123,9 +148,12 @@ impl Plan {
         if let (Some(session), Some(certificates)) = (&mut session, &certificates) {
             session.challenge_records = certificates.challenge_records();
         }
-        let decision = match &session {
-            Some(session) => Some(block_on(session.decide(objects))?),
-            None => None,
+        let (decision, providers) = match &session {
+            Some(session) => {
+                let (decision, providers) = self.decision(session, objects)?;
+                (Some(decision), providers)
+            }
+            None => (None, Vec::new()),
         };
         let (desired, plan, unread) = match decision {
             Some(Decision { desired, plan, unread, notes, .. }) => {
@@ -154,7 +182,7 @@ impl Plan {
             Some(certificates) => Some(block_on(forecast(certificates, objects, &desired))?),
             None => None,
         };
-        Ok(Shown { desired, change, plan, unread, orders })
+        Ok(Shown { desired, change, plan, unread, orders, providers })
     }
 
     fn desired(&self, objects: &Objects, settings: &publication::PublicationSettings) -> Desired {
@@ -172,10 +200,17 @@ impl Plan {
             PlanFormat::Json => {
                 let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
                 let view = PlanView::of(desired, change.as_ref(), diagnostics).with(decided.as_ref(), None);
-                write_json(out, &view.with_orders(orders.as_ref()))?;
+                let view = view.with_orders(orders.as_ref());
+                let providers = shown.providers.iter().map(|(name, plan)| ProviderView::planned(name, plan, None));
+                write_json(out, &view.with_providers(providers))?;
             }
             PlanFormat::Text => {
-                plan::write(out, desired, change.as_ref(), decided.as_ref(), objects, Colour::detect())?;
+                let one = decided.as_ref().filter(|_| shown.providers.is_empty());
+                plan::write(out, desired, change.as_ref(), one, objects, Colour::detect())?;
+                for (name, plan) in &shown.providers {
+                    writeln!(out, "provider {name}: {}", steps::summary(plan))?;
+                    steps::write(out, plan, None, Colour::detect())?;
+                }
                 if let Some(orders) = orders.as_ref().filter(|orders| orders.orders > 0) {
                     writeln!(out, "certificates: {}", inert(&orders.to_string()))?;
                 }
