@@ -79,5 +79,6 @@ fn wanted() -> Record {
         routes: Default::default(),
         listeners: Default::default(),
         source: NameSource::Intersected,
+        provider: None,
     }
 }

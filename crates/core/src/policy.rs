@@ -11,6 +11,7 @@ use std::sync::Arc;
 use crate::attachment::{ListenerId, Topology};
 use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::model::*;
+use crate::publication::providers::PublishingProviders;
 use crate::reason::{self, Reason};
 use crate::snapshot::{Snapshot, Visibility};
 
@@ -76,7 +77,7 @@ pub trait Policy {
     /// The first invalid field, and a clause that says what is wrong.
     fn problem(&self) -> Option<(FieldPath, String)>;
     /// The field that names a provider that does not exist, and a clause that says so.
-    fn missing_provider(&self) -> Option<(FieldPath, String)>;
+    fn missing_provider(&self, providers: &PublishingProviders) -> Option<(FieldPath, String)>;
 
     /// Which object it is.
     fn object(&self) -> ObjectRef {
@@ -91,10 +92,11 @@ pub trait Policy {
 
 impl Policies {
     /// Evaluates the policies of a snapshot.
-    pub fn build(snapshot: &Snapshot, topology: &Topology) -> Policies {
+    pub fn build(snapshot: &Snapshot, topology: &Topology, providers: &PublishingProviders) -> Policies {
+        let input = PolicyInput { snapshot, topology, providers };
         Policies {
-            dns: PoliciesOfKind::build(snapshot, topology, snapshot.dns_policies.values()),
-            tls: PoliciesOfKind::build(snapshot, topology, snapshot.tls_policies.values()),
+            dns: PoliciesOfKind::build(input, snapshot.dns_policies.values()),
+            tls: PoliciesOfKind::build(input, snapshot.tls_policies.values()),
         }
     }
 
@@ -124,16 +126,16 @@ impl<P: Policy> PoliciesOfKind<P> {
         listeners.iter().copied().filter(|id| self.governing.get(id) == Some(key)).collect()
     }
 
-    fn build<'a>(snapshot: &Snapshot, topology: &Topology, policies: impl Iterator<Item = &'a Arc<P>>) -> Self
+    fn build<'a>(input: PolicyInput<'_>, policies: impl Iterator<Item = &'a Arc<P>>) -> Self
     where
         P: 'a,
     {
         let mut policies_of_kind = PoliciesOfKind::default();
         for policy in policies {
-            policies_of_kind.states.insert(policy.meta().key.clone(), evaluate(snapshot, topology, policy));
+            policies_of_kind.states.insert(policy.meta().key.clone(), evaluate(input, policy));
         }
         let losers = policies_of_kind.resolve_conflicts();
-        policies_of_kind.assign(topology, &losers);
+        policies_of_kind.assign(input.topology, &losers);
         policies_of_kind
     }
 
@@ -240,8 +242,8 @@ impl Policy for DnsPolicy {
         validity::dns(self)
     }
 
-    fn missing_provider(&self) -> Option<(FieldPath, String)> {
-        validity::provider(self)
+    fn missing_provider(&self, providers: &PublishingProviders) -> Option<(FieldPath, String)> {
+        validity::provider(self, providers)
     }
 }
 
@@ -264,12 +266,21 @@ impl Policy for TlsPolicy {
         validity::tls(self)
     }
 
-    fn missing_provider(&self) -> Option<(FieldPath, String)> {
+    fn missing_provider(&self, _providers: &PublishingProviders) -> Option<(FieldPath, String)> {
         None
     }
 }
 
-fn evaluate<P: Policy>(snapshot: &Snapshot, topology: &Topology, policy: &Arc<P>) -> PolicyState<P> {
+/// What policies are evaluated against.
+#[derive(Clone, Copy)]
+struct PolicyInput<'a> {
+    snapshot: &'a Snapshot,
+    topology: &'a Topology,
+    providers: &'a PublishingProviders,
+}
+
+fn evaluate<P: Policy>(input: PolicyInput<'_>, policy: &Arc<P>) -> PolicyState<P> {
+    let PolicyInput { snapshot, topology, providers } = input;
     let (listeners, mut refused) = match targets::listeners(snapshot, topology, &**policy) {
         Ok(listeners) => (listeners, None),
         Err(refusal) => (Vec::new(), Some(refusal)),
@@ -286,7 +297,8 @@ fn evaluate<P: Policy>(snapshot: &Snapshot, topology: &Topology, policy: &Arc<P>
             Refusal { reason, message, field, winner: None }
         };
         let unusable = || policy.problem().map(|problem| refusal(reason::POLICY_INVALID, problem));
-        let elsewhere = || policy.missing_provider().map(|missing| refusal(reason::PROVIDER_NOT_FOUND, missing));
+        let elsewhere =
+            || policy.missing_provider(providers).map(|missing| refusal(reason::PROVIDER_NOT_FOUND, missing));
         refused = invalid.or_else(unusable).or_else(elsewhere);
     }
     PolicyState { policy: policy.clone(), refused, listeners }

@@ -37,6 +37,7 @@ pub mod inward;
 mod listener_context;
 mod obstacles;
 mod policy_status;
+pub mod providers;
 mod records;
 mod route_claims;
 mod selection;
@@ -153,6 +154,8 @@ pub struct Record {
     pub listeners: SharedList<ListenerKey>,
     /// Where the name comes from.
     pub source: NameSource,
+    /// The provider that publishes it; unset where there is only one.
+    pub provider: Option<Str>,
 }
 
 /// The types of records that are published.
@@ -268,10 +271,13 @@ impl fmt::Display for RecordType {
     }
 }
 
+/// Name, type, set identifier, TTL, targets and provider, by which records are sorted.
+pub type RecordRank<'a> = (&'a Str, RecordType, &'a Option<Str>, Option<u32>, &'a [Str], &'a Option<Str>);
+
 impl Record {
     /// The sort key of records.
-    pub fn rank(&self) -> (&Str, RecordType, &Option<Str>, Option<u32>, &[Str]) {
-        (&self.name, self.kind, &self.set_identifier, self.ttl, &self.targets)
+    pub fn rank(&self) -> RecordRank<'_> {
+        (&self.name, self.kind, &self.set_identifier, self.ttl, &self.targets, &self.provider)
     }
 }
 

@@ -78,6 +78,7 @@ fn record(name: &str, ttl: u32) -> Record {
         routes: Default::default(),
         listeners: Default::default(),
         source: NameSource::Annotation,
+        provider: None,
     }
 }
 

@@ -27,7 +27,7 @@ pub enum Mode {
 }
 
 /// The result of each step of a plan.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Written steps, by index.
     pub written: BTreeSet<usize>,
@@ -35,6 +35,8 @@ pub struct Outcome {
     pub failed: BTreeMap<usize, Error>,
     /// Steps that were not tried, because a step they depend on failed or because of observe mode.
     pub skipped: BTreeSet<usize>,
+    /// Failed and skipped steps of an earlier pass, which were reported then.
+    pub repeated: BTreeSet<usize>,
 }
 
 /// Called with the number of finished steps and of all steps.

@@ -25,6 +25,7 @@ mod explain;
 mod flags;
 mod help;
 mod man;
+mod once;
 mod plan;
 mod rbac;
 mod report;

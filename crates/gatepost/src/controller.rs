@@ -207,7 +207,7 @@ async fn leader_state_changed(election: &mut Option<Election>) {
 }
 
 /// The schedule of a controller. Each write is followed by another pass, for steps that depended on it.
-fn rules(interval: Duration) -> ScheduleRules {
+pub fn rules(interval: Duration) -> ScheduleRules {
     let interval = interval.max(SPACING);
     ScheduleRules {
         debounce: QUIET,

@@ -26,6 +26,8 @@ use crate::state::Memory;
 
 pub mod desired;
 mod observe;
+pub mod publisher;
+pub mod publishers;
 pub mod schedule;
 mod targets;
 mod zone_cache;
@@ -64,7 +66,7 @@ pub struct ReadObjects<'a> {
 }
 
 /// The TXT records of certificate orders, which exist in addition to the records of hostnames.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct ChallengeRecords {
     /// Records that open orders need.
     pub challenges: Vec<Record>,
@@ -121,17 +123,69 @@ pub struct Pass {
     pub news: Vec<gatepost_tls::certifier::IssuanceEvent>,
     /// The digest by which the deletes of the plan were confirmed.
     pub confirmed: Option<String>,
+    /// The providers, where there are several; the plan and its results are those of all of them then.
+    pub providers: Vec<ProviderReport>,
+}
+
+/// What is known of one of several providers.
+#[derive(Clone, Debug, Default)]
+pub struct ProviderReport {
+    /// Its name.
+    pub name: Str,
+    /// The first error that keeps names there from being up to date.
+    pub trouble: Option<String>,
+    /// Number of zones that were read.
+    pub zones: usize,
+    /// Number of changes that are to be written.
+    pub open: usize,
+    /// Number of changes that are held.
+    pub held: usize,
+    /// Number of deletes that wait to be confirmed, and the word that confirms them.
+    pub unconfirmed: Option<(usize, String)>,
+    /// Names that have changed since it was compared.
+    pub waiting: BTreeSet<Str>,
+}
+
+/// The first error of each of several providers.
+pub fn troubles(providers: &[ProviderReport]) -> Option<String> {
+    let told = providers.iter().filter_map(|p| Some(format!("provider `{}`: {}", p.name, p.trouble.as_ref()?)));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join("; "))
+}
+
+impl ProviderReport {
+    /// Whether everything there could be read and written, and nothing has changed since.
+    pub fn is_ready(&self) -> bool {
+        self.trouble.is_none() && self.waiting.is_empty()
+    }
 }
 
 impl Decision {
     /// A decision from zones that were read completely.
-    fn of(desired: DesiredUpdate, plan: Plan) -> Decision {
+    pub fn of(desired: DesiredUpdate, plan: Plan) -> Decision {
         let (observed, unread, notes) = (Observed::default(), Vec::new(), Vec::new());
         Decision { desired, plan, observed, unread, retry_after: None, notes, confirmed: None }
     }
 }
 
 impl Pass {
+    /// The first error that keeps names from being up to date, or that of each of several providers.
+    pub fn trouble(&self) -> Option<String> {
+        if !self.providers.is_empty() {
+            return troubles(&self.providers);
+        }
+        let failed = self.outcome.failed.values().next().map(ToString::to_string);
+        self.unread.first().cloned().or(failed)
+    }
+
+    /// The number of deletes that wait to be confirmed and the word that confirms them, for each provider that has some.
+    pub fn unconfirmed(&self) -> Vec<(usize, String)> {
+        if !self.providers.is_empty() {
+            return self.providers.iter().filter_map(|provider| provider.unconfirmed.clone()).collect();
+        }
+        self.plan.confirmation().map(|word| (self.plan.unconfirmed().count(), word)).into_iter().collect()
+    }
+
     /// Merges this pass with the next one into one report.
     pub fn followed_by(self, next: Pass) -> Pass {
         let (mut plan, mut outcome, mut notes, mut news) = (self.plan, self.outcome, self.notes, self.news);
@@ -145,13 +199,14 @@ impl Pass {
         outcome.written.extend(next.outcome.written.into_iter().map(|i| i + shift));
         outcome.failed.extend(next.outcome.failed.into_iter().map(|(i, error)| (i + shift, error)));
         outcome.skipped.extend(next.outcome.skipped.into_iter().map(|i| i + shift));
+        outcome.repeated.extend(next.outcome.repeated.into_iter().map(|i| i + shift));
         notes.extend(next.notes);
         news.extend(next.news);
         let plan = Plan { steps: plan.steps, ..next.plan };
         let confirmed = next.confirmed.or(self.confirmed);
-        let Pass { desired, unread, retry_after, issuing, .. } = next;
+        let Pass { desired, unread, retry_after, issuing, providers, .. } = next;
         let touched = self.touched.and(next.touched);
-        Pass { desired, touched, plan, outcome, unread, retry_after, notes, issuing, news, confirmed }
+        Pass { desired, touched, plan, outcome, unread, retry_after, notes, issuing, news, confirmed, providers }
     }
 }
 
@@ -291,7 +346,8 @@ impl Pipeline {
             return None;
         }
         let sight = desired.sight.sight(input.seen.snapshot, input.seen.problems);
-        zones.plan(world, &sight, input.challenge_records, &input.memory.ours, &self.settings(input))
+        let records = |name: &str| world.records(name);
+        zones.plan(&records, &world.kinds(), &sight, input.challenge_records, &input.memory.ours, &self.settings(input))
     }
 
     fn settings(&self, input: PlanInput<'_>) -> plan::PlanSettings {
@@ -342,8 +398,8 @@ impl Pipeline {
         let outcome = apply::apply(provider, &plan, self.mode, progress).await;
         let touched = cache.commit(desired);
         let desired = cache.shared().clone();
-        let (issuing, news) = (Vec::new(), Vec::new());
-        Pass { desired, touched, plan, outcome, unread, retry_after, notes, issuing, news, confirmed }
+        let (issuing, news, providers) = (Vec::new(), Vec::new(), Vec::new());
+        Pass { desired, touched, plan, outcome, unread, retry_after, notes, issuing, news, confirmed, providers }
     }
 }
 

@@ -9,6 +9,7 @@ use gatepost_core::attachment::{Scope, Topology};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::lint::LintContext;
 use gatepost_core::policy::Policies;
+use gatepost_core::publication::providers::PublishingProviders;
 use gatepost_core::reason::{OBJECT_UNREADABLE, SYNTAX_ERROR, UNRENDERED_TEMPLATE};
 use gatepost_core::snapshot::Snapshot;
 
@@ -90,10 +91,10 @@ impl Objects {
     }
 
     /// All diagnostics of the objects, most severe first, with positions.
-    pub fn diagnostics(&self, topology: &Topology) -> Vec<Diagnostic> {
+    pub fn diagnostics(&self, topology: &Topology, providers: &PublishingProviders) -> Vec<Diagnostic> {
         let mut all = self.problems().to_vec();
         all.extend(LintContext { snapshot: self.snapshot(), topology }.diagnostics());
-        let policies = Policies::build(self.snapshot(), topology);
+        let policies = Policies::build(self.snapshot(), topology, providers);
         let context = LintContext { snapshot: self.snapshot(), topology };
         all.extend(context.health_checks(&policies));
         let is_reported =

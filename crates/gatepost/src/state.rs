@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use gatepost_core::health::ObservedHealth;
 use gatepost_core::plan::{Instance, Plan};
+use gatepost_core::publication::providers::DEFAULT_PROVIDER;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::apply::Outcome;
@@ -52,6 +53,21 @@ impl State {
         let memory = Memory::load(directory)?;
         let health = kept_health(directory)?;
         Ok(State { directory: Some(directory.to_owned()), instance, memory, health, _lock: lock })
+    }
+
+    /// What is remembered of one of several providers. The one of the command line has the directory as it always was,
+    /// the others have one each below it; the lock of the directory is for all.
+    pub fn of_provider(&self, name: &str) -> Result<State, RunError> {
+        let instance = self.instance.clone();
+        let Some(directory) = &self.directory else { return Ok(State { instance, ..State::default() }) };
+        let directory = match name {
+            DEFAULT_PROVIDER => directory.clone(),
+            other => directory.join("providers").join(other),
+        };
+        let failed = |error: io::Error| RunError::usage(format!("--state-dir {}: {error}", directory.display()));
+        private_directory(&directory).map_err(failed)?;
+        let memory = Memory::load(&directory)?;
+        Ok(State { directory: Some(directory), instance, memory, ..State::default() })
     }
 
     /// What probes found out in earlier runs.

@@ -25,6 +25,8 @@ pub use handshake::Handshake;
 /// One name, and everything there is to say about it.
 #[derive(Clone, Debug)]
 pub struct Check {
+    /// The provider, where there are several.
+    pub provider: Option<Str>,
     /// The name as it is wanted; may be a wildcard.
     pub name: Str,
     /// The name that is asked for: itself, or a made one below a wildcard.
@@ -170,6 +172,7 @@ fn check(name: &Str, records: &[Record], label: &str) -> Check {
     let types = kinds.iter().map(|kind| type_check(*kind, records)).collect();
     let listeners: BTreeSet<ListenerKey> = records.iter().flat_map(|record| record.listeners.iter().cloned()).collect();
     Check {
+        provider: None,
         name: name.clone(),
         asked,
         routes: routes.into_iter().collect(),
@@ -241,6 +244,7 @@ mod tests {
             routes: [ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web")].into(),
             listeners: Default::default(),
             source: NameSource::Intersected,
+            provider: None,
         }
     }
 

@@ -21,7 +21,7 @@ use tokio::sync::{self, watch};
 use crate::api::{self, ApiAnswer, ApiReader, ApiState, ProgramFacts, ReviewRefusal, ServerFacts};
 use crate::metrics;
 use crate::run::Pass;
-use crate::view::plan::PlanView;
+use crate::view::plan::{PlanView, ProviderView};
 
 mod access;
 mod page;
@@ -345,7 +345,7 @@ fn event_stream(changes: watch::Receiver<u64>, reader: StreamReader) -> Response
 fn json(pass: &Pass) -> Bytes {
     let desired = pass.desired.read();
     let view = PlanView::of(&desired, None, Vec::new()).with(Some(&pass.plan), Some(&pass.outcome));
-    let view = view.with_issuing(&pass.issuing);
+    let view = view.with_issuing(&pass.issuing).with_providers(pass.providers.iter().map(ProviderView::reported));
     // It may be very long: it is written twice, so that there is never more room than it takes.
     let mut length = Length(0);
     let mut text = match serde_json::to_writer_pretty(&mut length, &view) {

@@ -22,17 +22,19 @@ mod controller {
     pub(crate) mod parts;
     pub(crate) mod reading;
     pub(crate) mod scale;
+    pub(crate) mod several;
     pub(crate) mod sources;
 }
 
 fn main() {
     use controller::{
         admission, cert_manager, chart, ends, experiments, follows, health, leaders, outages, ownership, page, parts,
-        reading, scale, sources,
+        reading, scale, several, sources,
     };
     let first = [ends::trials(), follows::trials(), parts::trials(), reading::trials(), sources::trials()];
     let second = [leaders::trials(), outages::trials(), ownership::trials(), scale::trials(), page::trials()];
     let third = [admission::trials(), chart::trials(), cert_manager::trials(), experiments::trials(), health::trials()];
-    let all = first.into_iter().chain(second).chain(third);
+    let fourth = [several::trials()];
+    let all = first.into_iter().chain(second).chain(third).chain(fourth);
     gatepost_testkit::run(all.flatten().collect())
 }

@@ -35,6 +35,8 @@ mod resolve;
 mod running;
 #[path = "provider/serve.rs"]
 mod serve;
+#[path = "provider/several.rs"]
+mod several;
 #[path = "provider/tls.rs"]
 mod tls;
 #[path = "provider/unknown.rs"]

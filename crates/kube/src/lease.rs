@@ -5,6 +5,7 @@
 //! that reach for it one loses. Each term has a fencing token, which a provider can demand as a precondition: whoever wakes up
 //! late writes with a token that is no longer current.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,8 @@ use tokio::time::sleep;
 use crate::connection::Connection;
 use crate::error::{Error, Result};
 
-/// The annotation of the Lease that stops all writes, with a reason as its value.
+/// The annotation of the Lease that stops all writes, with a reason as its value; with a dot and the name of a provider behind
+/// it, the writes to that one.
 pub const FREEZE: &str = "gatepost.dev/freeze";
 
 /// The annotation of the Lease that confirms held deletes; its value is the confirmation word of those deletes.
@@ -80,6 +82,8 @@ pub struct LeaderState {
     pub holder: String,
     /// Why nothing is to be written, where somebody froze writing.
     pub frozen: Option<String>,
+    /// Why nothing is to be written to single providers, by their names.
+    pub frozen_providers: BTreeMap<String, String>,
     /// The word by which somebody has confirmed held deletes.
     pub confirmed: Option<String>,
     /// Why the Lease could not be renewed.
@@ -87,6 +91,12 @@ pub struct LeaderState {
 }
 
 impl LeaderState {
+    /// The names of the providers to which nothing is to be written, as text.
+    pub fn frozen_note(&self) -> Option<String> {
+        let names: Vec<&str> = self.frozen_providers.keys().map(String::as_str).collect();
+        (!names.is_empty()).then(|| names.join(", "))
+    }
+
     /// Whether we lead at this moment.
     pub fn leads(&self) -> bool {
         self.term.as_ref().is_some_and(|term| Instant::now() < term.until)
@@ -207,15 +217,16 @@ impl ElectionTask {
             Err(error) => return Err(error),
         };
         let (frozen, confirmed) = (annotation(&lease, FREEZE), annotation(&lease, CONFIRM));
+        let frozen_providers = annotations_of_providers(&lease);
         let holder = lease.pointer("/spec/holderIdentity").and_then(Value::as_str).unwrap_or_default().to_owned();
         let is_ours = holder == self.settings.identity;
         if is_ours || holder.is_empty() || self.is_over(&lease, asked) {
             let term = self.take(lease, is_ours, asked).await?;
             let holder = self.settings.identity.clone();
-            return Ok(LeaderState { term: Some(term), holder, frozen, confirmed, trouble: None });
+            return Ok(LeaderState { term: Some(term), holder, frozen, frozen_providers, confirmed, trouble: None });
         }
         self.since = None;
-        Ok(LeaderState { term: None, holder, frozen, confirmed, trouble: None })
+        Ok(LeaderState { term: None, holder, frozen, frozen_providers, confirmed, trouble: None })
     }
 
     /// Whether somebody else has let the Lease lie for its whole duration, by our clock.
@@ -312,6 +323,16 @@ impl ElectionTask {
 fn annotation(lease: &Value, name: &str) -> Option<String> {
     let value = lease.pointer("/metadata/annotations")?.get(name)?.as_str()?;
     Some(value.trim().to_owned())
+}
+
+/// The annotations that stop writes to one provider, by the name behind the dot.
+fn annotations_of_providers(lease: &Value) -> BTreeMap<String, String> {
+    let all = lease.pointer("/metadata/annotations").and_then(Value::as_object);
+    let named = all.into_iter().flatten().filter_map(|(key, value)| {
+        let name = key.strip_prefix(FREEZE)?.strip_prefix('.')?;
+        Some((name.to_owned(), value.as_str()?.trim().to_owned()))
+    });
+    named.collect()
 }
 
 /// This moment as Kubernetes writes it, to the microsecond.

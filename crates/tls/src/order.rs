@@ -193,6 +193,7 @@ pub fn records<'a>(challenges: impl IntoIterator<Item = &'a Challenge>) -> Vec<R
         routes: Default::default(),
         listeners: Default::default(),
         source: NameSource::Intersected,
+        provider: None,
     };
     by_owner.into_iter().map(record).collect()
 }

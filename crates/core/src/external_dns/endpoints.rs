@@ -122,6 +122,7 @@ impl Endpoint<'_> {
             routes: smallvec![self.route.clone()],
             listeners: self.host.listeners.clone(),
             source: self.host.source,
+            provider: None,
         }
     }
 }

@@ -92,6 +92,7 @@ mod tests {
             routes: Default::default(),
             listeners: Default::default(),
             source: NameSource::Intersected,
+            provider: None,
         }
     }
 

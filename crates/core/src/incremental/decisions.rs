@@ -159,7 +159,8 @@ impl Engine {
 
     fn holder_input(&self) -> HolderInput<'_> {
         let grants = self.input().grant_rules();
-        HolderInput { snapshot: &self.world.snapshot, observed: &self.observed, grants, health: &self.health }
+        let (snapshot, providers) = (&self.world.snapshot, &self.world.settings.providers);
+        HolderInput { snapshot, observed: &self.observed, grants, health: &self.health, providers }
     }
 
     /// Updates what guards the wildcards of certificates, after the claims on a name changed.

@@ -27,7 +27,7 @@ impl Engine {
             return;
         }
         dirty.policies = true;
-        let after = Policies::build(snapshot, &self.world.topology);
+        let after = Policies::build(snapshot, &self.world.topology, &self.world.settings.providers);
         mark_policies(&self.world.policies.dns, &after.dns, dirty);
         mark_policies(&self.world.policies.tls, &after.tls, dirty);
         self.world.policies = after;

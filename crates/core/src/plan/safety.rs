@@ -121,6 +121,10 @@ fn not_known(draft: &StepDraft<'_>, edit: &Edit<'_>, context: &DiffContext<'_>) 
         let held = edit.held(draft.zone, &draft.name, cause.reason, cause.message(&draft.name));
         return Some(Held { cause: cause.cause, object: cause.object.or(held.object), ..held });
     }
+    if let Some(provider) = context.settings.moving.get(&draft.name) {
+        let message = format!("`{}` moves to the provider `{provider}`, and is kept until it is there", draft.name);
+        return Some(edit.held(draft.zone, &draft.name, reason::REPLACEMENT_PENDING, message));
+    }
     let home = context.observed.zone_of(&draft.name)?;
     if home == draft.zone.name || !context.protection.is_wanted(&draft.name) || is_seen_in(home, &draft.name, context) {
         return None;

@@ -33,6 +33,8 @@ pub struct PlanSettings {
     pub explained: BTreeSet<Str>,
     /// Changes that had no effect before, by [`PlanStep::mark`].
     pub ineffective: BTreeSet<String>,
+    /// Names that move to another provider and are not known to be there yet, with its name: they are kept here.
+    pub moving: BTreeMap<Str, Str>,
 }
 
 /// What may be written.
@@ -106,6 +108,7 @@ impl PlanSettings {
             recent_deletes: BTreeMap::new(),
             explained: BTreeSet::new(),
             ineffective: BTreeSet::new(),
+            moving: BTreeMap::new(),
         }
     }
 

@@ -31,7 +31,7 @@ fn judged_in(scope: Scope, policies: Vec<DnsPolicy>) -> (Vec<String>, Vec<String
     let mut snapshot = Snapshot::of(world());
     policies.into_iter().for_each(|policy| _ = snapshot.upsert(Object::DnsPolicy(policy)));
     let topology = Topology::build(&snapshot, &scope);
-    let book = Policies::build(&snapshot, &topology).dns;
+    let book = Policies::build(&snapshot, &topology, &Default::default()).dns;
     let name = |policy: Option<&Arc<DnsPolicy>>| policy.map_or("-".to_owned(), |p| p.meta.key.name.to_string());
     let governing = topology.listener_ids().map(|(id, _)| name(book.governing(id))).collect();
     let refused =
@@ -146,7 +146,7 @@ fn a_policy_that_decides_nothing_says_so() {
     }
     let snapshot = Snapshot::of(objects);
     let topology = Topology::build(&snapshot, &Scope::default());
-    let diagnostics = Policies::build(&snapshot, &topology).diagnostics();
+    let diagnostics = Policies::build(&snapshot, &topology, &Default::default()).diagnostics();
     assert_eq!(diagnostics.len(), 1);
     assert_eq!(diagnostics[0].reason, reason::POLICY_OVERRIDDEN);
 }

@@ -13,14 +13,10 @@ pub(super) fn dns(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
     bad.next().or_else(|| ttl(policy)).or_else(|| policy.health_check.as_ref().and_then(health_check))
 }
 
-/// The one provider, which the flags of the command line describe.
-const PROVIDER: &str = "default";
-
 /// The field of a DNSPolicy that names a provider which does not exist, and a clause that says so.
-pub(super) fn provider(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
-    let name = policy.provider.as_ref().filter(|name| &***name != PROVIDER)?;
-    let clause =
-        format!("is `{name}`; the only provider is `{PROVIDER}`, which the flags of the command line describe");
+pub(super) fn provider(policy: &DnsPolicy, providers: &PublishingProviders) -> Option<(FieldPath, String)> {
+    let name = policy.provider.as_ref().filter(|name| !providers.has(name))?;
+    let clause = format!("is `{name}`; {}", providers.stated());
     Some((FieldPath::of("spec.providerRef.name"), clause))
 }
 

@@ -32,13 +32,14 @@ pub(super) fn publish(
     settings: &PublicationSettings,
     beside: PresentState<'_>,
 ) -> Desired {
-    let policies = Policies::build(snapshot, topology);
+    let policies = Policies::build(snapshot, topology, &settings.providers);
     let grants = HostnameGrants::of(snapshot);
     let base = PublicationInput { snapshot, topology, settings, grants: &grants };
     let contexts = ListenerContexts::build(ListenerInput { base, policies: &policies });
     let routes = claim_names(base, &contexts);
     let grants = base.grant_rules();
-    let holder_input = HolderInput { snapshot, observed: beside.observed, grants, health: beside.health };
+    let (observed, health, providers) = (beside.observed, beside.health, &settings.providers);
+    let holder_input = HolderInput { snapshot, observed, grants, health, providers };
     let (mut names, guards) = decide_names(&routes, holder_input);
     refuse_loops(&mut names, &routes, holder_input);
     let covered = covered_names(&names, beside.names);
@@ -76,7 +77,7 @@ pub(super) fn contested(
     if !every && !holders::is_contested(snapshot.routes.keys().map(ObjectRef::namespace)) {
         return BTreeSet::new();
     }
-    let policies = Policies::build(snapshot, topology);
+    let policies = Policies::build(snapshot, topology, &settings.providers);
     let grants = HostnameGrants::of(snapshot);
     let base = PublicationInput { snapshot, topology, settings, grants: &grants };
     let contexts = ListenerContexts::build(ListenerInput { base, policies: &policies });

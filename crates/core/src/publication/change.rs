@@ -87,10 +87,10 @@ fn owners(desired: &Desired) -> BTreeMap<&Str, BTreeSet<ObjectRef>> {
     owners
 }
 
-type RecordKey<'a> = (&'a Str, RecordType, &'a Option<Str>);
+type RecordKey<'a> = (&'a Str, RecordType, &'a Option<Str>, &'a Option<Str>);
 
 fn records(desired: &Desired) -> BTreeMap<RecordKey<'_>, &Record> {
-    desired.records.iter().map(|r| ((&r.name, r.kind, &r.set_identifier), r)).collect()
+    desired.records.iter().map(|r| ((&r.name, r.kind, &r.set_identifier, &r.provider), r)).collect()
 }
 
 fn certificates(desired: &Desired) -> BTreeMap<&Key, &Certificate> {

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::hostname_grants::{Admittance, GrantRules};
+use super::providers::PublishingProviders;
 use super::records::{NameDecision, RouteNameClaim};
 use crate::health::ObservedHealth;
 use crate::model::{Key, Kind, RouteKind, ShortVec, Str};
@@ -58,13 +59,14 @@ enum HolderReason {
     Oldest,
 }
 
-/// What the decision about a name depends on besides the claims: its holder, and which of its addresses are published.
+/// What the decision about a name depends on besides the claims: its holder, which of its addresses are published, and where.
 #[derive(Clone, Copy)]
 pub(crate) struct HolderInput<'a> {
     pub(crate) snapshot: &'a Snapshot,
     pub(crate) observed: &'a ObservedNames,
     pub(crate) grants: GrantRules<'a>,
     pub(crate) health: &'a ObservedHealth,
+    pub(crate) providers: &'a PublishingProviders,
 }
 
 impl ObservedNames {

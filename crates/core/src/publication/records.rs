@@ -4,7 +4,7 @@
 //! CNAME and another needs addresses, the first in order keeps the name. Claims on a wildcard that only cover other
 //! names never change the records of claims on the wildcard itself. A name needs no records if a listener's wildcard
 //! gives the same answer according to RFC 4592; every other name has its own (D13). Zones and existing records are not
-//! known here.
+//! known here. Where there are several providers, the claims that one of them publishes are merged by themselves.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -17,6 +17,7 @@ use super::hostname_grants::GrantRules;
 use super::listener_context::{ListenerContext, ListenerRank};
 use super::obstacles::Obstacle;
 use super::policy_status::{PolicyStatusEntry, policy_entry};
+use super::providers::PublishingProviders;
 use super::route_claims::{NameClaim, RouteClaims};
 use crate::attachment::ListenerKey;
 use crate::diagnostic::FieldPath;
@@ -50,9 +51,10 @@ pub(crate) struct NameExtras {
     pub(crate) addresses: Vec<(Key, AddressReport)>,
 }
 
-/// The records of one name with one set identifier.
+/// The records of one name with one set identifier at one provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct RecordSet {
+    provider: Option<Str>,
     set_identifier: Option<Str>,
     targets: Arc<Targets>,
     ttl: Option<u32>,
@@ -127,6 +129,12 @@ impl<'a> RouteNameClaim<'a> {
     fn probing_policy(&self) -> Option<&'a Key> {
         let policy = self.context.policy.as_ref().filter(|policy| policy.health_check.is_some())?;
         Some(&policy.meta.key)
+    }
+
+    /// The provider that publishes its records; `None` where there is only one.
+    fn provider<'p>(&self, name: &Hostname, providers: &'p PublishingProviders) -> Option<&'p Str> {
+        let named = self.context.policy.as_ref().and_then(|policy| policy.provider.as_ref());
+        providers.of(name.as_str(), named)
     }
 
     /// What probes found out about one of its addresses.
@@ -259,10 +267,7 @@ fn decide_records(
     }
     own.sort_by(RouteNameClaim::rank);
     others.sort_by(RouteNameClaim::rank);
-    let stand_ins = own.partition_point(|claim| !claim.is_stand_in());
-    let (own, stand_ins) = own.split_at(stand_ins);
-    let (winners, losses) = contest(own);
-    let mut decision = hold(&winners, stand_ins);
+    let SharedName { mut decision, winners, losses } = by_provider(name, &own, input.providers);
     let mut extras = NameExtras::default();
     for claim in &*winners {
         match is_loop {
@@ -278,9 +283,52 @@ fn decide_records(
         decision.share_with(name, &holder, &others, &mut extras);
         extras.holder = Some(holder);
     }
-    extras.addresses = decision.remove_unhealthy(name, &winners, input.health);
+    extras.addresses = decision.remove_unhealthy(name, &winners, input);
     decision.extras = (extras != NameExtras::default()).then(|| Box::new(extras));
     Some(decision)
+}
+
+/// What claims that may have a name come to.
+struct SharedName<'b, 'a> {
+    decision: NameDecision,
+    winners: Cow<'b, [RouteNameClaim<'a>]>,
+    losses: Vec<Loss<'a>>,
+}
+
+/// Merges claims, given in order: those that one provider publishes never compete with those of another.
+fn by_provider<'b, 'a>(
+    name: &Hostname,
+    claims: &'b [RouteNameClaim<'a>],
+    providers: &PublishingProviders,
+) -> SharedName<'b, 'a> {
+    let provider = |claim: &RouteNameClaim<'a>| claim.provider(name, providers);
+    let first = claims.first().and_then(provider);
+    if claims.iter().all(|claim| provider(claim) == first) {
+        return of_provider(claims, first);
+    }
+    let mut groups: BTreeMap<Option<&Str>, Vec<RouteNameClaim<'a>>> = BTreeMap::new();
+    claims.iter().for_each(|claim| groups.entry(provider(claim)).or_default().push(*claim));
+    let (mut all, mut winners, mut losses) = (hold(&[], &[]), Vec::new(), Vec::new());
+    (all.is_coverable, all.source) = (true, NameSource::HiddenFromWildcard);
+    for (provider, claims) in groups {
+        let mut part = of_provider(&claims, provider);
+        all.sets.append(&mut part.decision.sets);
+        all.is_coverable &= part.decision.is_coverable;
+        all.source = all.source.min(part.decision.source);
+        winners.extend_from_slice(&part.winners);
+        losses.append(&mut part.losses);
+    }
+    SharedName { decision: all, winners: Cow::Owned(winners), losses }
+}
+
+/// Merges the claims that one provider publishes.
+fn of_provider<'b, 'a>(claims: &'b [RouteNameClaim<'a>], provider: Option<&Str>) -> SharedName<'b, 'a> {
+    let stand_ins = claims.partition_point(|claim| !claim.is_stand_in());
+    let (own, stand_ins) = claims.split_at(stand_ins);
+    let (winners, losses) = contest(own);
+    let mut decision = hold(&winners, stand_ins);
+    decision.sets.iter_mut().for_each(|set| set.provider = provider.cloned());
+    SharedName { decision, winners, losses }
 }
 
 /// Withholds a name whose CNAME would lead back to itself, from a claim that would have it (D34).
@@ -380,6 +428,7 @@ fn record_set(set_identifier: Option<&Str>, claims: &[RouteNameClaim<'_>]) -> Op
     let policy_ttl = || claims.iter().find_map(|claim| claim.listener().policy_ttl);
     let properties = claims.iter().map(|claim| claim.route_claims.properties()).find(|p| !p.is_empty());
     Some(RecordSet {
+        provider: None,
         set_identifier: set_identifier.cloned(),
         targets,
         ttl: route_ttl.or_else(policy_ttl),
@@ -459,15 +508,17 @@ impl NameDecision {
         &mut self,
         name: &Hostname,
         winners: &[RouteNameClaim<'_>],
-        health: &ObservedHealth,
+        input: HolderInput<'_>,
     ) -> Vec<(Key, AddressReport)> {
         let mut reports = Vec::new();
         if name.is_precise() && winners.iter().any(|claim| claim.probing_policy().is_some()) {
             for set in &mut self.sets {
-                let is_here =
-                    |claim: &&RouteNameClaim<'_>| claim.route_claims.set_identifier() == set.set_identifier.as_ref();
+                let is_here = |claim: &&RouteNameClaim<'_>| {
+                    claim.route_claims.set_identifier() == set.set_identifier.as_ref()
+                        && claim.provider(name, input.providers) == set.provider.as_ref()
+                };
                 let claims: Vec<_> = winners.iter().filter(is_here).copied().collect();
-                set.remove_unhealthy(name, &claims, health, &mut reports);
+                set.remove_unhealthy(name, &claims, input.health, &mut reports);
             }
         }
         reports.sort();
@@ -534,6 +585,7 @@ impl NameDecision {
     pub(crate) fn is_same_answer(&self, other: &NameDecision) -> bool {
         let ([wanted], [given]) = (&*self.sets, &*other.sets) else { return false };
         wanted.targets == given.targets
+            && wanted.provider == given.provider
             && wanted.ttl == given.ttl
             && wanted.set_identifier == given.set_identifier
             && wanted.properties == given.properties
@@ -606,6 +658,7 @@ impl RecordSet {
             routes: self.routes.clone(),
             listeners: self.listeners.clone(),
             source,
+            provider: self.provider.clone(),
         })
     }
 }

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::domains::DomainFilter;
+use super::providers::PublishingProviders;
 use super::template::Template;
 use crate::model::{Key, RouteKind, Str};
 use crate::selector::Selector;
@@ -63,6 +64,8 @@ pub struct PublicationSettings {
     pub status: StatusMode,
     /// Maximum number of names in a certificate.
     pub certificate_names: usize,
+    /// `providers` of the settings file: who publishes which names.
+    pub providers: PublishingProviders,
 }
 
 impl Default for PublicationSettings {
@@ -89,6 +92,7 @@ impl Default for PublicationSettings {
             require_grants: false,
             status: StatusMode::default(),
             certificate_names: CERTIFICATE_NAMES,
+            providers: PublishingProviders::default(),
         }
     }
 }

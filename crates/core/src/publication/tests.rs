@@ -10,6 +10,7 @@ mod hostname_grants;
 mod names;
 mod policies;
 mod properties;
+pub(crate) mod providers;
 mod records;
 mod status;
 mod withheld;

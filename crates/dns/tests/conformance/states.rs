@@ -187,5 +187,6 @@ fn record(name: &str, kind: RecordType, ttl: u32, values: &[String]) -> Record {
         routes: [ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web")].into(),
         listeners: Default::default(),
         source: NameSource::Intersected,
+        provider: None,
     }
 }

@@ -3,11 +3,13 @@
 //! Those that were named, and those that a resolver finds for the zone. A resolver is asked who the servers are, never for the
 //! values: what it remembers is no proof.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use gatepost_core::model::Str;
 use gatepost_core::publication::RecordType;
+use gatepost_core::publication::providers::PublishingProviders;
 use gatepost_dns::{authority, resolve};
 use gatepost_tls::Call;
 use gatepost_tls::certifier::Answers;
@@ -24,6 +26,8 @@ pub struct ChallengeServers {
     resolvers: Option<resolve::ResolverConfig>,
     /// The zones that are published to, where they are known.
     zones: Vec<Str>,
+    /// The servers of each provider, where there are several: those of the one that publishes a value are asked.
+    of_providers: Option<(PublishingProviders, BTreeMap<Str, Vec<Server>>)>,
     found: Mutex<Option<(Instant, Servers)>>,
     patience: Duration,
 }
@@ -34,11 +38,14 @@ const FRESH: Duration = Duration::from_secs(600);
 impl ChallengeServers {
     /// These servers, and nobody else.
     pub fn named(servers: Servers, patience: Duration) -> Self {
-        let named = match servers {
-            Servers::Given(named) => named,
-            Servers::OfZones(_) => Vec::new(),
-        };
-        ChallengeServers { named, resolvers: None, zones: Vec::new(), found: Mutex::default(), patience }
+        let (named, zones) = (given(servers), Vec::new());
+        ChallengeServers { named, resolvers: None, zones, of_providers: None, found: Mutex::default(), patience }
+    }
+
+    /// The same, and the servers of the provider that publishes a name.
+    pub fn of_providers(self, rule: PublishingProviders, servers: BTreeMap<Str, Servers>) -> Self {
+        let servers = servers.into_iter().map(|(name, servers)| (name, given(servers))).collect();
+        ChallengeServers { of_providers: Some((rule, servers)), ..self }
     }
 
     /// The same, and the servers that resolvers find for these zones; where no zones are given, for whatever zone a name is in.
@@ -49,6 +56,10 @@ impl ChallengeServers {
     /// The servers to ask about a name.
     async fn servers(&self, owner: &str) -> Result<Vec<Server>, String> {
         let mut servers = self.named.clone();
+        if let Some((rule, by_provider)) = &self.of_providers {
+            let of_provider = rule.of(owner, None).and_then(|name| by_provider.get(name));
+            servers.extend(of_provider.into_iter().flatten().cloned());
+        }
         if let Some(resolvers) = &self.resolvers {
             match self.search(owner, resolvers).await {
                 Ok(found) => servers.extend(found),
@@ -101,6 +112,13 @@ impl Answers for ChallengeServers {
             }
             Ok(())
         })
+    }
+}
+
+fn given(servers: Servers) -> Vec<Server> {
+    match servers {
+        Servers::Given(named) => named,
+        Servers::OfZones(_) => Vec::new(),
     }
 }
 

@@ -4,21 +4,24 @@ use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use gatepost_core::model::Str;
 use gatepost_core::reason;
 
 use super::flags::Publishing;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::ProviderFlags;
+use super::once::{self, DecidedProviders, ProvidersOnce};
 use super::plan::told;
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Format, Input};
 use crate::apply::Mode;
 use crate::render::{Colour, inert, steps};
+use crate::run::desired::DesiredUpdate;
 use crate::run::{Decision, Pass};
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
-use crate::view::plan::PlanView;
+use crate::view::plan::{PlanView, ProviderView};
 use crate::view::write_json;
 
 /// Write the records that ought to exist, once
@@ -58,6 +61,9 @@ impl Apply {
         block_on(session.issue(&self.issuing, flags))?;
         let objects = Objects::read_for(&self.input, self.publishing.namespace())?;
         super::warn_unreadable(&objects);
+        if let Some(once) = ProvidersOnce::open(&session, flags)? {
+            return self.write_several(out, &mut session, once, &objects);
+        }
         let decision = block_on(session.decide(&objects))?;
         for note in &decision.notes {
             let _ = writeln!(std::io::stderr(), "note: {}", inert(note));
@@ -79,6 +85,65 @@ impl Apply {
         if let Err(error) = kept {
             return Err(Failure::Unreadable(anyhow::anyhow!("--state-dir: what was done could not be kept: {error}")));
         }
+        Ok(self.end(&pass, &missing))
+    }
+
+    /// The same to several providers, each with its own plan.
+    fn write_several(
+        &self,
+        out: &mut dyn Write,
+        session: &mut Session,
+        mut once: ProvidersOnce,
+        objects: &Objects,
+    ) -> Result<Ending, Failure> {
+        let decided = block_on(async { Ok(once.decide(session, objects).await) })?;
+        if let Some(asked) = &self.plan
+            && let Err(stale) = decided.plan().check(asked)
+        {
+            return self.refuse(out, objects, decided.into_decision(), &stale);
+        }
+        let (pass, parts, missing) = block_on(self.certify_several(session, &mut once, objects, decided))?;
+        self.show_several(out, objects, &pass, &parts)?;
+        Ok(self.end(&pass, &missing))
+    }
+
+    /// Writes, and goes on until every certificate is there or nothing more comes of waiting.
+    async fn certify_several(
+        &self,
+        session: &mut Session,
+        once: &mut ProvidersOnce,
+        objects: &Objects,
+        mut decided: DecidedProviders,
+    ) -> Result<(Pass, Vec<(Str, Pass)>, Vec<String>), Failure> {
+        let end = Instant::now() + self.issuing.patience();
+        let mut parts: Vec<(Str, Pass)> = Vec::new();
+        loop {
+            let update = DesiredUpdate::Whole(Box::new(decided.desired.clone()));
+            let (mut pass, _) = session.write(Decision::of(update, Default::default()), &mut |_, _| ()).await;
+            let next = once.write(session, decided).await;
+            parts = match parts.is_empty() {
+                true => next,
+                false => parts.into_iter().zip(next).map(|((name, a), (_, b))| (name, a.followed_by(b))).collect(),
+            };
+            let all = once::merged(parts.iter());
+            (pass.plan, pass.outcome, pass.unread, pass.notes) = (all.plan, all.outcome, all.unread, all.notes);
+            let again = match session.certify(objects.snapshot(), &mut pass).await {
+                Ok(again) => again,
+                Err(error) => return Ok((pass, parts, vec![format!("certificates: {error}")])),
+            };
+            let Some(certificates) = &session.certificates else { return Ok((pass, parts, Vec::new())) };
+            let wait = certificates.pause().filter(|wait| !again && Instant::now() + *wait < end);
+            if Instant::now() > end || (!again && wait.is_none()) {
+                let missing = certificates.missing();
+                return Ok((pass, parts, missing));
+            }
+            tokio::time::sleep(wait.unwrap_or_default()).await;
+            decided = once.decide(session, objects).await;
+        }
+    }
+
+    /// Says what is left, and how the command ends.
+    fn end(&self, pass: &Pass, missing: &[String]) -> Ending {
         let left = pass.outcome.failed.len() + pass.outcome.skipped.len();
         if left > 0 && self.planning.mode() == Mode::Act {
             let what = if left == 1 { "1 name was".to_owned() } else { format!("{left} names were") };
@@ -88,13 +153,13 @@ impl Apply {
         if pass.plan.is_braked() {
             let _ = writeln!(std::io::stderr(), "refused: {}", inert(&refusal(&pass.plan)));
         }
-        for line in &missing {
+        for line in missing {
             let _ = writeln!(std::io::stderr(), "error: {}", inert(line));
         }
-        Ok(match self.ending(&pass) {
+        match self.ending(pass) {
             Ending::Done if !missing.is_empty() => Ending::Incomplete,
             ending => ending,
-        })
+        }
     }
 
     /// Goes on until every certificate is there or nothing more comes of waiting; says which names have none, and why.
@@ -150,6 +215,47 @@ impl Apply {
         }
         let _ = writeln!(std::io::stderr(), "error: {}\n  help: {}", inert(&message), row.help);
         Ok(Ending::Refused)
+    }
+
+    fn show_several(
+        &self,
+        out: &mut dyn Write,
+        objects: &Objects,
+        pass: &Pass,
+        parts: &[(Str, Pass)],
+    ) -> Result<(), Failure> {
+        let acts = self.planning.mode() == Mode::Act;
+        let outcome = |pass: &'_ Pass| acts.then(|| pass.outcome.clone());
+        for note in &pass.notes {
+            let _ = writeln!(std::io::stderr(), "note: {}", inert(note));
+        }
+        for unread in &pass.unread {
+            let _ = writeln!(std::io::stderr(), "error: {}", inert(unread));
+        }
+        let desired = told(objects, pass.desired.read().clone());
+        if let Format::Json = self.output {
+            let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
+            let views =
+                parts.iter().map(|(name, part)| ProviderView::planned(name, &part.plan, outcome(part).as_ref()));
+            let outcome = outcome(pass);
+            let view = PlanView::of(&desired, None, diagnostics).with(Some(&pass.plan), outcome.as_ref());
+            write_json(out, &view.with_providers(views))?;
+            return Ok(());
+        }
+        for (name, part) in parts {
+            let outcome = outcome(part);
+            let summary = match &outcome {
+                Some(outcome) => steps::written(&part.plan, outcome),
+                None => format!("{}; nothing was written (--dry-run)", steps::summary(&part.plan)),
+            };
+            writeln!(out, "provider {name}: {summary}")?;
+            steps::write(out, &part.plan, outcome.as_ref(), Colour::detect())?;
+        }
+        for withheld in &desired.withheld {
+            let line = crate::render::plan::withheld_line(withheld);
+            writeln!(out, "  {} {}", Colour::detect().paint("33", "withheld"), crate::render::inert_line(&line))?;
+        }
+        Ok(())
     }
 
     fn show(&self, out: &mut dyn Write, objects: &Objects, pass: &Pass) -> Result<(), Failure> {

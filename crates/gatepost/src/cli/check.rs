@@ -8,6 +8,7 @@ use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::reason::Severity;
 use serde::Serialize;
 
+use super::flags::providers::FurtherProviders;
 use super::rbac::Features;
 use super::{Ending, Failure, Input};
 
@@ -55,6 +56,8 @@ pub(super) struct Check {
     write_baseline: Option<PathBuf>,
     #[command(flatten)]
     features: Features,
+    #[command(flatten)]
+    further: FurtherProviders,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug, Default)]
@@ -98,7 +101,7 @@ impl Check {
             return Err(Failure::Unreadable(nothing_to_check(&objects)));
         }
         let topology = objects.topology(&Default::default());
-        let mut diagnostics = objects.diagnostics(&topology);
+        let mut diagnostics = objects.diagnostics(&topology, &self.further.rule());
         if let Some(namespace) = &self.namespace {
             diagnostics.retain(|d| d.object.as_ref().is_none_or(|object| **object.namespace() == **namespace));
         }

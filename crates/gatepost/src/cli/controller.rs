@@ -29,7 +29,8 @@ use super::flags::page::PageFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::probing::ProbingFlags;
 use super::flags::provider::{ProviderFlags, duration};
-use super::session::{Flags, Session};
+use super::flags::providers::NamedProvider;
+use super::session::{Flags, Session, SeveralProviders};
 use super::{Cluster, Ending, Failure};
 use crate::admission::AdmissionNames;
 use crate::api::ProgramFacts;
@@ -144,6 +145,7 @@ impl Controller {
         // The embedded server answers with the zones of the state directory all the while.
         web::wait(&board, "the API server has not answered yet, so nothing is read from it and nothing is written");
         passes.session.identify(self.flags(), instance(&connection).await?)?;
+        passes.session.several = self.several(&passes.session, &election)?;
         let kinds = self.kinds();
         let controller = controller::Controller {
             watching: ClusterWatch::start(&connection, self.patience(&kinds)),
@@ -281,6 +283,19 @@ impl Controller {
         })
     }
 
+    /// The providers, where there are several, each behind a permit of its own.
+    fn several(&self, session: &Session, election: &Option<Election>) -> Result<Option<SeveralProviders>, Failure> {
+        let permit = self.permit(election);
+        let guard = |named: &NamedProvider, provider| -> Shared {
+            let permit = permit.clone().for_provider(&named.name);
+            Arc::new(Guarded::new(provider, permit, Some(named.planning.owner())))
+        };
+        let publishers = session.publishers(self.flags(), self.interval, guard)?;
+        let may_write = move |name: &str| permit.clone().for_provider(name).refusal().is_none();
+        let rules = controller::rules(self.interval);
+        Ok((!publishers.is_empty()).then(|| SeveralProviders::new(publishers, rules, Box::new(may_write))))
+    }
+
     fn flags(&self) -> Flags<'_> {
         Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning }
     }
@@ -401,6 +416,7 @@ impl Passes for ClusterPasses {
     async fn woken(&mut self) {
         tokio::select! {
             () = self.cert_manager.changed() => {}
+            () = super::serve::published(&mut self.session.several) => {}
             () = self.health.changed() => {}
         }
     }

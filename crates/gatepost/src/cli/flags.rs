@@ -16,6 +16,7 @@ use gatepost_core::selector::Selector;
 use gatepost_dns::resolve::{self, Resolver};
 
 use super::Failure;
+use providers::FurtherProviders;
 
 pub(super) mod issuer;
 pub(super) mod issuing;
@@ -23,6 +24,7 @@ pub(super) mod page;
 pub(super) mod planning;
 pub(super) mod probing;
 pub(super) mod provider;
+pub(super) mod providers;
 mod secret;
 
 /// What is published.
@@ -101,6 +103,8 @@ pub(super) struct Publishing {
     /// Accepted because command lines of external-dns have it; both prefixes are read anyway
     #[arg(long, hide = true)]
     enable_legacy_annotation_prefix: bool,
+    #[command(flatten)]
+    further: FurtherProviders,
 }
 
 #[derive(ValueEnum, Clone, Copy, Debug)]
@@ -134,6 +138,18 @@ impl Publishing {
                 "--require-grants: profile external-dns knows no HostnameGrants, and would publish every name";
             return Err(Failure::usage(message));
         }
+        if self.further.are_any() {
+            if let ProfileFlag::ExternalDns = self.profile {
+                let message =
+                    "--profile external-dns knows no policies that name one of several `providers`: leave one out";
+                return Err(Failure::usage(message));
+            }
+            if self.resolve_targets {
+                return Err(Failure::usage(
+                    "--resolve-targets works with one provider only: leave it or `providers` out",
+                ));
+            }
+        }
         let template = Template::parse(&self.fqdn_template)
             .map_err(|error| Failure::usage(format!("--fqdn-template: {error}")))?;
         let mut settings = PublicationSettings {
@@ -159,6 +175,7 @@ impl Publishing {
             require_grants: self.require_grants,
             combine_fqdn_annotation: self.combine_fqdn_annotation,
             domains: DomainFilter::new(&self.domain_filter, &self.exclude_domains),
+            providers: self.further.rule(),
             status: match self.status {
                 StatusFlag::Auto => StatusMode::Auto,
                 StatusFlag::Trust => StatusMode::Trust,
@@ -198,6 +215,11 @@ impl Publishing {
     /// The resolvers that are named.
     pub(super) fn resolvers(&self) -> &[SocketAddr] {
         &self.resolver
+    }
+
+    /// The providers of the settings file.
+    pub(super) fn further(&self) -> &FurtherProviders {
+        &self.further
     }
 
     /// The domains of `--domain-filter`.

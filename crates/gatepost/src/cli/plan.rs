@@ -18,14 +18,15 @@ use super::flags::Publishing;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::ProviderFlags;
+use super::once::ProvidersOnce;
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Input};
 use crate::certificates::Certificates;
-use crate::render::{Colour, chart, inert, markdown, plan, zonefile};
+use crate::render::{Colour, chart, inert, markdown, plan, steps, zonefile};
 use crate::run::Decision;
 use crate::source::Objects;
 use crate::view::diagnostic::DiagnosticView;
-use crate::view::plan::PlanView;
+use crate::view::plan::{PlanView, ProviderView};
 use crate::view::write_json;
 
 /// Show which records and certificates ought to exist, and which hostnames get nothing and why
@@ -81,12 +82,17 @@ struct Shown {
     orders: Option<Forecast>,
     /// In profile external-dns: the names that profile strict would publish other records for.
     under_strict: Option<BTreeSet<Str>>,
+    /// The plans of the providers, where there are several.
+    providers: Vec<(Str, gatepost_core::plan::Plan)>,
 }
 
 impl Plan {
     pub(super) fn run(self, out: &mut dyn Write) -> Result<Ending, Failure> {
         let mut settings = self.publishing.settings()?;
         let mut session = self.session()?;
+        if let Some(session) = &session {
+            settings.providers = session.pipeline.publishing.providers.clone();
+        }
         if let Some(most) = self.issuing.most_names() {
             settings.certificate_names = most;
             if let Some(session) = &mut session {
@@ -110,12 +116,30 @@ impl Plan {
     /// The provider, if one is named. Flags that need one are refused without it.
     fn session(&self) -> Result<Option<Session>, Failure> {
         self.publishing.refuse_idle_resolver()?;
-        if self.provider.kind().is_none() {
+        if !self.flags().have_provider() {
             self.provider.check()?;
             return Ok(None);
         }
-        let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
-        Session::open(flags, false).map(Some)
+        Session::open(self.flags(), false).map(Some)
+    }
+
+    fn flags(&self) -> Flags<'_> {
+        Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning }
+    }
+
+    /// What ought to exist against what the provider has, or each of several.
+    fn decision(
+        &self,
+        session: &Session,
+        objects: &Objects,
+    ) -> Result<(Decision, Vec<(Str, gatepost_core::plan::Plan)>), Failure> {
+        let Some(mut once) = ProvidersOnce::open(session, self.flags())? else {
+            return Ok((block_on(session.decide(objects))?, Vec::new()));
+        };
+        let decided = block_on(async { Ok(once.decide(session, objects).await) })?;
+        let plans = decided.parts.iter().map(|part| (part.name.clone(), part.decision.plan.clone())).collect();
+        let unread = decided.unread();
+        Ok((Decision { unread, ..decided.into_decision() }, plans))
     }
 
     fn look(
@@ -128,9 +152,12 @@ impl Plan {
         if let (Some(session), Some(certificates)) = (&mut session, &certificates) {
             session.challenge_records = certificates.challenge_records();
         }
-        let decision = match &session {
-            Some(session) => Some(block_on(session.decide(objects))?),
-            None => None,
+        let (decision, providers) = match &session {
+            Some(session) => {
+                let (decision, providers) = self.decision(session, objects)?;
+                (Some(decision), providers)
+            }
+            None => (None, Vec::new()),
         };
         let (desired, plan, unread) = match decision {
             Some(Decision { desired, plan, unread, notes, .. }) => {
@@ -163,7 +190,7 @@ impl Plan {
             let strict = publication::PublicationSettings { profile: Profile::Strict, ..settings.clone() };
             Change::between(&desired, &self.desired(objects, &strict)).names_of_records()
         });
-        Ok(Shown { desired, change, plan, unread, orders, under_strict })
+        Ok(Shown { desired, change, plan, unread, orders, under_strict, providers })
     }
 
     fn desired(&self, objects: &Objects, settings: &publication::PublicationSettings) -> Desired {
@@ -181,12 +208,19 @@ impl Plan {
             PlanFormat::Json => {
                 let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
                 let view = PlanView::of(desired, change.as_ref(), diagnostics).with(decided.as_ref(), None);
-                write_json(out, &view.with_orders(orders.as_ref()).with_changed_under_strict(under_strict.as_ref()))?;
+                let view = view.with_orders(orders.as_ref()).with_changed_under_strict(under_strict.as_ref());
+                let providers = shown.providers.iter().map(|(name, plan)| ProviderView::planned(name, plan, None));
+                write_json(out, &view.with_providers(providers))?;
             }
             PlanFormat::Text => {
-                plan::write(out, desired, change.as_ref(), decided.as_ref(), objects, Colour::detect())?;
+                let one = decided.as_ref().filter(|_| shown.providers.is_empty());
+                plan::write(out, desired, change.as_ref(), one, objects, Colour::detect())?;
                 if let Some(names) = under_strict {
                     writeln!(out, "{}", inert(&plan::under_strict(names)))?;
+                }
+                for (name, plan) in &shown.providers {
+                    writeln!(out, "provider {name}: {}", steps::summary(plan))?;
+                    steps::write(out, plan, None, Colour::detect())?;
                 }
                 if let Some(orders) = orders.as_ref().filter(|orders| orders.orders > 0) {
                     writeln!(out, "certificates: {}", inert(&orders.to_string()))?;

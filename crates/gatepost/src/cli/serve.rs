@@ -18,7 +18,7 @@ use super::flags::page::PageFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::probing::ProbingFlags;
 use super::flags::provider::{ProviderFlags, duration};
-use super::session::{Flags, Session, block_on};
+use super::session::{Flags, Session, SeveralProviders, block_on};
 use super::{Ending, Failure, Input};
 use crate::api::ProgramFacts;
 use crate::apply::{Mode, chance};
@@ -26,7 +26,7 @@ use crate::health::{self, Prober};
 use crate::metrics::MetricSet;
 use crate::render::inert;
 use crate::run::schedule::{PassEnd, Schedule, ScheduleRules};
-use crate::run::{Pass, ZoneCache};
+use crate::run::{Pass, ZoneCache, publishers};
 use crate::source::file_cache::FileCache;
 use crate::web;
 
@@ -88,7 +88,9 @@ const GRACE: Duration = Duration::from_secs(5);
 impl Serve {
     pub(super) fn run(mut self, out: &mut dyn Write) -> Result<Ending, Failure> {
         self.publishing.refuse_idle_resolver()?;
-        self.provider = self.provider.or_embedded();
+        if !self.publishing.further().are_any() {
+            self.provider = self.provider.or_embedded();
+        }
         block_on(self.serve(out))
     }
 
@@ -103,6 +105,10 @@ impl Serve {
         let mut session = Session::with(flags, is_embedded.then_some(self.dns_addr), writes)?;
         session.issue(&self.issuing, flags).await?;
         session.zones = ZoneCache::new(self.interval);
+        let publishers = session.publishers(flags, self.interval, |_, provider| provider)?;
+        if !publishers.is_empty() {
+            session.several = Some(SeveralProviders::new(publishers, self.rules(false), Box::new(|_| true)));
+        }
         let (mut files, objects) = FileCache::open(&self.input)?;
         let listener = TcpListener::bind(self.http_addr)
             .await
@@ -149,6 +155,7 @@ impl Serve {
                 Some(()) = changed.recv() => true,
                 () = prober.changed() => false,
                 () = due(&schedule) => false,
+                () = published(&mut session.several) => false,
                 () = api.wanted() => {
                     api.copy(engine.world());
                     continue;
@@ -313,6 +320,14 @@ fn aim(prober: &Prober, session: &Session, engine: &Engine, files: &FileCache) {
     prober.aim(health::targets(&session.desired.shared().read(), snapshot, &headers.collect()));
 }
 
+/// Completes when a pass of one of several providers ended.
+pub(super) async fn published(several: &mut Option<SeveralProviders>) {
+    match several {
+        Some(several) => several.set.changed().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Ends when a pass is due.
 async fn due(schedule: &Schedule) {
     match schedule.wait(Instant::now()) {
@@ -323,8 +338,7 @@ async fn due(schedule: &Schedule) {
 
 /// Tells over HTTP what a pass came to.
 async fn post(board: &web::SharedHttpState, pass: Pass, problems: &[Diagnostic], world: &World, prober: &Prober) {
-    let failed = pass.outcome.failed.values().next().map(|error| error.to_string());
-    let unready = pass.unread.first().cloned().or(failed);
+    let unready = pass.trouble();
     let (metrics, counts) = (metrics(&pass), health::count_addresses(&pass.desired.read()));
     {
         let mut board = board.write().unwrap_or_else(std::sync::PoisonError::into_inner);
@@ -357,6 +371,7 @@ fn metrics(pass: &Pass) -> String {
     metrics.gauge("failed", "Changes that failed in the last pass.", pass.outcome.failed.len());
     metrics.gauge("certificates", "Certificates that ought to exist.", desired.certificates.len());
     metrics.gauge("certificate_names_missing", "Names that wait for a certificate.", missing(pass));
+    publishers::add_metrics(&mut metrics, &pass.providers);
     metrics.into_text()
 }
 
@@ -396,6 +411,7 @@ mod tests {
             issuing: Vec::new(),
             news: Vec::new(),
             confirmed: None,
+            providers: Vec::new(),
         };
         let error = |retry_after| Error { retry_after, ..Error::new(Problem::Stale("x".to_owned())) };
         pass.outcome.failed.extend(failure.map(|wait| (0, error(wait))));

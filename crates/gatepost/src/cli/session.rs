@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::incremental::{Delta, Engine};
 use gatepost_core::model::Str;
-use gatepost_core::plan::Instance;
+use gatepost_core::plan::{Hold, Instance, Plan, Sight};
 use gatepost_core::publication::Record;
+use gatepost_core::publication::holders::ObservedNames;
 use gatepost_core::snapshot::{Origin, Snapshot};
 use gatepost_dns::embedded::DnsServer;
 use gatepost_dns::provider::{Provider, Shared};
@@ -23,11 +24,16 @@ use super::flags::issuer::ChallengeSources;
 use super::flags::issuing::IssuingFlags;
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{self, ProviderFlags};
+use super::flags::providers::{self, NamedProvider};
 use crate::apply::{Mode, Progress};
 use crate::certificates::{self, Certificates};
+use crate::controller::permit::Nowhere;
 use crate::error::RunError;
 use crate::progress::LongWork;
-use crate::run::desired::DesiredCache;
+use crate::run::desired::{DesiredCache, DesiredUpdate};
+use crate::run::publisher::Publisher;
+use crate::run::publishers::{PublishedState, PublisherSet};
+use crate::run::schedule::ScheduleRules;
 use crate::run::{
     ChallengeRecords, Comparison, Decision, Pass, Pipeline, PlanInput, ReadObjects, ZoneCache, derived_zones,
 };
@@ -54,6 +60,32 @@ pub(super) struct Session {
     pub(super) local: Option<Local>,
     /// The certificates, where somebody issues them.
     pub(super) certificates: Option<Certificates>,
+    /// The providers, where there are several; each is written beside the passes.
+    pub(super) several: Option<SeveralProviders>,
+}
+
+/// Several providers beside the passes of a session.
+pub(super) struct SeveralProviders {
+    /// The providers.
+    pub(super) set: PublisherSet,
+    /// Whether records may be written to a provider now.
+    pub(super) may_write: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    /// Whether a first pass has made everything.
+    has_begun: bool,
+    sight: Sight,
+    contested: BTreeSet<Str>,
+}
+
+impl SeveralProviders {
+    /// Providers that were opened.
+    pub(super) fn new(
+        publishers: Vec<Publisher>,
+        rules: ScheduleRules,
+        may_write: Box<dyn Fn(&str) -> bool + Send + Sync>,
+    ) -> SeveralProviders {
+        let set = PublisherSet::new(publishers, rules);
+        SeveralProviders { set, may_write, has_begun: false, sight: Sight::default(), contested: BTreeSet::new() }
+    }
 }
 
 /// Names that were seen to lose their records, by a change of an object after the first pass.
@@ -122,6 +154,18 @@ pub(super) struct Flags<'a> {
     pub(super) planning: &'a PlanningFlags,
 }
 
+impl Flags<'_> {
+    /// The providers, where there are several.
+    pub(super) fn several(&self) -> Result<Vec<NamedProvider>, Failure> {
+        self.publishing.further().with(self.provider, self.planning)
+    }
+
+    /// Whether a provider is named at all.
+    pub(super) fn have_provider(&self) -> bool {
+        self.provider.kind().is_some() || self.publishing.further().are_any()
+    }
+}
+
 impl Session {
     /// Opens a provider of the network, or what an embedded server kept; nothing is asked of it yet. Who `writes` keeps what
     /// was done.
@@ -137,9 +181,11 @@ impl Session {
 
     /// Opens a provider; the embedded one answers at an address. Who `writes` keeps what was done.
     pub(super) fn with(flags: Flags<'_>, listen: Option<SocketAddr>, writes: bool) -> Result<Session, Failure> {
-        if flags.provider.kind().is_none() {
+        if !flags.have_provider() {
             return Err(provider::unnamed());
         }
+        // What cannot work leaves no directory behind.
+        flags.several()?;
         Session::of(flags, listen, writes, State::open(flags.provider.state_dir(), writes)?, None)
     }
 
@@ -151,7 +197,15 @@ impl Session {
         state: State,
         instead: Option<Shared>,
     ) -> Result<Session, Failure> {
-        let publishing = flags.publishing.settings()?;
+        let mut publishing = flags.publishing.settings()?;
+        let named = flags.several()?;
+        let instead = match named.is_empty() {
+            true => instead,
+            false => Some(Nowhere::shared()),
+        };
+        if !named.is_empty() {
+            publishing.providers = providers::rule_of(&named);
+        }
         let resolver = flags.publishing.resolver()?;
         flags.provider.check()?;
         let planning = flags.planning.settings(flags.provider.kind(), state.instance().clone())?;
@@ -169,8 +223,40 @@ impl Session {
         let pipeline = Pipeline { publishing, scope, planning, mode, confirmed: None, resolver, health };
         let (challenge_records, zones, desired) =
             (ChallengeRecords::default(), ZoneCache::default(), DesiredCache::default());
-        let (explained, certificates) = (ExplainedNames::default(), None);
-        Ok(Session { pipeline, provider, state, challenge_records, desired, zones, explained, local, certificates })
+        let (explained, certificates, several) = (ExplainedNames::default(), None, None);
+        Ok(Session {
+            pipeline,
+            provider,
+            state,
+            challenge_records,
+            desired,
+            zones,
+            explained,
+            local,
+            certificates,
+            several,
+        })
+    }
+
+    /// Opens each of several providers; `guard` has the last word about its writes. Nothing is asked of them yet.
+    pub(super) fn publishers(
+        &self,
+        flags: Flags<'_>,
+        every: Duration,
+        guard: impl Fn(&NamedProvider, Shared) -> Shared,
+    ) -> Result<Vec<Publisher>, Failure> {
+        let open = |named: NamedProvider| {
+            let of_provider = |failure| named_failure(failure, &named.name);
+            let domains =
+                if named.zones.is_empty() { flags.publishing.domains() } else { &zone_texts(&named.zones)[..] };
+            let provider = named.flags.open(domains).map_err(of_provider)?;
+            let state = self.state.of_provider(&named.name)?;
+            let planning =
+                named.planning.settings(named.flags.kind(), state.instance().clone()).map_err(of_provider)?;
+            let provider = guard(&named, provider);
+            Ok(Publisher::new(named.name, provider, planning, state, every))
+        };
+        flags.several()?.into_iter().map(open).collect()
     }
 
     /// Takes the identity of this instance, where it was not known yet when the session was opened.
@@ -212,6 +298,11 @@ impl Session {
         zones.note(delta.names.iter().chain(&by_challenges.names).chain(&by_probes.names).cloned());
         self.explained.note(delta.names.iter());
         let deltas = [delta, by_challenges, by_probes];
+        if let Some(several) = &mut self.several {
+            let update = several.decide(&self.pipeline, engine, &deltas, problems, &mut desired);
+            (self.desired, self.zones) = (desired, zones);
+            return Ok(Decision::of(update, Plan::default()));
+        }
         let decision = self.decide_change(engine, &deltas, problems, &mut desired, &mut zones).await;
         if decision.is_err() {
             zones.forget();
@@ -296,7 +387,14 @@ impl Session {
             None => flags.provider.servers(),
         };
         let resolvers = flags.publishing.resolvers().to_vec();
-        ChallengeSources { servers, zones: flags.provider.zones(), is_alone: self.local.is_some(), resolvers }
+        let (mut zones, mut several) = (flags.provider.zones(), None);
+        let named = flags.several().unwrap_or_default();
+        if !named.is_empty() {
+            zones = named.iter().flat_map(|provider| provider.zones.clone()).collect();
+            let servers = named.iter().map(|provider| (provider.name.clone(), provider.flags.servers()));
+            several = Some((self.pipeline.publishing.providers.clone(), servers.collect()));
+        }
+        ChallengeSources { servers, zones, is_alone: self.local.is_some(), resolvers, several }
     }
 
     /// Lets orders advance behind a pass, and puts what became of them into its reports. Says whether another pass is needed at
@@ -306,7 +404,9 @@ impl Session {
             pass.touched.policies.extend(self.desired.reflect(|_| ()));
             return Ok(false);
         };
-        let forgotten = match pass.unread.is_empty() && pass.outcome.is_complete() {
+        // Several providers are written beside the passes.
+        let is_written = self.several.as_ref().is_none_or(|several| several.set.is_settled());
+        let forgotten = match pass.unread.is_empty() && pass.outcome.is_complete() && is_written {
             true => certificates.forget_retired().await,
             false => Ok(()),
         };
@@ -331,16 +431,88 @@ impl Session {
 
     /// Writes what was decided, and remembers it; says what could not be kept.
     pub(super) async fn write(&mut self, decision: Decision, progress: Progress<'_>) -> (Pass, Result<(), String>) {
-        let pass = self.pipeline.write(decision, &*self.provider, &mut self.desired, progress).await;
+        let mut pass = self.pipeline.write(decision, &*self.provider, &mut self.desired, progress).await;
+        if let Some(several) = &mut self.several {
+            let settled = self.explained.settled();
+            several.publish(&self.pipeline, &self.challenge_records, &settled, &mut pass);
+            if several.set.is_settled() {
+                self.explained.finish(&pass);
+            }
+            return (pass, Ok(()));
+        }
         self.zones.finish_pass(&pass, &self.challenge_records);
         self.explained.finish(&pass);
-        if self.pipeline.mode == Mode::Observe {
+        // Each of several providers keeps what was done there.
+        if self.pipeline.mode == Mode::Observe || self.pipeline.publishing.providers.are_several() {
             return (pass, Ok(()));
         }
         let kept = self.state.learn(&pass.plan, &pass.outcome).map_err(|error| error.to_string());
         let unkept = self.local.as_ref().and_then(|local| local.embedded.unkept());
         (pass, kept.and_then(|()| unkept.map_or(Ok(()), Err)))
     }
+}
+
+impl SeveralProviders {
+    /// What ought to exist, as of these changes and of the records that the providers have.
+    fn decide(
+        &mut self,
+        pipeline: &Pipeline,
+        engine: &mut Engine,
+        deltas: &[Delta],
+        problems: &[Diagnostic],
+        desired: &mut DesiredCache,
+    ) -> DesiredUpdate {
+        let observed = ObservedNames::new(self.set.origins(), Hold::any(engine.world().snapshot(), problems));
+        let by_records = engine.set_observed(observed);
+        let has_covered = engine.world().has_covered() || !desired.shared().read().covered.is_empty();
+        let update = match self.has_begun && !has_covered {
+            true => {
+                deltas.iter().chain([&by_records]).for_each(|delta| desired.note(engine, delta));
+                desired.part()
+            }
+            false => desired.whole(pipeline.desired_in(engine.world())),
+        };
+        self.has_begun = true;
+        self.sight = desired.sight(engine.world().snapshot(), problems);
+        self.contested = engine.contested_names();
+        update
+    }
+
+    /// Hands what ought to exist to the providers, and puts what became of them into a pass.
+    fn publish(
+        &mut self,
+        pipeline: &Pipeline,
+        challenge_records: &ChallengeRecords,
+        explained: &BTreeSet<Str>,
+        pass: &mut Pass,
+    ) {
+        let may_write = &self.may_write;
+        let mode = |name: &str| if may_write(name) { pipeline.mode } else { Mode::Observe };
+        self.set.take(PublishedState {
+            desired: &pass.desired.read(),
+            rule: &pipeline.publishing.providers,
+            challenge_records,
+            sight: &self.sight,
+            contested: &self.contested,
+            explained,
+            mode: &mode,
+            confirmed: pipeline.confirmed.as_deref(),
+        });
+        self.set.report(pass);
+    }
+}
+
+/// A failure of one of several providers, with its name.
+fn named_failure(failure: Failure, name: &str) -> Failure {
+    match failure {
+        Failure::Usage(error) => Failure::Usage(error.context(format!("provider `{name}`"))),
+        Failure::Unreadable(error) => Failure::Unreadable(error.context(format!("provider `{name}`"))),
+        Failure::Unheard => Failure::Unheard,
+    }
+}
+
+fn zone_texts(zones: &[Str]) -> Vec<String> {
+    zones.iter().map(ToString::to_string).collect()
 }
 
 impl Local {

@@ -1,7 +1,8 @@
 //! The settings file: every flag as a key, as if it stood on the command line.
 //!
 //! The command line wins over the environment, the environment over the file. A key that no command knows, or a value that a
-//! flag does not take, ends the program with exit status 2 and names the key.
+//! flag does not take, ends the program with exit status 2 and names the key. `providers` is the one key with entries of its
+//! own.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use clap::Command;
 use serde_json::Value;
 
 use super::Failure;
+use super::flags::providers;
 
 /// The largest settings file.
 const LARGEST: u64 = 1 << 20;
@@ -24,19 +26,25 @@ pub(super) fn named(arguments: &[OsString]) -> Option<PathBuf> {
 
 /// The command with the file's values as defaults.
 pub(super) fn applied(mut root: Command, path: &Path) -> Result<Command, Failure> {
-    for (key, value) in entries(path)? {
+    let entries = entries(path)?;
+    for (key, value) in &entries {
         let id = key.replace('-', "_");
         let values = match &value {
             // `severity: {unknown-field: warning}` is `--severity unknown-field=warning`.
             Value::Object(entries) if key == "severity" => pairs(entries),
+            value if key == "providers" => {
+                let list = providers::as_flag(value, &entries);
+                let list = list.map_err(|why| bad(path, key, &why))?;
+                list.into_string().ok().map(|text| vec![text])
+            }
             value => texts(value),
         };
         let values =
-            values.ok_or_else(|| bad(path, &key, "takes a text, a number, true or false, or a list of these"))?;
+            values.ok_or_else(|| bad(path, key, "takes a text, a number, true or false, or a list of these"))?;
         let knows = |c: &Command| c.get_arguments().any(|a| a.get_id() == id.as_str() && a.get_long().is_some());
         let commands: Vec<_> = root.get_subcommands().filter(|c| knows(c)).map(|c| c.get_name().to_owned()).collect();
         if commands.is_empty() {
-            return Err(bad(path, &key, "is not a flag of any command"));
+            return Err(bad(path, key, "is not a flag of any command"));
         }
         for command in commands {
             let (id, values) = (id.clone(), values.clone());

@@ -9,6 +9,7 @@ use gatepost_core::publication::{self, PublicationSettings};
 use gatepost_core::report::{self, Report};
 use gatepost_objects::rfc3339;
 
+use super::flags::providers::FurtherProviders;
 use super::{Ending, Failure, Format, Input};
 use crate::certificates;
 use crate::render::inert_line;
@@ -34,6 +35,8 @@ pub(super) struct StatusCommand {
     /// Output format
     #[arg(short = 'o', long = "output", value_enum, default_value_t)]
     output: Format,
+    #[command(flatten)]
+    further: FurtherProviders,
 }
 
 impl StatusCommand {
@@ -44,7 +47,11 @@ impl StatusCommand {
         let now = self.at.clone().unwrap_or_else(|| rfc3339(certificates::now()));
         let context = LintContext { snapshot: objects.snapshot(), topology: &topology };
         let mut report = Report::build(context, Some(now.into()));
-        let settings = PublicationSettings { status: StatusMode::Compute, ..PublicationSettings::default() };
+        let settings = PublicationSettings {
+            status: StatusMode::Compute,
+            providers: self.further.rule(),
+            ..PublicationSettings::default()
+        };
         let desired = publication::build(objects.snapshot(), &topology, &settings);
         report.add_policies(&desired.policies, objects.snapshot());
         if let Some(namespace) = &self.namespace {

@@ -7,14 +7,17 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use futures_util::future::join_all;
+use gatepost_core::model::Str;
 use gatepost_core::names::Hostname;
 use gatepost_core::plan::Plan;
-use gatepost_core::publication::Desired;
+use gatepost_core::publication::{Desired, Record};
 use gatepost_dns::resolve;
 
 use super::flags::planning::PlanningFlags;
 use super::flags::provider::{ProviderFlags, duration};
 use super::flags::{Publishing, resolver_address, system_resolvers};
+use super::once::{DecidedProviders, ProvidersOnce};
 use super::session::{Flags, Session, block_on};
 use super::{Ending, Failure, Format, Input};
 use crate::render::{Colour, inert, verify as text};
@@ -86,18 +89,15 @@ impl Verify {
         objects: &Objects,
         session: Option<Session>,
     ) -> Result<Ending, Failure> {
-        let trust = match &self.tls_trust {
-            Some(path) => Trust::file(path).map_err(|error| Failure::usage(format!("--tls-trust {error}")))?,
-            None => Trust::default(),
-        };
-        let mut subject = self.subject(objects, session).await?;
-        let mut servers = self.servers().await?;
-        let limits = Limits { patience: self.timeout.max(Duration::from_secs(1)), ..Limits::default() };
-        ask_all(&mut subject.checks, &mut servers, limits).await;
-        if self.tls {
-            let topology = objects.topology(&self.publishing.scope());
-            shake_all(&mut subject.checks, &topology, &trust, limits).await;
+        if let Some(session) = &session
+            && let Some(once) = ProvidersOnce::open(session, self.flags())?
+        {
+            return self.verify_several(out, objects, session, once).await;
         }
+        let trust = self.trust()?;
+        let mut subject = self.subject(objects, session).await?;
+        let servers = self.servers(self.provider.servers()).await?;
+        self.ask(&mut subject.checks, servers, objects, &trust).await;
         for unread in &subject.unread {
             let _ = writeln!(std::io::stderr(), "error: {}", inert(unread));
         }
@@ -112,13 +112,98 @@ impl Verify {
         })
     }
 
+    /// The same for several providers, each with its own servers.
+    async fn verify_several(
+        &self,
+        out: &mut dyn Write,
+        objects: &Objects,
+        session: &Session,
+        mut once: ProvidersOnce,
+    ) -> Result<Ending, Failure> {
+        let trust = self.trust()?;
+        let decided = once.decide(session, objects).await;
+        let unread = decided.unread();
+        let mut asked = Vec::new();
+        for (part, named) in decided.parts.iter().zip(self.flags().several()?) {
+            let mut checks = self.checks_at(&decided, &part.name);
+            fill_stored(&mut checks, &part.observed);
+            asked.push((part, checks, self.servers(named.flags.servers()).await?));
+        }
+        let asking = asked.into_iter().map(async |(part, mut checks, servers)| {
+            self.ask(&mut checks, servers, objects, &trust).await;
+            (part, checks)
+        });
+        let asked = join_all(asking).await;
+        for unread in &unread {
+            let _ = writeln!(std::io::stderr(), "error: {}", inert(unread));
+        }
+        let are_right = asked.iter().flat_map(|(_, checks)| checks).all(Check::is_right);
+        match self.output {
+            Format::Json => {
+                let checks: Vec<Check> = asked.into_iter().flat_map(|(_, checks)| checks).collect();
+                write_json(out, &VerifyView::of(&checks, &unread))?;
+            }
+            Format::Text => {
+                for (part, checks) in &asked {
+                    writeln!(out, "provider {}:", part.name)?;
+                    text::write(out, checks, Some(&part.decision.plan), Colour::detect())?;
+                }
+            }
+        }
+        Ok(match are_right {
+            false => Ending::No,
+            true if !unread.is_empty() => Ending::Incomplete,
+            true => Ending::Done,
+        })
+    }
+
+    /// What ought to be at one of several providers. A name that nothing asks for is looked for at the first.
+    fn checks_at(&self, decided: &DecidedProviders, name: &Str) -> Vec<Check> {
+        let is_here = |record: &&Record| record.provider.as_ref() == Some(name);
+        let desired = Desired {
+            records: decided.desired.records.iter().filter(is_here).cloned().collect(),
+            covered: decided.desired.covered.iter().filter(is_here).cloned().collect(),
+            withheld: decided.desired.withheld.clone(),
+            ..Desired::default()
+        };
+        let is_first = decided.parts.first().is_some_and(|part| part.name == *name);
+        let label = format!("gatepost-verify-{:08x}", RandomState::new().hash_one(0) as u32);
+        let mut checks = checks(&desired, &self.hostnames, &label);
+        let everywhere = self.checks(&decided.desired);
+        let is_wanted = |check: &Check| check.types.iter().any(|one| !one.wanted.is_empty());
+        let is_elsewhere = |check: &Check| everywhere.iter().any(|other| other.name == check.name && is_wanted(other));
+        checks.retain(|check| is_wanted(check) || (is_first && !is_elsewhere(check)));
+        checks.iter_mut().for_each(|check| check.provider = Some(name.clone()));
+        checks
+    }
+
+    fn trust(&self) -> Result<Trust, Failure> {
+        match &self.tls_trust {
+            Some(path) => Trust::file(path).map_err(|error| Failure::usage(format!("--tls-trust {error}"))),
+            None => Ok(Trust::default()),
+        }
+    }
+
+    /// Asks servers about names, and shakes hands where that is asked for.
+    async fn ask(&self, checks: &mut [Check], mut servers: Servers, objects: &Objects, trust: &Trust) {
+        let limits = Limits { patience: self.timeout.max(Duration::from_secs(1)), ..Limits::default() };
+        ask_all(checks, &mut servers, limits).await;
+        if self.tls {
+            let topology = objects.topology(&self.publishing.scope());
+            shake_all(checks, &topology, trust, limits).await;
+        }
+    }
+
     fn session(&self) -> Result<Option<Session>, Failure> {
-        if self.provider.kind().is_none() {
+        if !self.flags().have_provider() {
             self.provider.check()?;
             return Ok(None);
         }
-        let flags = Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning };
-        Session::open(flags, false).map(Some)
+        Session::open(self.flags(), false).map(Some)
+    }
+
+    fn flags(&self) -> Flags<'_> {
+        Flags { publishing: &self.publishing, provider: &self.provider, planning: &self.planning }
     }
 
     /// What ought to be there, and what the provider has.
@@ -151,9 +236,10 @@ impl Verify {
         Ok(pipeline.desired(objects.seen(&topology), &ChallengeRecords::default(), &Default::default()))
     }
 
-    async fn servers(&self) -> Result<Servers, Failure> {
+    /// The servers to ask; `own` are those of the provider.
+    async fn servers(&self, own: Vec<String>) -> Result<Servers, Failure> {
         let named: Vec<String> = match (&self.server[..], self.name_servers) {
-            ([], false) => self.provider.servers(),
+            ([], false) => own,
             (some, _) => some.iter().map(ToString::to_string).collect(),
         };
         if !named.is_empty() {

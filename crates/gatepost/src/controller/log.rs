@@ -21,7 +21,7 @@ use super::permit::Permit;
 use super::report::QueueNumbers;
 use crate::health::{self, AddressCounts, ProbeNumbers};
 use crate::metrics::MetricSet;
-use crate::run::Pass;
+use crate::run::{Pass, ProviderReport, publishers, troubles};
 
 mod issuance;
 
@@ -37,8 +37,10 @@ pub(super) struct Log {
     lease: String,
     /// Whether we lead, why writing is frozen, and which digest is confirmed.
     leader_state: Option<(bool, Option<String>, Option<String>)>,
-    /// Number of deletes that wait for confirmation, and the digest to confirm them with.
-    unconfirmed: Option<(usize, String)>,
+    /// The deletes that wait to be confirmed, with the word that confirms them, for each provider that has some.
+    unconfirmed: Vec<(usize, String)>,
+    /// The providers, where there are several.
+    providers: Vec<ProviderReport>,
     frozen: Option<String>,
     /// Log lines about withheld hostnames, by route.
     withheld: BTreeMap<ObjectRef, BTreeSet<String>>,
@@ -104,7 +106,11 @@ impl Log {
     /// Logs a changed leader state; returns whether a change affects what is written.
     pub(super) fn leader_state(&mut self, leader_state: &LeaderState) -> bool {
         let leads = leader_state.leads();
-        let now = (leads, leader_state.frozen.clone(), leader_state.confirmed.clone());
+        let frozen = [leader_state.frozen.clone(), leader_state.frozen_note()]
+            .into_iter()
+            .flatten()
+            .reduce(|a, b| a + "; " + &b);
+        let now = (leads, frozen, leader_state.confirmed.clone());
         let before = self.leader_state.replace(now.clone());
         if before.as_ref().map(|(led, ..)| *led) != Some(leads) {
             match leads {
@@ -136,6 +142,7 @@ impl Log {
         self.issuance.take(pass);
         self.log_unhealthy(pass);
         self.unread = pass.unread.clone();
+        self.providers.clone_from(&pass.providers);
         self.failed = pass.outcome.failed.values().next().map(|error| error.to_string());
         let mut unwritten = BTreeSet::new();
         for (i, step) in pass.plan.steps.iter().enumerate() {
@@ -145,6 +152,7 @@ impl Log {
             let changes = changes.join("; ");
             match pass.outcome.failed.get(&i) {
                 _ if pass.outcome.written.contains(&i) => info!(zone, name, verb, changes, because, "written"),
+                Some(_) if pass.outcome.repeated.contains(&i) => {}
                 Some(error) => error!(zone, name, verb, changes, because, error = %error, "failed"),
                 None => {
                     let line = format!("{zone} {name} {changes}");
@@ -190,21 +198,20 @@ impl Log {
         if let Some(word) = &pass.confirmed {
             info!(word, "held deletes are confirmed");
         }
-        let now = pass.plan.confirmation().map(|word| (pass.plan.unconfirmed().count(), word));
+        let now = pass.unconfirmed();
         if self.unconfirmed != now {
             self.unconfirmed = now;
-            if let Some(note) = self.confirmation_note() {
-                warn!(detail = note, "deletes wait to be confirmed");
-            }
+            self.confirmation_notes().for_each(|note| warn!(detail = note, "deletes wait to be confirmed"));
         }
     }
 
     /// The deletes that wait for confirmation, and the command that confirms them.
-    fn confirmation_note(&self) -> Option<String> {
-        let (count, word) = self.unconfirmed.as_ref()?;
-        let what = if *count == 1 { "1 delete is".to_owned() } else { format!("{count} deletes are") };
-        let command = format!("kubectl annotate --overwrite {} {CONFIRM}={word}", self.lease);
-        Some(format!("{what} held until confirmed; look at /plan.json, and if they are meant: {command}"))
+    fn confirmation_notes(&self) -> impl Iterator<Item = String> {
+        self.unconfirmed.iter().map(|(count, word)| {
+            let what = if *count == 1 { "1 delete is".to_owned() } else { format!("{count} deletes are") };
+            let command = format!("kubectl annotate --overwrite {} {CONFIRM}={word}", self.lease);
+            format!("{what} held until confirmed; look at /plan.json, and if they are meant: {command}")
+        })
     }
 
     /// A note if the confirmation on the Lease matches none of the held deletes.
@@ -212,7 +219,7 @@ impl Log {
         let word = permit.confirmed()?;
         let is_meant = |(_, held): &(usize, String)| word.len() >= 8 && held.starts_with(&word.to_ascii_lowercase());
         let row = gatepost_core::reason::PLAN_STALE.row();
-        (!self.unconfirmed.as_ref().is_some_and(is_meant)).then(|| {
+        (!self.unconfirmed.iter().any(is_meant)).then(|| {
             format!(
                 "the annotation {CONFIRM}={word} is for other deletes than are held now, and does nothing [{} {}]",
                 row.code, row.name
@@ -286,6 +293,9 @@ impl Log {
         if self.numbers.passes == 0 {
             return Some("the first pass has not ended yet".to_owned());
         }
+        if !self.providers.is_empty() {
+            return troubles(&self.providers);
+        }
         let unread = self.unread.first().cloned();
         let failed = self.failed.clone().filter(|_| permit.leads());
         unread.or(failed)
@@ -294,7 +304,8 @@ impl Log {
     /// Notes for people that do not affect readiness.
     pub(super) fn notes(&self, view: &View, permit: &Permit) -> Vec<String> {
         let mut notes: Vec<String> = permit.refusal().into_iter().collect();
-        notes.extend(self.confirmation_note());
+        notes.extend(permit.frozen_providers());
+        notes.extend(self.confirmation_notes());
         notes.extend(self.outdated_confirmation(permit));
         notes.extend(view.hidden().into_iter().map(|(kind, why)| format!("{kind} objects are not visible: {why}")));
         let row = KIND_NOT_WATCHED.row();
@@ -329,7 +340,7 @@ impl Log {
 
     /// Adds gauges of the current state.
     fn add_state(&self, metrics: &mut MetricSet, permit: &Permit) {
-        let (numbers, unconfirmed) = (&self.numbers, self.unconfirmed.as_ref().map_or(0, |(count, _)| *count));
+        let (numbers, unconfirmed) = (&self.numbers, self.unconfirmed.iter().map(|(count, _)| count).sum());
         metrics.gauge("records", "Record sets that ought to exist.", numbers.records);
         metrics.gauge("certificates", "Certificates that ought to exist.", numbers.certificates);
         metrics.gauge("withheld", "Hostnames that get nothing.", numbers.withheld);
@@ -337,6 +348,7 @@ impl Log {
         metrics.gauge("unconfirmed_deletes", "Deletes that wait to be confirmed.", unconfirmed);
         metrics.gauge("zones", "Zones that were read.", numbers.zones);
         metrics.gauge("zones_unreadable", "Zones that could not be read.", self.unread.len());
+        publishers::add_metrics(metrics, &self.providers);
         metrics.gauge("leader", "Whether this replica leads.", usize::from(permit.leads()));
         metrics.gauge("reports_waiting", "Status and Events that wait to be written.", numbers.reports.waiting);
         metrics.gauge("frozen", "Whether writing is frozen.", usize::from(permit.frozen().is_some()));
@@ -362,7 +374,8 @@ impl Numbers {
         for step in pass.outcome.written.iter().filter_map(|i| pass.plan.steps.get(*i)) {
             self.written[step.verb as usize] += 1;
         }
-        self.failures += pass.outcome.failed.len() as u64;
+        let is_new = |i: &&usize| !pass.outcome.repeated.contains(i);
+        self.failures += pass.outcome.failed.keys().filter(is_new).count() as u64;
         let desired = pass.desired.read();
         (self.records, self.certificates) = (desired.records.len(), desired.certificates.len());
         (self.withheld, self.held) = (desired.withheld.len(), pass.plan.held.len());

@@ -15,7 +15,7 @@ use gatepost_dns::provider::{
     Call, Capabilities, ChangesSince as Since, Provider, ProviderError as Error, ProviderProblem as Problem, Result,
     Shared,
 };
-use gatepost_kube::lease::LeaderState;
+use gatepost_kube::lease::{FREEZE, LeaderState};
 use tokio::sync::watch;
 
 /// The annotation with the fencing token of the leader that wrote an object last.
@@ -28,12 +28,19 @@ pub struct Permit {
     freeze_file: Option<PathBuf>,
     /// Whether only a freeze stops writing.
     needs_no_leader: bool,
+    /// Which of several providers it is for.
+    provider: Option<Str>,
 }
 
 impl Permit {
     /// Checks the leader state, if there is one, and a file that freezes writing while it exists.
     pub fn new(leader_state: Option<watch::Receiver<LeaderState>>, freeze_file: Option<PathBuf>) -> Permit {
-        Permit { leader_state, freeze_file, needs_no_leader: false }
+        Permit { leader_state, freeze_file, needs_no_leader: false, provider: None }
+    }
+
+    /// The same for one of several providers, which can be frozen by itself.
+    pub fn for_provider(self, name: &str) -> Permit {
+        Permit { provider: Some(name.into()), ..self }
     }
 
     /// The same for what every replica writes for itself: only a freeze stops it.
@@ -52,8 +59,22 @@ impl Permit {
             return Some(format!("writing is frozen: {} exists", path.display()));
         }
         let leader_state = self.leader_state.as_ref()?.borrow();
-        let reason = leader_state.frozen.as_ref()?;
-        Some(format!("writing is frozen by the annotation {} of the Lease: {reason}", gatepost_kube::lease::FREEZE))
+        let by = |annotation: &str, reason: &str| {
+            format!("writing is frozen by the annotation {annotation} of the Lease: {reason}")
+        };
+        if let Some(reason) = &leader_state.frozen {
+            return Some(by(FREEZE, reason));
+        }
+        let provider = self.provider.as_ref()?;
+        let reason = leader_state.frozen_providers.get(&**provider)?;
+        Some(by(&format!("{FREEZE}.{provider}"), reason))
+    }
+
+    /// Why writing to single providers is frozen.
+    pub fn frozen_providers(&self) -> Vec<String> {
+        let Some(leader_state) = &self.leader_state else { return Vec::new() };
+        let frozen = leader_state.borrow().frozen_providers.clone();
+        frozen.iter().map(|(name, reason)| format!("writing to the provider `{name}` is frozen: {reason}")).collect()
     }
 
     /// The digest by which held deletes were confirmed.

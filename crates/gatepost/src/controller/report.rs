@@ -305,6 +305,11 @@ type OpenNames = BTreeMap<Str, (Reason, String)>;
 /// Names that are wanted and not published: their step failed or is held.
 fn open_names(pass: &Pass) -> OpenNames {
     let mut open = OpenNames::new();
+    for provider in &pass.providers {
+        let message = format!("the provider `{}` has not been compared since the name changed", provider.name);
+        let reason = gatepost_core::reason::ZONE_UNREADABLE;
+        open.extend(provider.waiting.iter().map(|name| (name.clone(), (reason, message.clone()))));
+    }
     for held in pass.plan.held.iter().filter(|held| held.verb != Some(Verb::Delete)) {
         open.insert(held.name.clone(), (held.reason, held.message.clone()));
     }

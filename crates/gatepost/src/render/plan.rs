@@ -86,7 +86,8 @@ pub fn record_line(record: &Record) -> String {
     let ttl = record.ttl.map(|ttl| format!(" ttl={ttl}")).unwrap_or_default();
     let set = record.set_identifier.as_ref().map(|set| format!(" set={set}")).unwrap_or_default();
     let properties: String = record.provider_specific.iter().map(|(name, value)| format!(" {name}={value}")).collect();
-    format!("{} {} {}{ttl}{set}{properties}", record.name, record.kind, record.targets.join(" "))
+    let provider = record.provider.as_ref().map(|provider| format!(" provider={provider}")).unwrap_or_default();
+    format!("{} {} {}{ttl}{set}{properties}{provider}", record.name, record.kind, record.targets.join(" "))
 }
 
 /// A certificate in one line.

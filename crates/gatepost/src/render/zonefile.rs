@@ -81,6 +81,7 @@ mod tests {
             routes: Default::default(),
             listeners: Default::default(),
             source: NameSource::Intersected,
+            provider: None,
         };
         line(&record, target)
     }

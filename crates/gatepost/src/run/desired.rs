@@ -6,11 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::incremental::{Delta, DesiredPatch, Engine};
 use gatepost_core::model::{Kind, ObjectRef};
-use gatepost_core::plan::SightCache;
+use gatepost_core::plan::{Sight, SightCache};
 use gatepost_core::policy::PolicyReport;
 use gatepost_core::publication::{Desired, Record};
+use gatepost_core::snapshot::Snapshot;
 
 /// The desired state as of the last pass, for concurrent readers.
 #[derive(Clone, Debug, Default)]
@@ -123,13 +125,18 @@ impl DesiredCache {
         self.pending.push(patch);
     }
 
+    /// What could not be seen or is not known, as of the changes that were recorded.
+    pub fn sight(&mut self, snapshot: &Snapshot, problems: &[Diagnostic]) -> Sight {
+        self.sight.sight(snapshot, problems)
+    }
+
     /// The update of a pass that compared a part.
-    pub(super) fn part(&mut self) -> DesiredUpdate {
+    pub fn part(&mut self) -> DesiredUpdate {
         DesiredUpdate::Part(std::mem::take(&mut self.pending))
     }
 
     /// The update of a pass that compared everything.
-    pub(super) fn whole(&mut self, desired: Desired) -> DesiredUpdate {
+    pub fn whole(&mut self, desired: Desired) -> DesiredUpdate {
         self.pending.clear();
         self.sight.reset(&desired.withheld);
         DesiredUpdate::Whole(Box::new(desired))

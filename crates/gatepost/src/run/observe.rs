@@ -13,6 +13,13 @@ use gatepost_dns::provider::{Provider, ProviderError as Error, Result};
 
 use super::zone_cache::Given;
 
+impl Reading {
+    /// The zones.
+    pub fn observed(&self) -> &Observed {
+        &self.observed
+    }
+}
+
 /// Number of zones that are read concurrently.
 const AT_ONCE: usize = 8;
 

@@ -67,6 +67,10 @@ pub struct Schedule {
 impl PassEnd {
     /// How a pass ended.
     pub fn of(pass: &Pass) -> PassEnd {
+        // Several providers have a schedule each.
+        if !pass.providers.is_empty() {
+            return PassEnd::Quiet;
+        }
         let asked = pass.outcome.failed.values().filter_map(gatepost_dns::provider::ProviderError::retry_after);
         let asked = asked.chain(pass.retry_after).max();
         match (pass.unread.is_empty() && pass.outcome.failed.is_empty(), pass.outcome.written.is_empty()) {

@@ -111,6 +111,7 @@ mod tests {
             routes: [ObjectRef::new(Kind::Route(RouteKind::Http), "shop", "web")].into(),
             listeners: Default::default(),
             source: NameSource::Intersected,
+            provider: None,
         }
     }
 

@@ -9,10 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use gatepost_core::incremental::World;
 use gatepost_core::model::Str;
 use gatepost_core::plan::follow::{Part, PartialPlanner};
 use gatepost_core::plan::{Observed, OwnedSets, Plan, PlanSettings, Sight, ZoneChange, ZoneContent};
+use gatepost_core::publication::Record;
 use gatepost_core::publication::holders::RecordOrigin;
 use gatepost_dns::provider::{ChangesSince, Provider};
 
@@ -64,6 +64,11 @@ impl ZoneCache {
     /// Whether a comparison of single names may be possible.
     pub fn may_plan_part(&self) -> bool {
         self.zones.is_some() && !self.is_whole
+    }
+
+    /// Has everything compared next, with the cached zones if they are still known.
+    pub fn compare_everything(&mut self) {
+        self.is_whole = true;
     }
 
     /// Empties the cache, so that the next pass reads and compares everything.
@@ -119,7 +124,8 @@ impl ZoneCache {
     /// The plan of the names that may differ; `None` if everything must be compared.
     pub(super) fn plan(
         &mut self,
-        world: &World,
+        records: &dyn Fn(&str) -> Vec<Record>,
+        kinds: &BTreeSet<String>,
         sight: &Sight,
         challenge_records: &ChallengeRecords,
         remembered: &OwnedSets,
@@ -128,13 +134,13 @@ impl ZoneCache {
         self.note(challenge_records.names().cloned());
         let zones = self.zones.as_mut().filter(|_| !self.is_whole)?;
         zones.go_by(settings);
-        let (names, kinds): (Vec<Str>, _) = (self.open.iter().cloned().collect(), world.kinds());
+        let names: Vec<Str> = self.open.iter().cloned().collect();
         let part = Part {
             names: &names,
-            records: &|name| world.records(name),
+            records,
             challenges: &challenge_records.challenges,
             retired: &challenge_records.retired,
-            kinds: &kinds,
+            kinds,
             holds: &sight.holds,
             unseen: &sight.unseen,
             remembered,

@@ -21,6 +21,7 @@ use super::rows::Rows;
 use super::steps::{self, HeldView, StepView};
 use crate::apply::Outcome;
 use crate::health::kept;
+use crate::run::ProviderReport;
 
 /// The whole answer.
 #[derive(Serialize, Debug)]
@@ -40,6 +41,9 @@ pub struct PlanView<'a> {
     held: Option<Rows<'a, HeldView>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
+    /// The providers, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    providers: Vec<ProviderView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<RefusedView>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,6 +54,47 @@ pub struct PlanView<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     changed_under_strict: Option<Vec<String>>,
     diagnostics: Vec<DiagnosticView>,
+}
+
+/// One of several providers: what it is to be told, what became of it, what is in its way.
+#[derive(Serialize, Debug, Default)]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderView {
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    digest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    steps: Option<Vec<StepView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<Vec<HeldView>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_ready: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trouble: Option<String>,
+}
+
+impl ProviderView {
+    /// A provider with its plan.
+    pub fn planned(name: &str, plan: &Plan, outcome: Option<&Outcome>) -> ProviderView {
+        let steps = plan.steps.iter().enumerate().flat_map(|(i, step)| steps::rows(i, step, outcome));
+        ProviderView {
+            name: name.to_owned(),
+            digest: Some(plan.digest.clone()),
+            steps: Some(steps.collect()),
+            held: Some(plan.held.iter().map(steps::held).collect()),
+            ..ProviderView::default()
+        }
+    }
+
+    /// A provider that is written beside others.
+    pub fn reported(report: &ProviderReport) -> ProviderView {
+        ProviderView {
+            name: report.name.to_string(),
+            is_ready: Some(report.is_ready()),
+            trouble: report.trouble.clone(),
+            ..ProviderView::default()
+        }
+    }
 }
 
 /// What it takes to have all certificates.
@@ -86,6 +131,8 @@ pub(super) struct RecordView {
     routes: Vec<String>,
     listeners: Vec<String>,
     source: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
 }
 
 #[derive(Serialize, JsonSchema, Debug)]
@@ -211,6 +258,7 @@ impl<'a> PlanView<'a> {
             steps: None,
             held: None,
             digest: None,
+            providers: Vec::new(),
             refused: None,
             orders: None,
             issuing: Vec::new(),
@@ -224,6 +272,12 @@ impl<'a> PlanView<'a> {
         self.steps = plan.map(|plan| Rows::several(&plan.steps, move |i, step| steps::rows(i, step, outcome)));
         self.held = plan.map(|plan| Rows::of(&plan.held, steps::held));
         self.digest = plan.map(|plan| plan.digest.clone());
+        self
+    }
+
+    /// The same with several providers apart.
+    pub fn with_providers(mut self, providers: impl Iterator<Item = ProviderView>) -> Self {
+        self.providers = providers.collect();
         self
     }
 
@@ -289,6 +343,7 @@ pub(super) fn record(record: &publication::Record) -> RecordView {
         routes: texts(&record.routes),
         listeners: texts(&record.listeners),
         source: source(record.source),
+        provider: record.provider.as_ref().map(ToString::to_string),
     }
 }
 

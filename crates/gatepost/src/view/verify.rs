@@ -21,6 +21,8 @@ pub struct VerifyView {
 struct NameView {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     asked_as: Option<String>,
     right: bool,
     routes: Vec<String>,
@@ -89,6 +91,7 @@ impl VerifyView {
 fn name(check: &Check) -> NameView {
     NameView {
         name: check.name.to_string(),
+        provider: check.provider.as_ref().map(ToString::to_string),
         asked_as: (check.asked != check.name).then(|| check.asked.to_string()),
         right: check.is_right(),
         routes: check.routes.iter().map(ToString::to_string).collect(),

@@ -20,6 +20,10 @@ const EXAMPLES: [(&str, &str, i32); 7] = [
 /// Examples without objects.
 const OTHERS: [&str; 1] = ["helm-values"];
 
+/// Examples with several providers: no server is asked, so `plan.txt` is what `explain` says about these hostnames.
+const EXPLAINED: [(&str, &str, &[&str]); 1] =
+    [("split-horizon", "manifests", &["www.example.org", "admin.example.org"])];
+
 pub(crate) fn trials(program: &Program) -> Vec<Trial> {
     let mut trials = vec![Trial::test("examples::every folder is a row of the table", every_folder_is_tested)];
     for (name, objects, exit) in EXAMPLES {
@@ -28,14 +32,33 @@ pub(crate) fn trials(program: &Program) -> Vec<Trial> {
         let planned = program.clone();
         trials.push(Trial::test(format!("examples::{name}::plan"), move || plan(&planned, name, objects)));
     }
+    for (name, objects, hostnames) in EXPLAINED {
+        let program = program.clone();
+        trials.push(Trial::test(format!("examples::{name}"), move || explain(&program, name, objects, hostnames)));
+    }
     trials
+}
+
+fn explain(program: &Program, name: &str, objects: &str, hostnames: &[&str]) -> Result<(), Failed> {
+    let rest = format!("--settings examples/{name}/settings.yaml -f {}", folder(name, objects));
+    let checked = program.run_in(&tree::root(), &words(&format!("check --strict {rest}")), "")?;
+    assert_eq!(checked.exit, 0, "{}{}", checked.output, checked.errors);
+    let mut all = String::new();
+    for hostname in hostnames {
+        let answer = program.run_in(&tree::root(), &words(&format!("explain {hostname} {rest}")), "")?;
+        assert_eq!((answer.exit, answer.errors.as_str()), (0, ""), "{}", answer.output);
+        all += &answer.output;
+    }
+    compare(name, all)
 }
 
 fn every_folder_is_tested() -> Result<(), Failed> {
     let root = tree::root().join("examples");
     for folder in tree::entries(&root).into_iter().filter(|path| path.is_dir()) {
         let name = tree::below(&root, &folder);
-        let known = EXAMPLES.iter().any(|(example, ..)| *example == name) || OTHERS.contains(&&*name);
+        let known = EXAMPLES.iter().any(|(example, ..)| *example == name)
+            || EXPLAINED.iter().any(|(example, ..)| *example == name)
+            || OTHERS.contains(&&*name);
         assert!(known, "examples/{name} is in no table of this test");
     }
     Ok(())
@@ -56,12 +79,16 @@ fn check(program: &Program, name: &str, objects: &str, exit: i32) -> Result<(), 
 fn plan(program: &Program, name: &str, objects: &str) -> Result<(), Failed> {
     let answer = program.run_in(&tree::root(), &words(&format!("plan -f {}", folder(name, objects))), "")?;
     assert_eq!((answer.exit, answer.errors.as_str()), (0, ""), "{}", answer.output);
+    compare(name, answer.output)
+}
+
+fn compare(name: &str, output: String) -> Result<(), Failed> {
     let path = tree::root().join(format!("examples/{name}/plan.txt"));
     if std::env::var_os("GATEPOST_BLESS").is_some() {
-        return Ok(fs::write(path, answer.output)?);
+        return Ok(fs::write(path, output)?);
     }
     let kept = tree::text(&path)?;
     let what = path.display();
-    assert!(kept == answer.output, "{what} is not as `gatepost plan` has it (GATEPOST_BLESS=1)\n{}", answer.output);
+    assert!(kept == output, "{what} is not as `gatepost` has it (GATEPOST_BLESS=1)\n{output}");
     Ok(())
 }

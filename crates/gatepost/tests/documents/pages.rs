@@ -8,12 +8,14 @@ use gatepost_testkit::{Failed, Trial, transcript, tree};
 use serde_json::Value;
 
 /// Reasons that say that another object is not among the documents, as is natural for a part of a page.
-const NOT_ALONE: [&str; 5] = [
+const NOT_ALONE: [&str; 6] = [
     "parent-missing",
     "listener-set-parent-missing",
     "policy-target-missing",
     "backend-missing",
     "certificate-missing",
+    // Settings stand beside the objects.
+    "provider-not-found",
 ];
 
 /// The pages for users; those of the reasons have tests of their own.

@@ -50,6 +50,10 @@ fn renders(values: &str) -> Result<(), Failed> {
     let program = Program::at(env!("CARGO_BIN_EXE_gatepost"));
     let help = program.run(&["controller".to_owned(), "--help-all".to_owned()], "")?.output;
     for key in settings.iter().filter(|line| !line.starts_with([' ', '-'])).filter_map(|line| line.split(':').next()) {
+        // The one key with entries of its own.
+        if key == "providers" {
+            continue;
+        }
         assert!(help.contains(&format!("--{key} ")), "the controller has no --{key}");
     }
     Ok(())

@@ -26,8 +26,9 @@ pub struct DnsPolicySpec {
     /// Whether and how addresses are probed. An address that fails is taken out of a hostname's records, never the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub health_check: Option<HealthCheck>,
-    /// The provider that publishes. There is one, the provider of the settings, and its name is `default`: a policy that
-    /// names another is not accepted, and nothing under it is created, changed or deleted.
+    /// The provider that publishes: `default`, which the flags of the command line describe, or one of `providers` in the
+    /// settings. Unset means the first whose zones contain the name. A policy that names another is not accepted, and nothing
+    /// under it is created, changed or deleted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub provider_ref: Option<ProviderRef>,
 }

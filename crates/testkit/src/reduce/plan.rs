@@ -57,6 +57,9 @@ fn record_line(value: &Value) -> String {
     for property in list(&value["providerSpecific"]) {
         line.push_str(&format!(" {}={}", text(&property["name"]), text(&property["value"])));
     }
+    if let Some(provider) = value["provider"].as_str() {
+        line.push_str(&format!(" provider={provider}"));
+    }
     line
 }
 

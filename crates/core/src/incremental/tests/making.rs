@@ -6,6 +6,7 @@ use crate::model::*;
 use crate::publication::PublicationSettings;
 use crate::publication::domains::DomainFilter;
 use crate::publication::holders::{ObservedNames, RecordOrigin};
+use crate::publication::providers::{ProviderZones, PublishingProviders};
 use crate::publication::settings::{Profile, Publish, StatusMode};
 use crate::routing::{GatewayRequest, Scheme};
 use crate::selector::Selector;
@@ -20,6 +21,11 @@ impl Chance {
         let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((mixed ^ (mixed >> 31)) >> 33) as usize % limit.max(1)
+    }
+
+    /// Other numbers, which leave those that follow here as they are.
+    fn aside(&self) -> Chance {
+        Chance(self.0 ^ 0x2545_f491_4f6c_dd1d)
     }
 
     pub(super) fn one_in(&mut self, count: usize) -> bool {
@@ -72,8 +78,28 @@ pub(super) fn settings(chance: &mut Chance) -> PublicationSettings {
         require_grants: chance.one_in(8),
         certificate_names: *chance.pick(&[1, 2, 100]),
         domains,
+        providers: if chance.aside().one_in(3) { two_providers() } else { PublishingProviders::default() },
         ..PublicationSettings::default()
     }
+}
+
+/// The provider that a policy names, which exists or not.
+fn provider_name(chance: &Chance) -> Option<Str> {
+    match chance.aside().below(8) {
+        0 => Some("public".into()),
+        1 => Some("private".into()),
+        2 => Some("default".into()),
+        _ => None,
+    }
+}
+
+/// Two providers, one of which serves fewer zones.
+fn two_providers() -> PublishingProviders {
+    let provider = |name: &str, zones: &[&str]| ProviderZones {
+        name: name.into(),
+        zones: zones.iter().map(|zone| Str::from(*zone)).collect(),
+    };
+    PublishingProviders::new(vec![provider("public", &["a.x.test", "y.test"]), provider("private", &["test"])])
 }
 
 pub(super) fn scope(chance: &mut Chance) -> Scope {
@@ -167,7 +193,7 @@ pub(super) fn object(chance: &mut Chance) -> Object {
         24 => Object::Service(Service { meta: meta(chance, &["app"]), ports: Vec::new() }),
         25 => Object::Secret(secret(chance)),
         26 => Object::ConfigMap(ConfigMap { meta: meta(chance, &["ca"]), ca: material(chance) }),
-        27..=29 => Object::DnsPolicy(dns_policy(chance)),
+        27..=29 => Object::DnsPolicy(DnsPolicy { provider: provider_name(chance), ..dns_policy(chance) }),
         30..=31 => Object::TlsPolicy(tls_policy(chance)),
         _ => Object::HostnameGrant(hostname_grant(chance)),
     }

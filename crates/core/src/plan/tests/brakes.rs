@@ -38,6 +38,19 @@ fn more_than_a_third_and_at_least_ten_is_too_many() {
 }
 
 #[test]
+fn a_name_that_moves_to_another_provider_stays_until_it_is_there() {
+    let model = filled(3);
+    let wish = TestIntent::of(&many(2));
+    let moving = PlanSettings { moving: [("n2.example.com".into(), "private".into())].into(), ..confirmed() };
+    let plan = model.plan(&wish, &moving);
+    assert!(plan.steps.is_empty() && !plan.is_braked());
+    let held: Vec<_> = plan.held.iter().map(|held| (&*held.name, held.reason)).collect();
+    assert_eq!(held, [("n2.example.com", reason::REPLACEMENT_PENDING)]);
+    assert!(plan.held[0].message.contains("`private`"), "{}", plan.held[0].message);
+    assert_eq!(model.plan(&wish, &settings()).steps.len(), 1, "it goes once it is there");
+}
+
+#[test]
 fn what_went_a_short_while_ago_counts_too() {
     let model = filled(80);
     let wish = TestIntent::of(&many(65));

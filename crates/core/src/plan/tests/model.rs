@@ -187,6 +187,7 @@ pub(super) fn record_of(kind: Kind, name: &str, targets: &[&str]) -> Record {
         routes: [ObjectRef { kind, key: Key::new("shop", "web") }].into(),
         listeners: Default::default(),
         source: NameSource::Intersected,
+        provider: None,
     }
 }
 

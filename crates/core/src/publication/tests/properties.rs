@@ -133,7 +133,7 @@ struct Made {
 fn made(objects: Vec<Object>, settings: &PublicationSettings) -> Made {
     let snapshot = Snapshot::of(objects);
     let topology = Topology::build(&snapshot, &Scope::default());
-    let policies = Policies::build(&snapshot, &topology);
+    let policies = Policies::build(&snapshot, &topology, &Default::default());
     Made { desired: of_snapshot(&snapshot, settings), topology, policies }
 }
 

@@ -94,6 +94,7 @@ mod tests {
             routes: Default::default(),
             listeners: Default::default(),
             source: NameSource::Intersected,
+            provider: None,
         };
         Cloudflare::new(config.clone()).unwrap().adjust_record(&mut record, 100);
         let all: Vec<String> =

@@ -3,6 +3,7 @@
 //! Without `--issuer` nothing is issued. A wrong combination ends the program with exit status 2 before anything is asked of an
 //! issuer; a secret comes from a file and is never shown.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use gatepost_core::model::Str;
+use gatepost_core::publication::providers::PublishingProviders;
 use gatepost_dns::resolve;
 use gatepost_tls::budget::RateLimits;
 use gatepost_tls::decide::IssuanceRules;
@@ -87,6 +89,8 @@ pub(in crate::cli) struct ChallengeSources {
     pub(in crate::cli) is_alone: bool,
     /// Resolvers that find the name servers of zones.
     pub(in crate::cli) resolvers: Vec<SocketAddr>,
+    /// The servers of each provider, where there are several, and how names are divided among them.
+    pub(in crate::cli) several: Option<(PublishingProviders, BTreeMap<Str, Vec<String>>)>,
 }
 
 /// The largest file of certificates.
@@ -145,14 +149,26 @@ impl IssuerFlags {
         places: ChallengeSources,
     ) -> Result<ChallengeServers, Failure> {
         let (named, is_all) = match &self.challenge_server[..] {
+            [] if places.several.is_some() => (Vec::new(), false),
             [] => (places.servers, places.is_alone),
             some => (some.iter().map(ToString::to_string).collect(), true),
         };
         let servers = Servers::named(&named).await;
         let servers = servers.map_err(|error| Failure::usage(format!("a server to ask cannot be found: {error}")))?;
-        let servers = ChallengeServers::named(servers, PATIENCE);
+        let mut servers = ChallengeServers::named(servers, PATIENCE);
         if is_all {
             return Ok(servers);
+        }
+        if let Some((rule, named)) = places.several {
+            let mut by_provider = BTreeMap::new();
+            for (name, named) in named {
+                let found = Servers::named(&named).await;
+                let found = found.map_err(|error| {
+                    Failure::usage(format!("a server of the provider `{name}` cannot be found: {error}"))
+                })?;
+                by_provider.insert(name, found);
+            }
+            servers = servers.of_providers(rule, by_provider);
         }
         let resolvers = match places.resolvers.is_empty() {
             // Whoever has none still has the servers that were named.

@@ -118,6 +118,17 @@ impl PlanningFlags {
         Ok(settings)
     }
 
+    /// Takes from the provider of the command line what was not said for this one. Without an owner id of its
+    /// own it has one with this name: two providers may lead to one zone.
+    pub(in crate::cli) fn inherit(&mut self, default: &PlanningFlags, name: Option<&str>) {
+        self.policy = self.policy.or(default.policy);
+        self.dry_run |= default.dry_run;
+        self.confirm_deletes |= default.confirm_deletes;
+        if let Some(name) = name {
+            self.txt_owner_id = format!("{}-{name}", default.txt_owner_id);
+        }
+    }
+
     /// Whether somebody said what may be written.
     pub(in crate::cli) fn has_policy(&self) -> bool {
         self.policy.is_some()

@@ -60,6 +60,7 @@ fn challenge(name: &str) -> Record {
         routes: Default::default(),
         listeners: Default::default(),
         source: NameSource::Intersected,
+        provider: None,
     }
 }
 

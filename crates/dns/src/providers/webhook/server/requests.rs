@@ -82,6 +82,7 @@ fn record(endpoint: &Endpoint) -> Option<Record> {
         routes: Default::default(),
         listeners: Default::default(),
         source: NameSource::Annotation,
+        provider: None,
     })
 }
 
