@@ -41,7 +41,7 @@ impl PageAccess {
             PageMode::Any => None,
             PageMode::Loopback if self.address.is_loopback() => None,
             PageMode::Loopback => Some(format!(
-                "the page and /api/v1 show the names of all namespaces, and --http-addr {} is no loopback address: \
+                "the page and /api/v1 show the names of all namespaces, and --http-addr {} is not a loopback address: \
                  give --page any to serve them to whoever reaches it, or listen on 127.0.0.1",
                 self.address
             )),

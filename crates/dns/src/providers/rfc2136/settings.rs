@@ -74,7 +74,7 @@ pub struct Rfc2136Config {
     pub insecure: bool,
     /// No record is written with a lower TTL.
     pub min_ttl: u32,
-    /// Whether to talk over TLS, and who vouches for the servers then.
+    /// Whether to use TLS, and the authorities that are trusted then.
     pub tls: Option<Authority>,
     /// How long a connection, or one message of an answer, may take.
     pub timeout: Duration,
@@ -140,7 +140,7 @@ fn name_servers(settings: &ProviderSettings) -> Vec<String> {
 fn authority(settings: &ProviderSettings) -> Result<Option<Authority>> {
     match (settings.is_on(&USE_TLS), settings.file(&TLS_CA)) {
         (false, Some(_)) => {
-            Err(ProviderError::settings("--tls-ca says who vouches for a server over TLS: add --rfc2136-use-tls"))
+            Err(ProviderError::settings("--tls-ca has an effect only with TLS to the server: add --rfc2136-use-tls"))
         }
         (false, None) => Ok(None),
         (true, Some(path)) => Ok(Some(Authority::File(path.to_owned()))),
