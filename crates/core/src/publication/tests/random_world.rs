@@ -393,7 +393,7 @@ fn annotate_route(chance: &mut Chance, meta: &mut Meta) {
                 annotate(meta, "gateway-hostname-source", source);
             }
         }
-        3 => annotate(meta, "target", *chance.pick(&["192.0.2.9", "lb3.example.net", "127.0.0.1", "a.x.test"])),
+        3 => annotate(meta, "target", chance.pick::<&str>(&["192.0.2.9", "lb3.example.net", "127.0.0.1", "a.x.test"])),
         4 => annotate(meta, "ttl", "60"),
         5 => annotate(meta, "controller", "somebody"),
         6 => _ = meta.labels.insert("acme.cert-manager.io/http01-solver".into(), "true".into()),
