@@ -22,6 +22,7 @@ mod redirects;
 mod requests;
 #[cfg(test)]
 mod tests;
+mod unclaimed;
 mod verdict;
 mod walk;
 

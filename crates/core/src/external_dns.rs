@@ -73,7 +73,8 @@ fn is_selected(route: &Route, settings: &PublicationSettings, desired: &mut Desi
     let is_selected = refusal.is_none();
     let own = filters::controller(&annotations).filter(|own| refusal.as_ref() == Some(own));
     if let Some((because, entry)) = own.zip(annotations.entry("controller")) {
-        desired.withheld.extend(excluded(route, &because, &annotation_field(entry.key)));
+        let field = annotation_field(entry.key);
+        desired.withheld.extend(excluded(route, &annotations, settings, (&because, &field)));
     }
     desired.passed_over.extend(refusal.map(|because| PassedOver { object: route.object(), because }));
     is_selected
@@ -84,11 +85,12 @@ fn publish_route(route: &Route, resolver: &Resolver, source: &mut Merger, desire
     let annotations = Annotations::of(&route.meta, &resolver.settings.annotation_prefixes);
     let asked = RouteAnnotations::read(&annotations, &object, &mut desired.diagnostics);
     let wanted = hostnames::of_route(route, &asked, resolver.settings, &mut desired.diagnostics);
-    if !wanted.is_empty() {
-        desired.withheld.extend(left_out(route, &asked));
-    }
+    let left_out = left_out(route, &asked, resolver.settings);
     let resolution = resolver.resolve(route, &asked, &wanted);
-    desired.withheld.extend(refusals::withheld(resolver, route, &wanted, &resolution));
+    if !wanted.is_empty() || left_out.is_empty() {
+        desired.withheld.extend(refusals::withheld(resolver, route, &wanted, &resolution));
+    }
+    desired.withheld.extend(left_out);
     for host in resolution.hosts {
         if !resolver.settings.domains.admits(&host.name) {
             desired.withheld.push(outside_domains(route, host));

@@ -31,7 +31,7 @@ mod query;
 mod reverse_indexes;
 mod routes;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod world;
 
 pub use query::{DesiredPatch, NameRecords};

@@ -86,6 +86,11 @@ pub fn wait(state: &SharedHttpState, why: &str) {
     state.write().unwrap_or_else(std::sync::PoisonError::into_inner).unready = Some(why.to_owned());
 }
 
+/// Says what is to be known though names are answered.
+pub fn note(state: &SharedHttpState, notes: Vec<String>) {
+    state.write().unwrap_or_else(std::sync::PoisonError::into_inner).notes = notes;
+}
+
 impl Default for PlanDocument {
     /// Nothing is known yet.
     fn default() -> Self {

@@ -163,6 +163,7 @@ fn a_text_that_cannot_be_read_takes_nothing_away() {
     std::fs::write(served.folder.join("more.yaml"), "apiVersion: v1\nkind: Namespace\nmetadata: {name: infra}\n")
         .unwrap();
     served.tells("/plan.json", "syntax-error");
+    served.tells("/readyz", "warning: ");
     assert_eq!(served.ask("www.example.org"), FOUND);
     write_route(&served.folder, "shop.example.org");
     served.comes_to("shop.example.org", FOUND);

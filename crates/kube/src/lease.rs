@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::connection::Connection;
-use crate::error::{Error, Result};
+use crate::error::{Error, Problem, Result};
 
 /// The annotation of the Lease that stops all writes, with a reason as its value; with a dot and the name of a provider behind
 /// it, the writes to that one.
@@ -286,10 +286,22 @@ impl ElectionTask {
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "spec": spec,
             "metadata": {"namespace": self.settings.namespace, "name": self.settings.name},
         });
-        let written = self.connection.send(Method::POST, &self.folder(), &lease).await?;
+        let written = self.connection.send(Method::POST, &self.folder(), &lease).await;
+        let written = written.map_err(|error| self.without_namespace(error))?;
         self.since = Some(now);
         let holder = self.settings.identity.clone();
         Ok(LeaderState { term: Some(self.term(&written, asked)), holder, ..LeaderState::default() })
+    }
+
+    /// The failure to make a Lease, with what to do where its namespace is missing.
+    fn without_namespace(&self, error: Error) -> Error {
+        let Problem::NotFound(_) = &error.problem else { return error };
+        let namespace = &self.settings.namespace;
+        let message = format!(
+            "namespace {namespace} of the Lease does not exist; create it with `kubectl create namespace {namespace}`, \
+             or name another with --controller-namespace"
+        );
+        Error { problem: Problem::NotFound(message), ..error }
     }
 
     /// The term that a Lease gives us. It ends by our clock when others still have a third of their time to wait.

@@ -307,7 +307,7 @@ impl<'a> DecisionInput<'a> {
 
     fn because(&self, is_due: bool, changes: &Changes) -> String {
         match (self.held, self.serving, changes.missing.first()) {
-            (HeldCertificate::Nothing, ..) => "there is none".to_owned(),
+            (HeldCertificate::Nothing, ..) => "the Secret holds no certificate yet".to_owned(),
             (HeldCertificate::Unusable(why) | HeldCertificate::Foreign(_, Err(why)), ..) => {
                 format!("what is there cannot serve: {why}")
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::walk::loosely;
 use super::*;
-use crate::publication::Record;
 use crate::publication::wildcards::DnsTree;
+use crate::publication::{NameSource, Record};
 use crate::routing::Router;
 
 /// Compiled Gateways, made when first needed.
@@ -83,6 +83,18 @@ impl<'a> RouteIndex<'a> {
     }
 }
 
+fn added<'a>(context: LintContext<'a>, desired: &'a Desired) -> BTreeMap<&'a ObjectRef, BTreeSet<&'a str>> {
+    let mut added: BTreeMap<&ObjectRef, BTreeSet<&str>> = BTreeMap::new();
+    let records = desired.records.iter().chain(&desired.covered);
+    let is_open = |route: &&ObjectRef| context.snapshot.routes.get(route).is_some_and(|r| r.hostnames.is_empty());
+    for record in records.filter(|r| matches!(r.source, NameSource::Annotation | NameSource::Template)) {
+        for route in record.routes.iter().filter(is_open) {
+            added.entry(route).or_default().insert(&record.name);
+        }
+    }
+    added
+}
+
 fn listener_hostnames(context: LintContext<'_>, route: &RouteState) -> Vec<Hostname> {
     let candidates = (0..route.parents.len()).flat_map(|index| context.candidates(route, index));
     let mut hostnames: Vec<Hostname> =
@@ -105,6 +117,8 @@ pub(super) struct PublicationIndex<'a> {
     pub(super) desired: &'a Desired,
     pub(super) listeners: BTreeMap<ListenerKey, ListenerId>,
     pub(super) routers: Routers,
+    /// Names that a route without hostnames asks for by annotation or template, instead of the listeners' hostnames.
+    pub(super) added: BTreeMap<&'a ObjectRef, BTreeSet<&'a str>>,
     tree: DnsTree<'a>,
     /// Positions of withheld hostnames by their text.
     withheld: BTreeMap<&'a str, Vec<usize>>,
@@ -121,6 +135,7 @@ impl<'a> PublicationIndex<'a> {
             desired,
             listeners: context.topology.listener_ids().map(|(id, listener)| (listener.key(), id)).collect(),
             routers: Routers::new(),
+            added: added(context, desired),
             tree: DnsTree::of(desired.records.iter().map(|record| &*record.name)),
             withheld,
         }

@@ -26,6 +26,8 @@ pub struct Publication {
     pub losing: Vec<Diagnostic>,
     /// Its addresses that are probed, with the policy that says so.
     pub addresses: Vec<(ObjectRef, AddressReport)>,
+    /// Whether the records lead only to Gateways at which no route has the name, such as those of a wildcard of another Gateway.
+    leads_elsewhere: bool,
 }
 
 /// An object whose annotation, or whose name by a template, publishes the hostname.
@@ -49,10 +51,14 @@ impl Publication {
         let hostname = explanation.hostname.clone();
         let records: Vec<Record> = index.answer(hostname.as_str()).to_vec();
         let withheld: Vec<Withheld> = index.withheld(&hostname).filter(|w| asks(w, &hostname)).cloned().collect();
+        let unclaimed = unclaimed::names(index, explanation, &records);
+        let withheld: Vec<Withheld> = withheld.into_iter().chain(unclaimed).collect();
         mark(context, explanation, &withheld);
         let routes = closest_routes(explanation);
-        let withheld: Vec<Withheld> =
+        let mut withheld: Vec<Withheld> =
             withheld.into_iter().filter(|w| &*w.hostname != "*" || routes.contains(&w.route)).collect();
+        // What is about the name itself goes before what is about all names of a listener.
+        withheld.sort_by_key(|w| &*w.hostname == "*");
         let annotated = annotated(&records, &hostname);
         let sites = requests::sites(index, explanation, &records, &annotated);
         let listeners: Vec<ListenerId> = sites.iter().map(|site| site.listener).collect();
@@ -60,7 +66,9 @@ impl Publication {
         let listeners: BTreeSet<ListenerId> = attached.chain(listeners).collect();
         let listeners = in_order(context, listeners);
         let (requests, losing) = requests::outcomes(index, &sites, &hostname);
+        let is_attached = explanation.chains.iter().any(Chain::is_attached);
         Publication {
+            leads_elsewhere: is_attached && sites.is_empty(),
             passed_over: passed_over(desired, explanation),
             addresses: probed(desired, &hostname),
             certificates: certificates::walks(index, &listeners, &hostname),
@@ -73,9 +81,9 @@ impl Publication {
         }
     }
 
-    /// Whether the name resolves.
+    /// Whether the name resolves to a Gateway at which a route has it.
     pub fn is_published(&self) -> bool {
-        !self.records.is_empty()
+        !self.records.is_empty() && !self.leads_elsewhere
     }
 
     /// Whether something withheld is about the name itself, not about all names of a listener.
@@ -94,7 +102,7 @@ fn probed(desired: &Desired, hostname: &Hostname) -> Vec<(ObjectRef, AddressRepo
 }
 
 /// The routes of the chains that write the name; where none does, those that take whatever the listener has.
-fn closest_routes(explanation: &Explanation) -> BTreeSet<ObjectRef> {
+pub(super) fn closest_routes(explanation: &Explanation) -> BTreeSet<ObjectRef> {
     let is_by_name = explanation.chains.iter().any(|chain| chain.is_by_name);
     let chains = explanation.chains.iter().filter(|chain| chain.is_by_name == is_by_name);
     chains.map(|chain| chain.route.clone()).collect()
@@ -107,7 +115,7 @@ fn in_order(context: LintContext<'_>, listeners: BTreeSet<ListenerId>) -> Vec<Li
 }
 
 /// Whether a withheld hostname is, or covers, the name.
-fn asks(withheld: &Withheld, hostname: &Hostname) -> bool {
+pub(super) fn asks(withheld: &Withheld, hostname: &Hostname) -> bool {
     &*withheld.hostname == "*" || Hostname::parse(&withheld.hostname).is_ok_and(|name| name.contains(hostname))
 }
 

@@ -48,10 +48,8 @@ pub(super) fn sites(
 ) -> Vec<Site> {
     let (context, ids) = (index.context, &index.listeners);
     let host = sample_host(context, &explanation.hostname);
-    let published: BTreeSet<&ListenerKey> = records.iter().flat_map(|record| record.listeners.iter()).collect();
     let gateway_of = |id: ListenerId| context.topology.listener(id).gateway.clone();
-    let gateways: BTreeSet<Key> =
-        published.iter().filter_map(|key| ids.get(*key)).filter_map(|id| gateway_of(*id)).collect();
+    let gateways = gateways(index, records);
     let mut sites: BTreeMap<ListenerId, Site> = BTreeMap::new();
     let mut add = |id: ListenerId, route: &ObjectRef| {
         let listener = context.topology.listener(id);
@@ -74,6 +72,13 @@ pub(super) fn sites(
     let mut sites: Vec<Site> = sites.into_values().collect();
     sites.sort_by_cached_key(|site| context.topology.listener(site.listener).precedence());
     sites
+}
+
+/// The Gateways that records lead to.
+pub(super) fn gateways(index: &PublicationIndex<'_>, records: &[Record]) -> BTreeSet<Key> {
+    let published: BTreeSet<&ListenerKey> = records.iter().flat_map(|record| record.listeners.iter()).collect();
+    let listeners = published.into_iter().filter_map(|key| index.listeners.get(key));
+    listeners.filter_map(|id| index.context.topology.listener(*id).gateway.clone()).collect()
 }
 
 /// The host to ask for: a precise name below a wildcard, one that nothing else names.

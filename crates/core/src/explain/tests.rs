@@ -2,6 +2,8 @@
 //!
 //! The judge is made of plain loops over the answers of the router. It shares no code with the explanation.
 
+mod random;
+
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;

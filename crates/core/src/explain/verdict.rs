@@ -37,12 +37,14 @@ impl Publication {
     pub fn verdict(&self, explanation: &Explanation) -> NameVerdict {
         let is_attached = explanation.chains.iter().any(Chain::is_attached);
         let is_annotated = !self.annotated.is_empty();
+        let closest = super::publication::closest_routes(explanation);
+        let is_meant = |chain: &Chain| chain.is_attached() && closest.contains(&chain.route);
         match self.is_published() {
             true if is_attached || is_annotated => match self.failures().next() {
                 Some(_) => NameVerdict::RequestsFail,
                 None => NameVerdict::Works,
             },
-            false if is_attached => NameVerdict::NotPublished,
+            false if explanation.chains.iter().any(is_meant) => NameVerdict::NotPublished,
             _ if !explanation.chains.is_empty() => NameVerdict::NotAttached,
             _ if self.withheld.iter().any(|w| self.is_about(w)) => NameVerdict::NotPublished,
             _ => NameVerdict::NotAsked,

@@ -103,7 +103,9 @@ impl UnservedHostname<'_> {
             return Some(self.on_route(RefusalStage::Status, reason::ROUTE_WITHOUT_PARENT, message, "spec.parentRefs"));
         }
         let Some(wanted) = self.wanted else {
-            let message = "`gateway-hostname-source` keeps out every hostname that the route has".to_owned();
+            let message =
+                "`gateway-hostname-source` leaves out the listeners' hostnames, and the route has none of its own";
+            let message = message.to_owned();
             return Some(self.on_route(RefusalStage::Status, reason::NO_NAME, message, "metadata.annotations"));
         };
         if hosts::canonical(&wanted.text).is_some() {

@@ -405,7 +405,7 @@ fn the_claim_that_came_furthest_is_the_one_to_explain() {
 fn a_hostname_source_that_leaves_nothing_is_told() {
     let web = annotated(http("web", &["a.test"]), &[("gateway-hostname-source", "annotation-only")]);
     let desired = run(&[gateway("infra", "edge")], &[], &[web], &PublicationSettings::default());
-    assert_eq!(reasons(&desired), ["* no-name HTTPRoute/shop/web metadata.annotations"]);
+    assert_eq!(reasons(&desired), ["a.test not-selected HTTPRoute/shop/web spec.hostnames[0]"]);
 }
 
 #[test]

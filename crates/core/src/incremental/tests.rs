@@ -1,5 +1,5 @@
 //! The incremental engine compared with a full build.
 
 mod compare;
-mod making;
+pub(crate) mod making;
 mod streams;

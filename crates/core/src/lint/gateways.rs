@@ -36,11 +36,19 @@ pub(super) fn gateway(context: LintContext<'_>, state: &GatewayState) -> Vec<Dia
 /// A Gateway for which the files name no address, so that nothing is published for it without a flag.
 pub(super) fn without_address(context: LintContext<'_>, state: &GatewayState) -> Option<Diagnostic> {
     let gateway = &state.gateway;
-    let has_none = gateway.status.addresses.is_empty() && gateway.wished_addresses.is_empty();
+    let all = || gateway.status.addresses.iter().chain(&gateway.wished_addresses);
+    let has_none = !all().any(|address| matches!(&*address.kind, "IPAddress" | "Hostname"));
     let is_meant = context.snapshot.origin == Origin::Files && state.refused.is_none() && has_none;
     let object = ObjectRef { kind: Kind::Gateway, key: gateway.meta.key.clone() };
-    let message = "the files name no address of this Gateway, so no records can be planned from them alone";
-    let note = || Diagnostic::new(reason::GATEWAY_WITHOUT_ADDRESS, &object, FieldPath::of("spec.addresses"), message);
+    let message = match all().next() {
+        None => "the files name no address of this Gateway, so no records can be planned from them alone".to_owned(),
+        Some(address) => format!(
+            "no address of this Gateway can be published: `{}` is of type {}, and not an IPAddress or a Hostname",
+            address.value, address.kind
+        ),
+    };
+    let field = if gateway.status.addresses.is_empty() { "spec.addresses" } else { "status.addresses" };
+    let note = || Diagnostic::new(reason::GATEWAY_WITHOUT_ADDRESS, &object, FieldPath::of(field), message);
     is_meant.then(note).map(|note| {
         let help =
             format!("give `--gateway-address {}=VALUE` to `plan` and the like, or set `spec.addresses`", object.key);

@@ -323,7 +323,9 @@ impl<'a, 't> NameDiff<'a, 't> {
             return self.hold(wanted, Verb::Update, reason, message, findings);
         }
         let new = merged(wanted, set, self.context.settings);
-        self.upserts.push(edit(wanted, Some(set), Ours::default(), new, "it is to be adopted".to_owned()));
+        let ttl = set.ttl.map(|ttl| format!(" ttl={ttl}")).unwrap_or_default();
+        let because = format!("it is adopted; it was {}{ttl}, which nobody claims", set.values.join(" "));
+        self.upserts.push(edit(wanted, Some(set), Ours::default(), new, because));
     }
 
     /// Updates a record set of ours whose content or marker differs from what is wanted.

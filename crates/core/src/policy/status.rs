@@ -147,7 +147,7 @@ fn is_failure(reason: Reason) -> bool {
 
 fn message(hostnames: &[HostnameReport], served: usize, note: &str) -> String {
     let mut text = match (hostnames.len(), served) {
-        (0, _) => "no route is attached to its listeners, so there is nothing to do".to_owned(),
+        (0, _) => "no hostname at its listeners needs it, so there is nothing to do".to_owned(),
         (1, 1) => "the one hostname is served".to_owned(),
         (all, served) if all == served => format!("all {all} hostnames are served"),
         (all, served) => format!("{served} of {all} hostnames are served; {}", unserved(hostnames)),
@@ -197,7 +197,7 @@ mod tests {
         let clash = Skipped(reason::TYPE_CLASH);
         let waits = Pending(reason::STATUS_MISSING);
         let table: [(&[HostnameState], &str, &str, &str); 8] = [
-            (&[], "True", "Enforced", "no route is attached to its listeners, so there is nothing to do"),
+            (&[], "True", "Enforced", "no hostname at its listeners needs it, so there is nothing to do"),
             (&[Served], "True", "Enforced", "the one hostname is served"),
             (&[Served, Served], "True", "Enforced", "all 2 hostnames are served"),
             (&[wish], "True", "Partial", "0 of 1 hostnames are served; skipped (wildcard-not-allowed): `0.test`"),

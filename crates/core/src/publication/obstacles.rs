@@ -12,9 +12,9 @@ use crate::diagnostic::{Diagnostic, FieldPath};
 use crate::lint::LintContext;
 use crate::model::*;
 use crate::names::Hostname;
-use crate::publication::Withheld;
-use crate::publication::annotations::{HostnameSource, RouteAnnotations};
+use crate::publication::annotations::{Annotations, HostnameSource, RouteAnnotations};
 use crate::publication::hostnames::{WantedHostname, annotation_names, spec_names};
+use crate::publication::{PublicationSettings, Withheld};
 use crate::reason::{self, Reason};
 use crate::snapshot::Visibility;
 
@@ -57,33 +57,47 @@ impl Obstacle {
     }
 }
 
-/// Why a route that requests no hostname gets nothing.
+/// Why a route without any hostname that its `gateway-hostname-source` takes gets nothing.
 pub(super) fn nothing_asked(route: &RouteState) -> Withheld {
     let object = route.route.object();
-    let message = "`gateway-hostname-source` keeps out every hostname that the route has".to_owned();
+    let message =
+        "`gateway-hostname-source` leaves out the listeners' hostnames, and the route has none of its own".to_owned();
     let field = FieldPath::of("metadata.annotations");
     Obstacle { reason: reason::NO_NAME, message, object: object.clone(), field }.withhold(&object, "*", None)
 }
 
-/// The hostnames of a route that excludes itself by a label or annotation.
-pub(crate) fn excluded(route: &Route, because: &str, field: &FieldPath) -> Vec<Withheld> {
+/// The hostnames of a route that excludes itself by a label or annotation, those of its `hostname` annotation included.
+pub(crate) fn excluded(
+    route: &Route,
+    annotations: &Annotations<'_>,
+    settings: &PublicationSettings,
+    (because, field): (&str, &FieldPath),
+) -> Vec<Withheld> {
     let object = route.object();
-    let names = route.hostnames.iter().map(|written| written.text().clone());
-    let any = route.hostnames.is_empty().then(|| Str::from("*"));
+    let mut names = spec_names(route);
+    if !settings.ignore_hostname_annotation {
+        names.extend(annotation_names(&RouteAnnotations::read(annotations, &object, &mut Vec::new())));
+    }
+    let mut names: Vec<Str> = names.into_iter().map(|name| name.text).filter(|text| !text.is_empty()).collect();
+    names.sort();
+    names.dedup();
+    if names.is_empty() {
+        names.push("*".into());
+    }
     let withhold = |hostname: Str| {
         let (message, object, field) = (because.to_owned(), object.clone(), field.clone());
         Obstacle { reason: reason::NOT_SELECTED, message, object: object.clone(), field }
             .withhold(&object, &hostname, None)
     };
-    names.chain(any).map(withhold).collect()
+    names.into_iter().map(withhold).collect()
 }
 
-/// The hostnames of a route that its `gateway-hostname-source` leaves out, while others are taken.
-pub(crate) fn left_out(route: &Route, annotations: &RouteAnnotations) -> Vec<Withheld> {
+/// The hostnames of a route that its `gateway-hostname-source` leaves out.
+pub(crate) fn left_out(route: &Route, annotations: &RouteAnnotations, settings: &PublicationSettings) -> Vec<Withheld> {
     let names = match annotations.hostname_source {
-        HostnameSource::All => return Vec::new(),
         HostnameSource::AnnotationOnly => spec_names(route),
-        HostnameSource::DefinedHostsOnly => annotation_names(annotations),
+        HostnameSource::DefinedHostsOnly if !settings.ignore_hostname_annotation => annotation_names(annotations),
+        HostnameSource::DefinedHostsOnly | HostnameSource::All => return Vec::new(),
     };
     let object = route.object();
     let withhold = |name: WantedHostname| {

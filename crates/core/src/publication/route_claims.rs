@@ -175,7 +175,8 @@ pub(crate) fn of_route(base: PublicationInput<'_>, contexts: &ListenerContexts, 
     let mut builder = ClaimBuilder { base, contexts, state, names: ShortVec::new(), extras: None };
     if let Some(because) = selection::route_refusal(base.settings, route, &raw) {
         if let Some((own, field)) = selection::own_refusal(route, &raw).filter(|(own, _)| *own == because) {
-            builder.extras().withheld.extend(obstacles::excluded(route, &own, &field));
+            let names = obstacles::excluded(route, &raw, base.settings, (&own, &field));
+            builder.extras().withheld.extend(names);
         }
         builder.extras().passed_over = Some(PassedOver { object: route.object(), because });
         return builder.finish(None);
@@ -189,10 +190,10 @@ pub(crate) fn of_route(base: PublicationInput<'_>, contexts: &ListenerContexts, 
     if !diagnostics.is_empty() {
         builder.extras().diagnostics.append(&mut diagnostics);
     }
-    if asked.is_empty() {
-        builder.extras().withheld.push(obstacles::nothing_asked(state));
-    } else if annotations.hostname_source != HostnameSource::All {
-        builder.extras().withheld.extend(obstacles::left_out(route, &annotations));
+    if annotations.hostname_source != HostnameSource::All {
+        let left_out = obstacles::left_out(route, &annotations, base.settings);
+        let nothing = (asked.is_empty() && left_out.is_empty()).then(|| obstacles::nothing_asked(state));
+        builder.extras().withheld.extend(left_out.into_iter().chain(nothing));
     }
     builder.claim_names(&annotations, asked);
     builder.finish(AnnotatedValues::of(&annotations))

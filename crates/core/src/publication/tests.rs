@@ -1,5 +1,6 @@
 //! The strict profile by hand-built objects: one module per stage, and properties over random worlds.
 
+pub(crate) mod random_world;
 pub(crate) mod world;
 
 mod attacks;
@@ -7,6 +8,7 @@ mod certificates;
 mod health;
 mod holders;
 mod hostname_grants;
+mod lost_names;
 mod names;
 mod policies;
 mod properties;

@@ -129,6 +129,11 @@ struct Tables<'a> {
 impl Tables<'_> {
     fn add(&mut self, gateway: &Key, state: &RouteState) {
         let parents = || (0..state.parents.len()).filter(|parent| state.parents[*parent].gateway() == Some(gateway));
+        // A route that an API server would refuse gets no requests (D30).
+        if let Some(invalid) = state.route.meta.invalid.as_ref().filter(|_| parents().next().is_some()) {
+            self.refusals.push(Refused { route: state.route.object(), verdicts: vec![(None, invalid.reason)] });
+            return;
+        }
         let attachments = parents().flat_map(|parent| &state.parents[parent].attached);
         let attached: BTreeSet<ListenerId> = attachments.map(|attachment| attachment.listener).collect();
         let serving: Vec<_> = attached.iter().filter(|id| self.files.contains_key(id)).copied().collect();

@@ -325,11 +325,11 @@ fn restore(sets: &mut Sets, key: Key, old: Option<Set>) {
 
 fn records(((name, kind_text), (ttl, values)): (&Key, &Set)) -> Result<Vec<Record>> {
     let owner = parsed(name)?;
-    let rtype = data::rtype(kind_text).ok_or_else(|| refused(format!("`{kind_text}` is no type")))?;
+    let rtype = data::rtype(kind_text).ok_or_else(|| refused(format!("`{kind_text}` is not a record type")))?;
     let record = |value: &Str| {
         let wire = data::to_wire(rtype, value).map_err(|error| refused(error.to_string()))?;
         let data = Data::from_wire(rtype.to_int(), &wire)
-            .ok_or_else(|| refused(format!("`{value}` is no value of {kind_text}")))?;
+            .ok_or_else(|| refused(format!("`{value}` is not a value of type {kind_text}")))?;
         Ok(Record { name: owner.clone(), ttl: *ttl, data })
     };
     values.iter().map(record).collect()

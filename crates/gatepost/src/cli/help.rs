@@ -59,8 +59,8 @@ fn command(command: Command) -> Command {
     command
         .mut_args(|arg| if is_rare(&arg) { arg.hide_short_help(true) } else { arg })
         .disable_help_flag(true)
-        .arg(help.display_order(1000))
-        .arg(all.display_order(1001))
+        .arg(help.display_order(1000).help_heading(None::<&str>))
+        .arg(all.display_order(1001).help_heading(None::<&str>))
 }
 
 #[cfg(test)]

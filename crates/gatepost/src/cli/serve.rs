@@ -24,10 +24,11 @@ use crate::api::ProgramFacts;
 use crate::apply::{Mode, chance};
 use crate::health::{self, Prober};
 use crate::metrics::MetricSet;
-use crate::render::inert;
+use crate::render::{inert, inert_line};
 use crate::run::schedule::{PassEnd, Schedule, ScheduleRules};
 use crate::run::{Pass, ZoneCache, publishers};
 use crate::source::file_cache::FileCache;
+use crate::source::is_unreadable;
 use crate::web;
 
 mod screen;
@@ -68,6 +69,8 @@ pub(super) struct Serve {
 
 /// More passes do not follow one another at once, whatever orders need.
 const MOST_PASSES: usize = 4;
+/// At most this many warnings are told at `/readyz`.
+const WARNINGS: usize = 8;
 /// No pass comes sooner after the last one than this, unless a file changed.
 const SOONEST: Duration = Duration::from_secs(1);
 /// Clocks may be set, so nobody sleeps for longer than an hour.
@@ -227,6 +230,7 @@ impl FilePasses<'_> {
         is_new: bool,
     ) -> Result<Option<(PassEnd, Option<Duration>)>, Failure> {
         let mut problems = Vec::new();
+        let mut changed = Vec::new();
         let mut unkept = None;
         if let Some(health) = self.prober.take_news() {
             if self.session.pipeline.mode == Mode::Act {
@@ -236,7 +240,7 @@ impl FilePasses<'_> {
         }
         let pass = match self.files.refresh() {
             Ok(refreshed) => {
-                problems = refreshed.problems;
+                (problems, changed) = (refreshed.problems, refreshed.files);
                 if is_new {
                     super::warn_unreadable(&self.files.unreadable());
                 }
@@ -250,7 +254,7 @@ impl FilePasses<'_> {
                 let unkept =
                     unkept.map(|error| format!("--state-dir: the health of addresses cannot be kept: {error}"));
                 pass.notes.extend(unkept);
-                screen.tell(out, &pass, is_new)?;
+                screen.tell(out, &pass, is_new, Some(&changed))?;
                 let end = PassEnd::of(&pass);
                 aim(self.prober, self.session, self.engine, self.files);
                 post(board, pass, &problems, self.engine.world(), self.prober).await;
@@ -258,9 +262,10 @@ impl FilePasses<'_> {
             }
             Err(Failure::Unheard) => Err(Failure::Unheard),
             Err(Failure::Unreadable(error) | Failure::Usage(error)) => {
-                web::api_of(board).fail(format!("{error:#}"));
-                writeln!(out, "! nothing changed: {}", inert(&format!("{error:#}")))?;
-                out.flush()?;
+                let why = format!("{error:#}");
+                web::note(board, vec![format!("warning: nothing changed: {}", inert(&why))]);
+                screen.fail(out, &why)?;
+                web::api_of(board).fail(why);
                 Ok(None)
             }
         }
@@ -342,10 +347,23 @@ async fn post(board: &web::SharedHttpState, pass: Pass, problems: &[Diagnostic],
     let (metrics, counts) = (metrics(&pass), health::count_addresses(&pass.desired.read()));
     {
         let mut board = board.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-        (board.unready, board.metrics) = (unready, metrics);
+        (board.unready, board.metrics, board.notes) = (unready, metrics, warnings(&pass, problems));
         board.probe_metrics = probe_metrics(prober, counts);
     }
     web::tell(board, pass, problems, world).await;
+}
+
+/// What is to be known though names are answered: files that cannot be read, changes that are held back, and notes.
+fn warnings(pass: &Pass, problems: &[Diagnostic]) -> Vec<String> {
+    let unreadable = problems.iter().filter(|problem| is_unreadable(problem)).map(|problem| {
+        let place = problem.place.as_ref().map(|place| format!("{}:{}: ", place.source, place.line));
+        format!("{}{}", place.unwrap_or_default(), problem.message)
+    });
+    let held = pass.plan.held.iter().map(|held| format!("held back: {}", held.message));
+    let all: Vec<String> = unreadable.chain(held).chain(pass.notes.iter().cloned()).collect();
+    let more = all.len().saturating_sub(WARNINGS);
+    let shown = all.iter().take(WARNINGS).map(|text| format!("warning: {}", inert_line(text)));
+    shown.chain((more > 0).then(|| format!("warning: and {more} more"))).collect()
 }
 
 fn probe_metrics(prober: &Prober, counts: health::AddressCounts) -> String {

@@ -29,7 +29,7 @@ use crate::verify::{Check, Limits, ask_all, checks, fill_stored};
 use crate::view::verify::VerifyView;
 use crate::view::write_json;
 
-/// Ask the authoritative servers whether names are as they ought to be
+/// Ask the authoritative servers whether names are as they should be
 ///
 /// For every name that is to be published, or for those that are named, shows what ought to be there, what the provider has
 /// and what each server says. The servers are those of --server; else those of the provider; else the name servers of each

@@ -24,7 +24,8 @@ pub fn of_secret(secret: &Value) -> Result<Vec<(HeaderName, HeaderValue)>, Strin
         headers.push(header(key, &value.ok_or_else(|| format!("`{key}` is not base64"))?)?);
     }
     for (key, value) in &texts {
-        headers.push(header(key, value.as_str().ok_or_else(|| format!("`{key}` is no text"))?.as_bytes())?);
+        headers
+            .push(header(key, value.as_str().ok_or_else(|| format!("the value of `{key}` is not text"))?.as_bytes())?);
     }
     match headers.len() {
         0 => Err("it holds no headers".to_owned()),
@@ -34,7 +35,7 @@ pub fn of_secret(secret: &Value) -> Result<Vec<(HeaderName, HeaderValue)>, Strin
 }
 
 fn header(key: &str, value: &[u8]) -> Result<(HeaderName, HeaderValue), String> {
-    let name: HeaderName = key.parse().map_err(|_| format!("`{key}` is no name of a header"))?;
+    let name: HeaderName = key.parse().map_err(|_| format!("`{key}` is not a header name"))?;
     if OWN.contains(&name.as_str()) {
         return Err(format!("`{key}` is a header that the probe sets itself"));
     }
@@ -64,7 +65,7 @@ mod tests {
         for (secret, words) in [
             (json!({}), "no headers"),
             (json!({"data": {"x-a": "?"}}), "`x-a` is not base64"),
-            (json!({"stringData": {"a b": "x"}}), "`a b` is no name"),
+            (json!({"stringData": {"a b": "x"}}), "`a b` is not a header name"),
             (json!({"stringData": {"Host": "x"}}), "sets itself"),
             (json!({"stringData": {"x-a": "secret\nx: y"}}), "the value of `x-a`"),
         ] {

@@ -91,7 +91,8 @@ impl Page<'_> {
 
     fn withheld(&self) -> Vec<String> {
         let is_told = |passed: &&PassedOver| {
-            self.published.withheld.iter().any(|w| w.object == passed.object && w.message == passed.because)
+            let says = |w: &Withheld| w.object == passed.object && w.message.ends_with(&passed.because);
+            self.published.withheld.iter().any(says)
         };
         let left_out = self.published.passed_over.iter().filter(|passed| !is_told(passed)).map(|passed| {
             let row = gatepost_core::reason::NOT_SELECTED.row();
@@ -189,14 +190,15 @@ impl Page<'_> {
             false => format!("namespaces with {selector} ({found})"),
         });
         let all: Vec<String> = named.into_iter().chain(selecting).collect();
-        let whom = if all.is_empty() { "no namespace".to_owned() } else { all.join(" and ") };
-        Some(inert_line(&format!("  granted      by {grant} (`{pattern}`) to {whom}")))
+        let namespaces = if all.is_empty() { "no namespace".to_owned() } else { all.join(" and ") };
+        Some(inert_line(&format!("  granted      by {grant} (`{pattern}`) to {namespaces}")))
     }
 
     fn broken(&self) -> Vec<String> {
         let broken: Vec<&Chain> = self.explanation.chains.iter().filter(|chain| !chain.works()).collect();
         let mut lines = Vec::new();
-        if self.explanation.works() && !broken.is_empty() {
+        let is_served = self.published.verdict(self.explanation) <= NameVerdict::NotPublished;
+        if is_served && self.explanation.works() && !broken.is_empty() {
             let ways = if broken.len() == 1 { "way does" } else { "ways do" };
             lines.push(format!("  {} further {ways} not work:", broken.len()));
         }
@@ -251,8 +253,11 @@ fn spaced(by: &str) -> String {
 fn withheld(withheld: &Withheld) -> String {
     let row = withheld.reason.row();
     let field = Some(withheld.field.to_string()).filter(|field| !field.is_empty());
-    let subject: Vec<String> = std::iter::once(withheld.object.to_string()).chain(field).collect();
-    format!("{}: {} [{} {}]", subject.join(" "), withheld.message, row.code, row.name)
+    let object = withheld.object.to_string();
+    let is_named = field.is_none() && withheld.message.starts_with(&object);
+    let subject: Vec<String> = std::iter::once(object).chain(field).collect();
+    let subject = if is_named { String::new() } else { format!("{}: ", subject.join(" ")) };
+    format!("{subject}{} [{} {}]", withheld.message, row.code, row.name)
 }
 
 fn certificate(walk: &CertificateWalk) -> String {

@@ -46,6 +46,17 @@ pub struct Refreshed {
     pub changes: Vec<Change>,
     /// Problems of all objects, changed or not, except for duplicates.
     pub problems: Vec<Diagnostic>,
+    /// The files that changed, in order.
+    pub files: Vec<ChangedFile>,
+}
+
+/// A file that is not as it was at the last read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// Its path, or the name of a text that was rendered.
+    pub path: PathBuf,
+    /// What became of it, as words behind the path.
+    pub change: &'static str,
 }
 
 /// The state of one file.
@@ -110,6 +121,7 @@ impl FileCache {
             settings.layout = layout;
             looked = self.look_at_all(&found, &rendered, &settings, false)?;
         }
+        let files = self.changed_files(&looked);
         let mut known: BTreeMap<&PathBuf, &Arc<CachedFile>> =
             self.files.iter().map(|file| (&file.path, file)).collect();
         looked.iter().for_each(|now| _ = known.remove(&now.file.path));
@@ -118,7 +130,29 @@ impl FileCache {
         self.files = looked.into_iter().map(|now| now.file).collect();
         (self.settings, self.rendered) = (settings, rendered);
         let problems = self.files.iter().flat_map(|file| file.problems.iter().cloned()).collect();
-        Ok(Refreshed { changes, problems })
+        Ok(Refreshed { changes, problems, files })
+    }
+
+    /// What became of each file since the last read, where anything did.
+    fn changed_files(&self, looked: &[Looked]) -> Vec<ChangedFile> {
+        let known: BTreeMap<&PathBuf, &Arc<CachedFile>> = self.files.iter().map(|file| (&file.path, file)).collect();
+        let now: BTreeSet<&PathBuf> = looked.iter().map(|now| &now.file.path).collect();
+        let lost = |file: &CachedFile| file.problems.iter().any(is_unreadable);
+        let changed = looked.iter().filter_map(|now| {
+            let before = known.get(&now.file.path).map(|file| (lost(file), file.hash == now.file.hash));
+            let change = match (before, lost(&now.file)) {
+                (Some((_, true)), _) => return None,
+                (None, true) => "is new and cannot be read",
+                (None, false) => "is new",
+                (Some(_), true) => "changed and cannot be read",
+                (Some((true, _)), false) => "changed and is readable again",
+                (Some((false, _)), false) => "changed",
+            };
+            Some(ChangedFile { path: now.file.path.clone(), change })
+        });
+        let gone = known.keys().filter(|path| !now.contains(**path));
+        let gone = gone.map(|path| ChangedFile { path: (*path).clone(), change: "was removed" });
+        changed.chain(gone).collect()
     }
 
     /// Every file and rendered text; those that did not change are not parsed, if what was parsed before may be used.
@@ -387,6 +421,29 @@ mod tests {
         folder.file("shop/kustomization.yaml", "namespace: store\nresources: [a.yaml]\n").unwrap();
         engine.apply(cache.refresh().unwrap().changes);
         assert_eq!(namespaces(&engine), ["store"]);
+    }
+
+    #[test]
+    fn what_became_of_each_file_is_told() {
+        let folder = Scratch::new().unwrap();
+        folder.file("a.yaml", &gateway("one", "x")).unwrap();
+        folder.file("b.yaml", &gateway("two", "x")).unwrap();
+        let (mut cache, _) = FileCache::open(&input(&folder)).unwrap();
+        let mut told = || -> Vec<String> {
+            let files = cache.refresh().unwrap().files.into_iter();
+            files.map(|file| format!("{} {}", file.path.file_name().unwrap().display(), file.change)).collect()
+        };
+        assert_eq!(told(), [""; 0]);
+        folder.file("a.yaml", &gateway("one", "y")).unwrap();
+        std::fs::remove_file(folder.path().join("b.yaml")).unwrap();
+        folder.file("c.yaml", &gateway("two", "x")).unwrap();
+        folder.file("d.yaml", "kind: [").unwrap();
+        let expected = ["a.yaml changed", "c.yaml is new", "d.yaml is new and cannot be read", "b.yaml was removed"];
+        assert_eq!(told(), expected);
+        folder.file("a.yaml", "kind: [").unwrap();
+        folder.file("d.yaml", &gateway("three", "x")).unwrap();
+        assert_eq!(told(), ["a.yaml changed and cannot be read", "d.yaml changed and is readable again"]);
+        assert_eq!(told(), [""; 0]);
     }
 
     #[test]

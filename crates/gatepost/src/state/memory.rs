@@ -231,7 +231,7 @@ impl KeptKey {
     fn key(self) -> Result<RecordKey, String> {
         let kind: RecordType = match RecordKind::from(self.kind.as_str()) {
             RecordKind::Made(kind) => kind,
-            RecordKind::Other(other) => return Err(format!("`{other}` is no type that is made here")),
+            RecordKind::Other(other) => return Err(format!("`{other}` is not a record type that Gatepost writes")),
         };
         Ok(RecordKey { name: self.name.into(), kind, set_identifier: self.id.map(Into::into) })
     }

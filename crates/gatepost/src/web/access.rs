@@ -61,7 +61,7 @@ impl PageAccess {
             PageMode::Any | PageMode::Cluster => None,
             PageMode::Loopback if self.address.is_loopback() => None,
             PageMode::Loopback => Some(format!(
-                "the page and /api/v1 show the names of all namespaces, and --http-addr {} is no loopback address: \
+                "the page and /api/v1 show the names of all namespaces, and --http-addr {} is not a loopback address: \
                  give --page cluster to serve them to people with a token of the cluster, --page any to serve them to \
                  whoever reaches it, or listen on 127.0.0.1",
                 self.address

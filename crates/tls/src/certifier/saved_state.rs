@@ -46,7 +46,7 @@ impl SavedState {
     pub(super) async fn write(&mut self, state_store: &dyn StateStore) -> Result<()> {
         self.version = VERSION;
         let text = serde_json::to_string(self);
-        let text = text.map_err(|_| Error::storage("be written", format!("{PAGE}.json"), "it is no JSON"))?;
+        let text = text.map_err(|_| Error::storage("be written", format!("{PAGE}.json"), "it is not JSON"))?;
         state_store.write(PAGE, &text).await
     }
 

@@ -65,7 +65,10 @@ impl DecisionFixture {
 
 #[test]
 fn what_is_not_there_is_ordered_at_once() {
-    assert_eq!(DecisionFixture::new("x.test", HeldCertificate::Nothing).decide(), "order x.test: there is none");
+    assert_eq!(
+        DecisionFixture::new("x.test", HeldCertificate::Nothing).decide(),
+        "order x.test: the Secret holds no certificate yet"
+    );
     let hostile = HeldCertificate::Unusable("no certificate".to_owned());
     assert_eq!(
         DecisionFixture::new("x.test", hostile).decide(),
@@ -125,7 +128,11 @@ fn names_that_come_and_go_are_waited_for() {
     assert_eq!(bed.decide(), "order x.test replacing: names in it are no longer wanted");
     bed.held = HeldCertificate::Nothing;
     bed.history.wanted.insert("a/s".to_owned(), WantedSince { at: NOW, ..WantedSince::default() });
-    assert_eq!(bed.decide(), "order x.test: there is none", "nobody is served, so nothing is waited for");
+    assert_eq!(
+        bed.decide(),
+        "order x.test: the Secret holds no certificate yet",
+        "nobody is served, so nothing is waited for"
+    );
 }
 
 #[test]
@@ -188,13 +195,13 @@ fn a_wildcard_that_covers_a_name_is_enough_but_goes_when_it_is_not_wanted() {
 #[test]
 fn a_new_name_that_fails_does_not_stop_the_others() {
     let bed = DecisionFixture::new("x.test y.test z.test", HeldCertificate::Nothing).fails("y.test", HOUR);
-    assert_eq!(bed.decide(), "order x.test z.test: there is none");
+    assert_eq!(bed.decide(), "order x.test z.test: the Secret holds no certificate yet");
     let bed = DecisionFixture::new("x.test y.test", HeldCertificate::Pair(leaf("x.test", 10))).fails("y.test", HOUR);
     assert_eq!(bed.decide(), "wait 3600 certificate-order-failed: y.test fails");
     let bed = DecisionFixture::new("y.test", HeldCertificate::Nothing).fails("y.test", HOUR);
     assert_eq!(bed.decide(), "wait 3600 certificate-order-failed: y.test fails");
     let bed = DecisionFixture::new("y.test", HeldCertificate::Nothing).fails("y.test", 0);
-    assert_eq!(bed.decide(), "order y.test: there is none", "it has rested");
+    assert_eq!(bed.decide(), "order y.test: the Secret holds no certificate yet", "it has rested");
 }
 
 #[test]

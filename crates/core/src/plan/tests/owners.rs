@@ -174,6 +174,8 @@ fn unmanaged_records_are_adopted_on_request_only() {
     assert_eq!((verbs(&plan), plan.steps[0].changes.len()), (vec!["update www.example.com".to_owned()], 0));
     model.settle(&www(), &asking);
     assert!(model.plan(&www(), &settings()).held.is_empty());
+    let other = Model::of(&[("www.example.com", "A", &["192.0.2.7"])]).plan(&www(), &asking);
+    assert!(other.steps[0].because.starts_with("it is adopted; it was 192.0.2.7"), "{:?}", other.steps[0].because);
 }
 
 #[test]

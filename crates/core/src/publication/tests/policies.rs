@@ -41,7 +41,7 @@ fn names_that_wait_are_pending() {
 #[test]
 fn a_policy_without_routes_is_enforced_and_says_so() {
     let found = governed(objects![edge(), policy()]);
-    assert!(condition_of(&found, DNS, "Enforced").starts_with("True Enforced no route"));
+    assert!(condition_of(&found, DNS, "Enforced").starts_with("True Enforced no hostname"));
 }
 
 #[test]

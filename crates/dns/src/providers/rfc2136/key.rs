@@ -26,6 +26,20 @@ impl KeyConfig {
         KeyConfig { name: name.to_owned(), secret: SecretText::new(secret), algorithm: algorithm.to_owned() }
     }
 
+    /// The key in a key file of BIND, as `tsig-keygen` writes it: `key "name" { algorithm hmac-sha256; secret "..."; };`.
+    /// Nothing where the text is something else, such as a bare secret.
+    pub(super) fn of_key_file(text: &str) -> Option<KeyConfig> {
+        let is_comment = |line: &&str| !["#", "//"].iter().any(|sign| line.trim_start().starts_with(sign));
+        let text = text.lines().filter(is_comment).collect::<Vec<_>>().join(" ");
+        let (name, rest) = text.trim().strip_prefix("key")?.split_once('{')?;
+        let value = |word: &str| {
+            let statement = rest.split(['{', '}', ';']).find_map(|part| part.trim().strip_prefix(word));
+            statement.map(|value| value.trim().trim_matches('"').to_owned())
+        };
+        let name = name.trim().trim_matches('"');
+        Some(KeyConfig::new(name, &value("secret")?, &value("algorithm").unwrap_or_default()))
+    }
+
     /// The key, ready to sign.
     pub(super) fn build(&self) -> Result<Key> {
         let name = KeyName::from_str(self.name.trim_end_matches('.'));
@@ -66,6 +80,19 @@ mod tests {
         for bad in ["hmac-md5", "hmac-sha224", "sha256", "hmac-md5.sig-alg.reg.int"] {
             let error = KeyConfig::new("k", "c2VjcmV0", bad).build().unwrap_err().to_string();
             assert!(error.contains(bad) && error.contains("hmac-sha256"), "{error}");
+        }
+    }
+
+    #[test]
+    fn key_files_of_bind_are_read() {
+        let file = "# made by tsig-keygen\nkey \"gatepost.\" {\n\talgorithm hmac-sha512;\n\tsecret \"c2VjcmV0\";\n};\n";
+        let key = KeyConfig::of_key_file(file).unwrap();
+        assert_eq!((&*key.name, key.secret.reveal(), &*key.algorithm), ("gatepost.", "c2VjcmV0", "hmac-sha512"));
+        assert!(key.build().is_ok());
+        let line = KeyConfig::of_key_file("key k { secret \"c2VjcmV0\"; algorithm hmac-sha256; };").unwrap();
+        assert_eq!((&*line.name, &*line.algorithm), ("k", "hmac-sha256"));
+        for other in ["c2VjcmV0", "keyc2VjcmV0", "", "key \"k\" { algorithm hmac-sha256; };"] {
+            assert!(KeyConfig::of_key_file(other).is_none(), "{other}");
         }
     }
 

@@ -24,7 +24,7 @@ const TSIG_KEYNAME: Setting = Setting::text("rfc2136-tsig-keyname", "NAME", "rfc
 const TSIG_SECRET: Setting = Setting::secret(
     "rfc2136-tsig-secret",
     "rfc2136: the secret of the TSIG key in base64; others on this machine see it here, so rather use the file",
-    "rfc2136: a file with the secret of the TSIG key in base64",
+    "rfc2136: a file with the secret of the TSIG key in base64, or a key file of BIND with its name and algorithm",
 );
 const TSIG_SECRET_ALG: Setting = Setting::text(
     "rfc2136-tsig-secret-alg",
@@ -74,7 +74,7 @@ pub struct Rfc2136Config {
     pub insecure: bool,
     /// No record is written with a lower TTL.
     pub min_ttl: u32,
-    /// Whether to talk over TLS, and who vouches for the servers then.
+    /// Whether to use TLS, and the authorities that are trusted then.
     pub tls: Option<Authority>,
     /// How long a connection, or one message of an answer, may take.
     pub timeout: Duration,
@@ -140,7 +140,7 @@ fn name_servers(settings: &ProviderSettings) -> Vec<String> {
 fn authority(settings: &ProviderSettings) -> Result<Option<Authority>> {
     match (settings.is_on(&USE_TLS), settings.file(&TLS_CA)) {
         (false, Some(_)) => {
-            Err(ProviderError::settings("--tls-ca says who vouches for a server over TLS: add --rfc2136-use-tls"))
+            Err(ProviderError::settings("--tls-ca has an effect only with TLS to the server: add --rfc2136-use-tls"))
         }
         (false, None) => Ok(None),
         (true, Some(path)) => Ok(Some(Authority::File(path.to_owned()))),
@@ -150,6 +150,10 @@ fn authority(settings: &ProviderSettings) -> Result<Option<Authority>> {
 
 fn key(settings: &ProviderSettings) -> Result<Option<KeyConfig>> {
     let algorithm = settings.text(&TSIG_SECRET_ALG);
+    let file = settings.secret(&TSIG_SECRET).and_then(|secret| KeyConfig::of_key_file(secret.reveal()));
+    if let Some(file) = file {
+        return of_key_file(file, settings.text(&TSIG_KEYNAME), algorithm).map(Some);
+    }
     match (settings.text(&TSIG_KEYNAME), settings.secret(&TSIG_SECRET)) {
         (Some(name), Some(secret)) => {
             Ok(Some(KeyConfig::new(name, secret.reveal().trim(), algorithm.unwrap_or_default())))
@@ -167,15 +171,49 @@ fn key(settings: &ProviderSettings) -> Result<Option<KeyConfig>> {
     }
 }
 
+/// The key of a key file; flags beside it must say the same.
+fn of_key_file(file: KeyConfig, name: Option<&str>, algorithm: Option<&str>) -> Result<KeyConfig> {
+    let same = |given: &str, own: &str| given.trim_end_matches('.').eq_ignore_ascii_case(own.trim_end_matches('.'));
+    if let Some(name) = name.filter(|name| !same(name, &file.name)) {
+        let own = &file.name;
+        return Err(ProviderError::settings(format!(
+            "--rfc2136-tsig-keyname is `{name}`, and the key in --rfc2136-tsig-secret-file is `{own}`: leave the flag out"
+        )));
+    }
+    match algorithm.filter(|algorithm| !same(algorithm, &file.algorithm)) {
+        Some(algorithm) if !file.algorithm.is_empty() => Err(ProviderError::settings(format!(
+            "--rfc2136-tsig-secret-alg is `{algorithm}`, and the key in --rfc2136-tsig-secret-file has `{}`: leave the \
+             flag out",
+            file.algorithm
+        ))),
+        Some(algorithm) => Ok(KeyConfig { algorithm: algorithm.to_owned(), ..file }),
+        None => Ok(file),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provider::settings::SettingValue;
+    use crate::provider::settings::{SecretText, SettingValue};
 
     fn settings(values: &[(Setting, SettingValue)]) -> ProviderSettings {
         let mut settings = ProviderSettings::default();
         values.iter().for_each(|(setting, value)| settings.set(setting, value.clone()));
         settings
+    }
+
+    #[test]
+    fn a_key_file_brings_name_and_algorithm() {
+        let secret = SecretText::new("key gatepost { algorithm hmac-sha512; secret \"c2VjcmV0\"; };");
+        let file = || (TSIG_SECRET, SettingValue::Secret(secret.clone()));
+        let text = |setting: Setting, text: &str| (setting, SettingValue::Text(text.to_owned()));
+        let found = key(&settings(&[file(), text(TSIG_KEYNAME, "gatepost.")])).unwrap().unwrap();
+        assert_eq!((&*found.name, &*found.algorithm), ("gatepost", "hmac-sha512"));
+        let table = [(TSIG_KEYNAME, "other"), (TSIG_SECRET_ALG, "hmac-sha256")];
+        for (setting, value) in table {
+            let error = key(&settings(&[file(), text(setting, value)])).unwrap_err().to_string();
+            assert!(error.contains(value) && error.contains("--rfc2136-tsig-secret-file"), "{error}");
+        }
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! TLS to a server (RFC 7858, RFC 9103): who may vouch for it, and the handshake.
+//! TLS to a server (RFC 7858, RFC 9103): the authorities that are trusted, and the handshake.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::provider::{ProviderError, Result};
 
-/// Who vouches for the certificate of a server.
+/// The authorities that are trusted for the certificate of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Authority {
     /// Whom the system trusts.
@@ -27,7 +27,7 @@ pub enum Authority {
 pub(super) struct Tls(TlsConnector);
 
 impl Tls {
-    /// Reads the certificates of whoever vouches for servers.
+    /// Reads the certificates of authorities.
     pub(super) fn new(authority: &Authority) -> Result<Tls> {
         let mut roots = RootCertStore::empty();
         let (added, _) = roots.add_parsable_certificates(certificates(authority)?);

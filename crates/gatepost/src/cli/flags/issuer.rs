@@ -41,7 +41,7 @@ pub(in crate::cli) struct IssuerFlags {
     /// acme: a PEM file with CA certificates for the issuer's server, in addition to those of the system
     #[arg(long, value_name = "FILE", env = "GATEPOST_ACME_CA_FILE")]
     acme_ca_file: Option<PathBuf>,
-    /// acme: whom the issuer may write to
+    /// acme: e-mail address for messages from the issuer
     #[arg(long, value_name = "ADDRESS", env = "GATEPOST_ACME_EMAIL")]
     acme_email: Option<String>,
     /// acme: the kind of certificate, where the issuer has several

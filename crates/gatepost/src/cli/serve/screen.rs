@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::time::SystemTime;
 
 use gatepost_core::explain::{Explanation, Publication};
 use gatepost_core::lint::LintContext;
@@ -14,9 +15,13 @@ use crate::cli::{Failure, Input, explain};
 use crate::render::{Colour, explanation, inert, inert_line, plan, steps};
 use crate::run::{Pass, Pipeline};
 use crate::source::Objects;
+use crate::source::file_cache::ChangedFile;
 
 /// At most this many names that do not work are explained at the start.
 const EXPLAINED: usize = 5;
+
+/// At most this many changed files are named.
+const FILES: usize = 5;
 
 /// What was shown last, so that nothing is shown twice.
 pub(super) struct Screen {
@@ -26,6 +31,8 @@ pub(super) struct Screen {
     places: String,
     mode: Mode,
     held: Vec<String>,
+    /// Whether the files could not be read at the last attempt.
+    is_blind: bool,
 }
 
 impl Screen {
@@ -37,7 +44,13 @@ impl Screen {
             given.iter().flat_map(|(flag, paths)| paths.iter().map(move |path| format!("{flag} {}", path.display())));
         let places = input.files.iter().chain(&input.kustomize).chain(&input.helm);
         let places: Vec<_> = places.map(|path| path.display().to_string()).collect();
-        Screen { objects: words.collect::<Vec<_>>().join(" "), places: places.join(" or "), mode, held: Vec::new() }
+        Screen {
+            objects: words.collect::<Vec<_>>().join(" "),
+            places: places.join(" or "),
+            mode,
+            held: Vec::new(),
+            is_blind: false,
+        }
     }
 
     /// What a newcomer sees: what is published, what is not and why, and what to try next.
@@ -50,7 +63,7 @@ impl Screen {
         server: Option<&str>,
         page: Option<SocketAddr>,
     ) -> Result<(), Failure> {
-        self.tell(out, pass, true)?;
+        self.tell(out, pass, true, None)?;
         let topology = objects.topology(&pipeline.scope);
         let world = LintContext { snapshot: objects.snapshot(), topology: &topology };
         let mut shown = BTreeSet::new();
@@ -98,13 +111,24 @@ impl Screen {
         Ok(())
     }
 
-    /// What a pass did. A pass that nobody caused is silent unless it did something or something else is held than before.
-    pub(super) fn tell(&mut self, out: &mut dyn Write, pass: &Pass, is_new: bool) -> Result<(), Failure> {
+    /// What a pass did, below the time and the files that changed. A pass that nobody caused is silent unless it did something or
+    /// something else is held than before.
+    pub(super) fn tell(
+        &mut self,
+        out: &mut dyn Write,
+        pass: &Pass,
+        is_new: bool,
+        files: Option<&[ChangedFile]>,
+    ) -> Result<(), Failure> {
         let held: Vec<String> =
             pass.plan.held.iter().map(|held| held.message.clone()).chain(pass.notes.clone()).collect();
         let is_news = is_new || !pass.plan.steps.is_empty() || held != self.held;
         self.held = held;
         if is_news {
+            if let Some(files) = files {
+                let again = if std::mem::take(&mut self.is_blind) { "the files are readable again; " } else { "" };
+                writeln!(out, "{} {again}{}", clock(), inert_line(&changed(files)))?;
+            }
             let outcome = (self.mode == Mode::Act).then_some(&pass.outcome);
             steps::write(out, &pass.plan, outcome, Colour::detect())?;
             if outcome.is_none() {
@@ -117,5 +141,42 @@ impl Screen {
             out.flush()?;
         }
         Ok(())
+    }
+
+    /// That nothing can be done, because the files cannot be read or compared.
+    pub(super) fn fail(&mut self, out: &mut dyn Write, why: &str) -> Result<(), Failure> {
+        self.is_blind = true;
+        writeln!(out, "{} nothing changed: {}", clock(), inert(why))?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// The files that changed, in one line.
+fn changed(files: &[ChangedFile]) -> String {
+    let shown = files.iter().take(FILES).map(|file| format!("{} {}", file.path.display(), file.change));
+    let more = files.len().saturating_sub(FILES);
+    let more = (more > 0).then(|| format!("{more} more files changed"));
+    let all: Vec<String> = shown.chain(more).collect();
+    if all.is_empty() { "compared again".to_owned() } else { all.join(", ") }
+}
+
+/// The time of day, in UTC.
+fn clock() -> String {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    format!("{:02}:{:02}:{:02} UTC", now / 3600 % 24, now / 60 % 60, now % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn some_files_are_named_and_the_others_counted() {
+        let file = |i: usize| ChangedFile { path: format!("{i}.yaml").into(), change: "changed" };
+        let files: Vec<ChangedFile> = (0..7).map(file).collect();
+        assert_eq!(changed(&files[..2]), "0.yaml changed, 1.yaml changed");
+        assert!(changed(&files).ends_with("4.yaml changed, 2 more files changed"));
+        assert_eq!(changed(&[]), "compared again");
     }
 }

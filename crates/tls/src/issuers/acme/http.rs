@@ -93,7 +93,7 @@ impl AcmeTransport {
     async fn round_trip(&self, request: Request<Full<Bytes>>) -> std::result::Result<AcmeResponse, String> {
         let stream = TcpStream::connect((self.host.as_str(), self.port)).await.map_err(text)?;
         let name = ServerName::try_from(self.host.clone()).map_err(text)?;
-        let stream = self.tls.connect(name, stream).await.map_err(text)?;
+        let stream = self.tls.connect(name, stream).await.map_err(of_handshake)?;
         let (mut sender, connection) =
             hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(text)?;
         let connection = tokio::spawn(connection);
@@ -150,6 +150,19 @@ fn of_body(error: Box<dyn std::error::Error + Send + Sync>) -> String {
 
 fn text(error: impl fmt::Display) -> String {
     error.to_string()
+}
+
+/// Why a handshake failed. A server that shows the certificate of an authority as its own is told in plain words.
+fn of_handshake(error: impl fmt::Display) -> String {
+    let cause = error.to_string();
+    match cause.contains("CaUsedAsEndEntity") {
+        true => {
+            "its own certificate is that of an authority (CA), and a server needs one that an authority has signed; \
+                 give the server such a certificate, and the authority's to --acme-ca-file"
+                .to_owned()
+        }
+        false => cause,
+    }
 }
 
 fn connector(authority: Option<&str>) -> Result<TlsConnector> {
