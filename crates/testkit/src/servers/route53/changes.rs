@@ -6,7 +6,7 @@ use super::account::{AwsAccount, AwsZone, StoredSet};
 use super::answers::{AwsAnswer, Fields, NAMESPACE, element, plain, zone};
 use super::checks;
 
-/// Elements of a record set in the order that the schema has.
+/// Elements of a record set in the order that the description has.
 const ORDER: [&str; 15] = [
     "Name",
     "Type",
@@ -187,22 +187,23 @@ fn names_in(name: &str) -> &'static [&'static str] {
     INNER.iter().find(|(outer, _)| *outer == name).map_or(&[], |(_, names)| names)
 }
 
-/// The elements inside, if they are known, in order, and each there once.
+/// The elements inside, if they are known and each is there once, in our order. The description has one order, and the SDK for
+/// Go another one, which the service takes as well.
 fn in_order<'a, 'i>(node: Node<'a, 'i>, names: &[&str]) -> Result<Vec<Node<'a, 'i>>, AwsAnswer> {
-    let found: Vec<Node<'a, 'i>> = node.children().filter(Node::is_element).collect();
-    let mut last = None;
-    for part in &found {
-        let at = names.iter().position(|name| *name == part.tag_name().name());
-        if at.is_none() || at <= last {
+    let place = |node: &Node<'_, '_>| names.iter().position(|name| *name == node.tag_name().name());
+    let mut found: Vec<Node<'a, 'i>> = node.children().filter(Node::is_element).collect();
+    found.sort_by_key(place);
+    let twice = found.windows(2).find(|pair| place(&pair[0]) == place(&pair[1])).map(|pair| pair[1]);
+    match found.iter().find(|node| place(node).is_none()).copied().or(twice) {
+        None => Ok(found),
+        Some(wrong) => {
+            let name = wrong.tag_name().name();
             let message = format!(
-                "Invalid XML ; cvc-complex-type.2.4.a: Invalid content was found starting with element '{}'",
-                part.tag_name().name()
+                "Invalid XML ; cvc-complex-type.2.4.a: Invalid content was found starting with element '{name}'"
             );
-            return Err(invalid(&message));
+            Err(invalid(&message))
         }
-        last = at;
     }
-    Ok(found)
 }
 
 fn text(node: Node<'_, '_>) -> String {
