@@ -379,6 +379,12 @@ impl Content {
     pub fn of(set: &RecordSet) -> Self {
         Content { ttl: set.ttl, values: set.values.clone(), properties: set.properties.clone() }
     }
+
+    /// Whether a record set of this type that holds it is an alias record: of addresses, with a name as its value.
+    pub fn is_alias_of(&self, kind: RecordType) -> bool {
+        let says_so = |(name, value): &(Str, Str)| &**name == "alias" && &**value == "true";
+        matches!(kind, RecordType::A | RecordType::Aaaa) && self.properties.iter().any(says_so)
+    }
 }
 
 impl Held {

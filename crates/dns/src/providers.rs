@@ -11,11 +11,12 @@ pub mod cloudflare;
 pub mod dnsendpoint;
 pub mod embedded;
 pub mod rfc2136;
+pub mod route53;
 pub mod webhook;
 
 /// Every kind of provider, in the order of help.
 pub static PROVIDERS: &[&ProviderKind] =
-    &[&embedded::KIND, &rfc2136::KIND, &cloudflare::KIND, &webhook::KIND, &dnsendpoint::KIND];
+    &[&embedded::KIND, &rfc2136::KIND, &cloudflare::KIND, &route53::KIND, &webhook::KIND, &dnsendpoint::KIND];
 
 /// The kind of this name.
 pub fn find(name: &str) -> Option<&'static ProviderKind> {
@@ -99,7 +100,11 @@ mod tests {
         let refused = |name| open(find(name).unwrap(), &ProviderSettings::default()).unwrap_err().to_string();
         assert!(find("nowhere").is_none());
         assert!(refused("rfc2136").contains("--rfc2136-host"));
-        assert!(refused("embedded").ends_with("must be rfc2136, cloudflare or webhook"), "{}", refused("embedded"));
+        assert!(
+            refused("embedded").ends_with("must be rfc2136, cloudflare, route53 or webhook"),
+            "{}",
+            refused("embedded")
+        );
         assert!(refused("dnsendpoint").contains("only `controller`"));
         assert!(open(&webhook::KIND, &ProviderSettings::default()).is_ok());
     }

@@ -23,6 +23,8 @@ mod habits;
 mod keeper;
 #[path = "conformance/kills.rs"]
 mod kills;
+#[path = "conformance/route53.rs"]
+mod route53;
 #[path = "conformance/states.rs"]
 mod states;
 #[path = "conformance/watch.rs"]
@@ -59,6 +61,11 @@ const fn by_api(name: &'static str, run: Run) -> Test {
     Test { name, run, fits: |bed| bed.provider == "cloudflare" }
 }
 
+/// A test of the API of Route 53.
+const fn by_aws(name: &'static str, run: Run) -> Test {
+    Test { name, run, fits: |bed| bed.provider == "route53" }
+}
+
 const ALL: &[Test] = &[
     everywhere("moves_through_states", |bed| Box::pin(states::moves_through(bed))),
     everywhere("hand_edit_in_the_gap_stays", |bed| Box::pin(faults::hand_edit_in_the_gap(bed))),
@@ -78,7 +85,7 @@ const ALL: &[Test] = &[
         name: "one_record_always_refused",
         run: |bed| Box::pin(faults::always_refused(bed)),
         // No other server can be told to refuse one name.
-        fits: |bed| matches!(bed.behind, Behind::Primary(Kind::Bind) | Behind::Cloudflare),
+        fits: |bed| matches!(bed.behind, Behind::Primary(Kind::Bind) | Behind::Cloudflare | Behind::Route53),
     },
     by_api("pages_that_do_not_fit", |bed| Box::pin(cloudflare::odd_pages(bed))),
     by_api("throttled", |bed| Box::pin(cloudflare::throttled(bed))),
@@ -92,6 +99,19 @@ const ALL: &[Test] = &[
     by_api("limits_of_a_batch", |bed| Box::pin(cloudflare::limits(bed))),
     by_api("ten_thousand_names", |bed| Box::pin(cloudflare::many(bed))),
     by_api("the_token_is_not_shown", |bed| Box::pin(cloudflare::canary(bed))),
+    by_aws("pages_that_do_not_fit", |bed| Box::pin(route53::odd_pages(bed))),
+    by_aws("busy", |bed| Box::pin(route53::busy(bed))),
+    by_aws("credentials_expire", |bed| Box::pin(route53::expired(bed))),
+    by_aws("zone_goes", |bed| Box::pin(route53::zone_goes(bed))),
+    by_aws("hand_edit_of_anything_stays", |bed| Box::pin(route53::edits(bed))),
+    by_aws("keeper_dies_at_every_question", |bed| Box::pin(route53::dies_at_every_question(bed))),
+    by_aws("aliases", |bed| Box::pin(route53::aliases(bed))),
+    by_aws("routing_policies", |bed| Box::pin(route53::routing(bed))),
+    by_aws("limits_of_a_batch", |bed| Box::pin(route53::limits(bed))),
+    by_aws("ten_thousand_names", |bed| Box::pin(route53::many(bed))),
+    by_aws("zones_are_chosen", |bed| Box::pin(route53::zones(bed))),
+    by_aws("credentials_from_everywhere", |bed| Box::pin(route53::credentials(bed))),
+    by_aws("no_key_is_shown", |bed| Box::pin(route53::canary(bed))),
 ];
 
 fn main() {

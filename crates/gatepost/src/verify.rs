@@ -10,7 +10,7 @@ use gatepost_core::attachment::ListenerKey;
 use gatepost_core::external_dns;
 use gatepost_core::model::{ObjectRef, Str};
 use gatepost_core::names::Hostname;
-use gatepost_core::plan::{Observed, ZoneContent, ZoneState};
+use gatepost_core::plan::{Content, Observed, RecordSet, ZoneContent, ZoneState};
 use gatepost_core::publication::wildcards::DnsTree;
 use gatepost_core::publication::{Desired, Record, RecordType, Withheld};
 use gatepost_dns::authority::ServerAnswer;
@@ -54,6 +54,8 @@ pub struct TypeCheck {
     pub wanted: Vec<Str>,
     /// Whether a part of it will do, because the provider chooses among several sets.
     pub any_part: bool,
+    /// Whether what ought to be there is an alias record: servers answer with the addresses that its target has by now.
+    pub is_alias: bool,
     /// What the provider has; nothing where no provider was read.
     pub stored: Option<Vec<Str>>,
     /// What each server says.
@@ -121,6 +123,11 @@ impl TypeCheck {
             return Verdict::Unanswered;
         }
         let found = canonical(self.kind, &answer.values);
+        if self.is_alias {
+            // A target may well have no IPv6 address.
+            let is_answered = answer.alias.is_none() && (!found.is_empty() || self.kind == RecordType::Aaaa);
+            return if is_answered { Verdict::Right } else { Verdict::Missing };
+        }
         let wanted = canonical(self.kind, &self.wanted);
         match (wanted.is_empty(), found.is_empty()) {
             (true, true) if answer.alias.is_none() => Verdict::Right,
@@ -188,7 +195,8 @@ fn type_check(kind: RecordType, records: &[Record]) -> TypeCheck {
     let of_kind = || records.iter().filter(|record| record.kind == kind);
     let wanted: BTreeSet<Str> = of_kind().flat_map(|record| record.targets.iter().cloned()).collect();
     let any_part = of_kind().any(|record| record.set_identifier.is_some());
-    TypeCheck { kind, wanted: wanted.into_iter().collect(), any_part, stored: None, answered: Vec::new() }
+    let wanted = wanted.into_iter().collect();
+    TypeCheck { kind, wanted, any_part, is_alias: false, stored: None, answered: Vec::new() }
 }
 
 /// Adds what the provider has, where its zone was read.
@@ -206,14 +214,28 @@ pub fn fill_stored(checks: &mut [Check], observed: &Observed) {
         let zone = observed.zone_of(&check.name).and_then(|zone| zones.get(zone));
         let Some((content, tree)) = zone else { continue };
         let owner = tree.owner(&check.asked).unwrap_or(&check.asked);
+        let from = content.sets().partition_point(|set| &*set.name < owner);
+        let at = || content.sets()[from..].iter().take_while(|set| &*set.name == owner);
+        if let [cname] = &check.types[..] {
+            let aliases: Vec<TypeCheck> = at().filter_map(|set| as_alias(cname, set)).collect();
+            if !aliases.is_empty() {
+                check.types = aliases;
+            }
+        }
         for one in &mut check.types {
-            let from = content.sets().partition_point(|set| &*set.name < owner);
-            let at = content.sets()[from..].iter().take_while(|set| &*set.name == owner);
-            let sets = at.filter(|set| set.made() == Some(one.kind));
+            let sets = at().filter(|set| set.made() == Some(one.kind));
             let values: BTreeSet<Str> = sets.flat_map(|set| set.values.iter().cloned()).collect();
             one.stored = Some(values.into_iter().collect());
         }
     }
+}
+
+/// What is compared where a provider keeps a CNAME as alias records: each of its types by itself.
+fn as_alias(cname: &TypeCheck, set: &RecordSet) -> Option<TypeCheck> {
+    let kind = set.made().filter(|kind| Content::of(set).is_alias_of(*kind))?;
+    let is_meant = cname.kind == RecordType::Cname
+        && canonical(cname.kind, &cname.wanted) == canonical(RecordType::Cname, &set.values);
+    is_meant.then(|| TypeCheck { kind, is_alias: true, ..cname.clone() })
 }
 
 /// Values in the form in which they are compared.
@@ -297,10 +319,16 @@ mod tests {
         let four = check(RecordType::A, &["192.0.2.1"]);
         let none = type_check(RecordType::Aaaa, &[]);
         let alias = check(RecordType::Cname, &["LB.example.net."]);
+        let alias_of = |kind, alias: &TypeCheck| TypeCheck { kind, is_alias: true, ..alias.clone() };
+        let (flat, flat_six) = (alias_of(RecordType::A, &alias), alias_of(RecordType::Aaaa, &alias));
         let lame = Ok(ServerAnswer { is_authoritative: false, ..answer("NOERROR", &["192.0.2.1"]).unwrap() });
         let aliased = Ok(ServerAnswer { alias: Some("x".into()), ..answer("NOERROR", &[]).unwrap() });
         let rows = [
             (&four, answer("NOERROR", &["192.0.2.1"]), Verdict::Right),
+            (&flat, answer("NOERROR", &["192.0.2.77"]), Verdict::Right),
+            (&flat, answer("NOERROR", &[]), Verdict::Missing),
+            (&flat_six, answer("NOERROR", &[]), Verdict::Right),
+            (&flat_six, answer("NXDOMAIN", &[]), Verdict::Right),
             (&four, answer("NOERROR", &["192.0.2.2"]), Verdict::Differs),
             (&four, answer("NOERROR", &["192.0.2.1", "192.0.2.2"]), Verdict::Differs),
             (&four, answer("NXDOMAIN", &[]), Verdict::Missing),

@@ -31,6 +31,8 @@ mod plan;
 mod proxy;
 #[path = "provider/resolve.rs"]
 mod resolve;
+#[path = "provider/route53.rs"]
+mod route53;
 #[path = "provider/running.rs"]
 mod running;
 #[path = "provider/serve.rs"]

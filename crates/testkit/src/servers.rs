@@ -26,6 +26,7 @@ pub mod pebble;
 pub mod peers;
 mod process;
 pub mod relay;
+pub mod route53;
 
 /// The programs that tests run as authoritative primaries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -492,7 +492,7 @@ impl<'a> Edit<'a> {
     /// Adds what is there to what is to be there; false where that changes nothing or cannot be.
     fn widen(&mut self) -> bool {
         let (Some(set), Some(new)) = (self.found, self.new.as_mut()) else { return false };
-        if self.kind == RecordType::Cname {
+        if self.kind == RecordType::Cname || [&Content::of(set), &*new].iter().any(|side| side.is_alias_of(self.kind)) {
             return false;
         }
         let old = canonical::values(&set.kind, &set.values);

@@ -149,8 +149,10 @@ fn write<'a>(
     let present = known.or_else(|| draft.zone.markers.at(&name).find(|marker| is_here(&marker)));
     let read = present.or_else(|| edit.ours.markers.first().copied()).map(|marker| &marker.labels);
     let labels = labels(draft, edit, registry, read);
+    let is_routed_otherwise = set.is_some_and(|set| is_routed_otherwise(set, edit));
     if let (Some(present), Some(set)) = (present, set)
         && present.labels == labels
+        && !is_routed_otherwise
     {
         return Some(equals(set, RecordType::Txt));
     }
@@ -168,10 +170,20 @@ fn write<'a>(
             new: Content { ttl: content.ttl, values: Vec::with_capacity(1), properties: content.properties.clone() },
         }),
     };
+    if is_routed_otherwise {
+        place.new.properties = content.properties.clone();
+    }
     place.new.values.retain(|value| present.is_none_or(|present| value != present.value));
     place.new.values.push(value);
     place.new.values.sort();
     None
+}
+
+/// Whether the marker of one set among several of a name has a property that its record is not to have: providers refuse
+/// sets of one name and type that are routed by different policies, and markers of several sets share a name as well.
+fn is_routed_otherwise(marker: &RecordSet, edit: &Edit<'_>) -> bool {
+    let Some(new) = edit.new.as_ref().filter(|_| edit.set_identifier.is_some()) else { return false };
+    !marker.properties.iter().all(|property| new.properties.contains(property))
 }
 
 /// The new labels of a marker: those that were read, with our owner id, stamp and the current object.

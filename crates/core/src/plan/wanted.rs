@@ -102,10 +102,12 @@ impl<'a> WantedSet<'a> {
                 format!("`{name}` would have no address left, so it is kept as it is"),
             ));
         }
-        if let Some(odd) = values.iter().find(|value| !canonical::is_valid(self.kind, value)) {
+        let is_alias = self.content.is_alias_of(self.kind);
+        let form = if is_alias { RecordType::Cname } else { self.kind };
+        if let Some(odd) = values.iter().find(|value| !canonical::is_valid(form, value)) {
             return Some((reason::TARGET_INVALID, format!("`{odd}` cannot be the value of a {} record", self.kind)));
         }
-        if self.kind == RecordType::Cname && values.len() > 1 {
+        if form == RecordType::Cname && values.len() > 1 {
             let all = values.join("`, `");
             return Some((reason::SEVERAL_CNAME_TARGETS, format!("`{name}` would be a CNAME for `{all}` at once")));
         }

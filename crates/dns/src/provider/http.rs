@@ -6,6 +6,8 @@ use http_body_util::LengthLimitError;
 use hyper::header::{HeaderMap, RETRY_AFTER};
 use serde::{Deserialize, Deserializer};
 
+pub(crate) mod connections;
+
 /// Longer waits are not asked for in earnest.
 pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
@@ -46,6 +48,23 @@ pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).ok()?,
     };
     Some(wait.min(LONGEST_WAIT))
+}
+
+/// A part of a text of somebody else, as a message may have it.
+pub(crate) fn brief(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).take(200).collect()
+}
+
+/// How a body begins that is not what was expected.
+pub(crate) fn opening(body: &[u8]) -> String {
+    let text = brief(&String::from_utf8_lossy(body.get(..200).unwrap_or(body)));
+    if text.is_empty() { "the body is empty".to_owned() } else { format!("the answer begins with `{text}`") }
+}
+
+/// Whether a host is this machine, so that nobody else reads what goes there.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// Reads a value that servers also write as `null`, as Go does with a list or map that was never made.

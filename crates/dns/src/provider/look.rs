@@ -2,6 +2,8 @@
 //!
 //! A gap between the reading and the write remains, which only the service could close.
 
+use std::borrow::Cow;
+
 use gatepost_core::plan::Precondition;
 
 use super::data;
@@ -9,7 +11,7 @@ use super::data;
 /// What a fresh reading found.
 pub(crate) trait Reading {
     /// The values of a record set; nothing where there is none.
-    fn values(&self, name: &str, kind: &str, set_identifier: Option<&str>) -> Option<Vec<&str>>;
+    fn values(&self, name: &str, kind: &str, set_identifier: Option<&str>) -> Option<Vec<Cow<'_, str>>>;
 
     /// Whether a name, in lower case, has record sets of any type.
     fn is_used(&self, name: &str) -> bool;
@@ -27,7 +29,11 @@ pub(crate) fn broken(condition: &Precondition, reading: &impl Reading) -> Option
             let values: Vec<&str> = values.iter().map(|value| &**value).collect();
             match reading.values(name, kind.as_str(), set_identifier.as_deref()) {
                 None => Some(format!("{name} {kind} is gone")),
-                Some(found) if same(kind.as_str(), &found, &values) => None,
+                Some(found)
+                    if same(kind.as_str(), &found.iter().map(|value| &**value).collect::<Vec<_>>(), &values) =>
+                {
+                    None
+                }
                 Some(_) => Some(format!("{name} {kind} has other values")),
             }
         }

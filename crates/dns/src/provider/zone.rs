@@ -19,6 +19,13 @@ pub(crate) fn is_at_or_below(name: &str, domain: &str) -> bool {
     name.strip_suffix(domain).is_some_and(|front| front.is_empty() || front.ends_with('.'))
 }
 
+/// Whether names of a zone may be published: it is at, below or above one of the domains, or there are none.
+pub(crate) fn is_published(domains: &[String], zone: &str) -> bool {
+    let domains: Vec<Str> =
+        domains.iter().map(|domain| zone_name(domain)).filter(|domain| !domain.is_empty()).collect();
+    domains.is_empty() || domains.iter().any(|domain| is_at_or_below(zone, domain) || is_at_or_below(domain, zone))
+}
+
 /// A digest of everything in a zone, for services without a serial.
 pub(crate) fn fingerprint(content: &ZoneContent) -> Str {
     let mut context = digest::Context::new(&digest::SHA256);

@@ -12,7 +12,7 @@ use gatepost_core::model::Str;
 use gatepost_core::plan::{self, PlanStep, ZoneContent};
 use gatepost_core::publication::{Record, RecordType};
 
-use crate::provider::zone::{fingerprint, is_at_or_below, zone_name};
+use crate::provider::zone::{fingerprint, is_published, zone_name};
 use crate::provider::{Call, Capabilities, Provider, ProviderError, ProviderProblem, Result};
 
 mod adjust;
@@ -67,7 +67,7 @@ impl Cloudflare {
         for zone in found {
             zones.entry(zone_name(&zone.name)).or_default().push(zone);
         }
-        zones.retain(|name, _| self.is_published(name));
+        zones.retain(|name, _| is_published(&self.config.domains, name));
         if zones.is_empty() {
             let message = "the token sees no zone that --domain-filter lets in";
             return Err(ProviderError::settings(message).at(&self.client));
@@ -78,14 +78,6 @@ impl Cloudflare {
             .collect::<Result<_>>()?;
         self.zones.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&zones);
         Ok(zones)
-    }
-
-    /// Whether names of a zone may be published: it is at, below or above one of the domains.
-    fn is_published(&self, zone: &str) -> bool {
-        let domains = self.config.domains.iter().map(|domain| zone_name(domain)).filter(|domain| !domain.is_empty());
-        let domains: Vec<Str> = domains.collect();
-        let fits = |domain: &Str| is_at_or_below(zone, domain) || is_at_or_below(domain, zone);
-        domains.is_empty() || domains.iter().any(fits)
     }
 
     /// The zone among several of one name, in different accounts: the one that is delegated to.

@@ -8,8 +8,9 @@ use std::time::Duration;
 use gatepost_dns::embedded::{self, Data, Key, Name, Record, Soa, TsigAlgorithm, Zone, ZoneSet, ZoneSpec};
 use gatepost_dns::provider::{Shared, data};
 use gatepost_dns::providers::embedded::{Authority, Embedded};
-use gatepost_dns::providers::{cloudflare, rfc2136, webhook};
+use gatepost_dns::providers::{cloudflare, rfc2136, route53, webhook};
 use gatepost_testkit::servers::cloudflare::{CloudflareApi, HostedZones, TOKEN};
+use gatepost_testkit::servers::route53::{AwsAccount, KEY_ID, Route53Api, SECRET};
 use gatepost_testkit::servers::{self, KEY_ALGORITHM, KEY_NAME, KEY_SECRET, Kind, Primary};
 
 /// A kind of bed.
@@ -30,6 +31,8 @@ pub(crate) enum Behind {
     Primary(Kind),
     /// A server of the test bed that speaks the API of Cloudflare.
     Cloudflare,
+    /// The same with the API of Route 53.
+    Route53,
 }
 
 /// Every bed. A provider without one fails `every_provider_has_a_bed`.
@@ -39,6 +42,7 @@ pub(crate) const BEDS: &[BedKind] = &[
     BedKind { provider: "rfc2136", behind: Behind::Primary(Kind::Knot) },
     BedKind { provider: "rfc2136", behind: Behind::Primary(Kind::Pdns) },
     BedKind { provider: "cloudflare", behind: Behind::Cloudflare },
+    BedKind { provider: "route53", behind: Behind::Route53 },
     BedKind { provider: "webhook", behind: Behind::Ourselves },
     BedKind { provider: "webhook", behind: Behind::Primary(Kind::Bind) },
 ];
@@ -58,6 +62,7 @@ enum Running {
     Ourselves(Arc<embedded::DnsServer>),
     Primary(servers::DnsServer),
     Cloudflare(Arc<CloudflareApi>),
+    Route53(Arc<Route53Api>),
 }
 
 /// A record that somebody puts into the zone by hand.
@@ -73,7 +78,7 @@ impl BedKind {
         match self.behind {
             Behind::Ourselves => format!("{} over embedded", self.provider),
             Behind::Primary(kind) => format!("{} over {}", self.provider, kind.name()),
-            Behind::Cloudflare => format!("{} over its API", self.provider),
+            Behind::Cloudflare | Behind::Route53 => format!("{} over its API", self.provider),
         }
     }
 
@@ -82,7 +87,7 @@ impl BedKind {
         match self.behind {
             Behind::Ourselves => servers::find("dig").is_some() || std::env::var_os("CI").is_some(),
             Behind::Primary(kind) => kind.is_wanted(),
-            Behind::Cloudflare => true,
+            Behind::Cloudflare | Behind::Route53 => true,
         }
     }
 
@@ -92,6 +97,7 @@ impl BedKind {
             Behind::Ourselves => ourselves(zone),
             Behind::Primary(kind) => primary(kind, zone),
             Behind::Cloudflare => cloudflare(zone),
+            Behind::Route53 => route53(zone),
         };
         let (provider, webhook) = match self.provider {
             "webhook" => behind_webhook(inner, zone).await,
@@ -107,6 +113,9 @@ impl Bed {
         match &self.server {
             Running::Cloudflare(api) => {
                 api.with(|zones| zones.zone(&self.zone).map(|zone| zone.dump()).unwrap_or_default())
+            }
+            Running::Route53(api) => {
+                api.with(|account| account.zone(&self.zone).map(|zone| zone.dump()).unwrap_or_default())
             }
             _ => servers::dump(self.address, &self.zone).unwrap(),
         }
@@ -126,6 +135,7 @@ impl Bed {
                 serve(server, &spec);
             }
             Running::Cloudflare(api) => api.with(|zones| zones.add(&self.zone, &name, 77, hand.kind, hand.value)),
+            Running::Route53(api) => api.with(|account| account.add(&self.zone, &name, 77, hand.kind, hand.value)),
         }
     }
 
@@ -133,6 +143,14 @@ impl Bed {
     pub(crate) fn api(&self) -> Option<Arc<CloudflareApi>> {
         match &self.server {
             Running::Cloudflare(api) => Some(api.clone()),
+            _ => None,
+        }
+    }
+
+    /// The API of Route 53, where it is what stands behind the provider.
+    pub(crate) fn aws(&self) -> Option<Arc<Route53Api>> {
+        match &self.server {
+            Running::Route53(api) => Some(api.clone()),
             _ => None,
         }
     }
@@ -185,6 +203,30 @@ fn cloudflare(zone: &str) -> (Running, SocketAddr, Shared) {
     let api = Arc::new(CloudflareApi::start(zones).unwrap());
     let provider = cloudflare::Cloudflare::new(cloudflare_config(&api)).unwrap();
     (Running::Cloudflare(api.clone()), api.address, Arc::new(provider))
+}
+
+/// The configuration that reaches the API at this address.
+pub(crate) fn route53_config(api: &Route53Api) -> route53::Route53Config {
+    let environment = [("AWS_ACCESS_KEY_ID", KEY_ID), ("AWS_SECRET_ACCESS_KEY", SECRET)];
+    route53::Route53Config {
+        url: Some(api.url()),
+        timeout: Duration::from_secs(20),
+        // The server of the test bed has no limit to keep.
+        calls_per_second: 100_000,
+        ..route53::Route53Config::new(route53::AwsEnvironment::of(environment))
+    }
+}
+
+/// An account with this zone and another one, which nobody may touch.
+fn route53(zone: &str) -> (Running, SocketAddr, Shared) {
+    let mut account = AwsAccount::new(&["other.test", zone]);
+    account.zone(zone).unwrap().refused = vec![format!("refused.{zone}")];
+    for (label, ttl, kind, value) in FOREIGN {
+        account.add(zone, &at(label, zone), u64::from(*ttl), kind, value);
+    }
+    let api = Arc::new(Route53Api::start(account).unwrap());
+    let provider = route53::Route53::new(route53_config(&api)).unwrap();
+    (Running::Route53(api.clone()), api.address, Arc::new(provider))
 }
 
 /// Our webhook server over HTTP in front of another provider, our client of it, and where it is.

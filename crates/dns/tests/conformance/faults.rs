@@ -169,7 +169,7 @@ pub(crate) async fn always_refused(kind: BedKind) {
     let dump = stage.bed.dump();
     let pass = stage.keeper.pass(&wish).await;
     let error = pass.results[0].as_ref().unwrap_err();
-    let refusal = if stage.bed.api().is_some() { "not allowed here" } else { "REFUSED" };
+    let refusal = if stage.bed.api().is_some() || stage.bed.aws().is_some() { "not allowed here" } else { "REFUSED" };
     assert!(error.to_string().contains("refused.one.test") && error.to_string().contains(refusal), "{error}");
     assert_eq!(stage.bed.dump(), dump);
     stage.converges(kind).await;

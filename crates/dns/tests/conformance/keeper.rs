@@ -19,6 +19,8 @@ pub(crate) struct Keeper {
     zone: String,
     provider: Shared,
     instance: String,
+    /// What the names of markers begin with.
+    pub(crate) txt_prefix: &'static str,
     /// Whether what the brakes hold is confirmed.
     pub(crate) confirms: bool,
     /// Whether each step is sent by itself.
@@ -35,7 +37,8 @@ pub(crate) struct Pass {
 impl Keeper {
     pub(crate) fn new(zone: &str, provider: Shared) -> Keeper {
         let (zone, instance) = (zone.to_owned(), "one".to_owned());
-        Keeper { zone, provider, instance, confirms: true, one_by_one: false, remembered: OwnedSets::new() }
+        let (confirms, one_by_one, remembered) = (true, false, OwnedSets::new());
+        Keeper { zone, provider, instance, txt_prefix: "", confirms, one_by_one, remembered }
     }
 
     /// Another instance with the same owner id.
@@ -51,7 +54,7 @@ impl Keeper {
     /// Reads and plans.
     pub(crate) async fn plan(&mut self, wish: &Wish) -> Plan {
         let mut registry = TxtRegistry::new("me", Instance::new(&self.instance));
-        registry.layout = Layout::new("", "", "any").unwrap();
+        registry.layout = Layout::new(self.txt_prefix, "", "any").unwrap();
         let mut settings = PlanSettings::new(Registry::Txt(Box::new(registry)));
         settings.capabilities = self.provider.capabilities().plan;
         settings.confirm_deletes = self.confirms;

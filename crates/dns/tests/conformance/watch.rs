@@ -9,7 +9,6 @@ use std::time::Duration;
 use domain::base::iana::{Rcode, Rtype};
 use domain::base::{Message, MessageBuilder};
 use gatepost_dns::provider::data;
-use gatepost_testkit::servers::cloudflare::CloudflareApi;
 use tokio::net::UdpSocket;
 
 use crate::beds::Bed;
@@ -31,9 +30,19 @@ impl Watch {
         let (is_stopping, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
         let count = names.len();
         let (stop, counter) = (is_stopping.clone(), asked.clone());
-        let task = match bed.api() {
-            Some(api) => tokio::spawn(look_on(api, bed.zone.clone(), names, stop, counter)),
-            None => tokio::spawn(ask_on(bed.address, names, stop, counter)),
+        let zone = bed.zone.clone();
+        let task = match (bed.api(), bed.aws()) {
+            (Some(api), _) => {
+                let answers =
+                    move |name: &String| api.with(|zones| zones.zone(&zone).is_some_and(|zone| zone.answers(name)));
+                tokio::spawn(look_on(answers, names, stop, counter))
+            }
+            (None, Some(api)) => {
+                let answers =
+                    move |name: &String| api.with(|all| all.zone(&zone).is_some_and(|zone| zone.answers(name)));
+                tokio::spawn(look_on(answers, names, stop, counter))
+            }
+            (None, None) => tokio::spawn(ask_on(bed.address, names, stop, counter)),
         };
         Watch { is_stopping, asked, names: count, task }
     }
@@ -77,8 +86,7 @@ async fn ask_on(
 
 /// Looks at what an API has, after every change of it: no change is quicker than a look.
 async fn look_on(
-    api: Arc<CloudflareApi>,
-    zone: String,
+    answers: impl Fn(&String) -> bool + Send,
     names: Vec<String>,
     is_stopping: Arc<AtomicBool>,
     asked: Arc<AtomicUsize>,
@@ -86,8 +94,7 @@ async fn look_on(
     let mut failures = Vec::new();
     while !names.is_empty() {
         asked.fetch_add(1, Ordering::Relaxed);
-        let is_lost = |name: &&String| !api.with(|zones| zones.zone(&zone).is_some_and(|zone| zone.answers(name)));
-        failures.extend(names.iter().filter(is_lost).cloned());
+        failures.extend(names.iter().filter(|name| !answers(name)).cloned());
         if is_stopping.load(Ordering::Relaxed) {
             break;
         }

@@ -99,7 +99,7 @@ fn stand_ins() -> String {
 fn refused() -> Result<(), Failed> {
     let helm = Helm::find()?;
     let wrong = [
-        ("settings: {provider: route53}", "provider"),
+        ("settings: {provider: azure}", "provider"),
         ("settings: {policy: everything}", "policy"),
         ("settings: {source: [service]}", "source"),
         ("settings: {Provider: embedded}", "Provider"),

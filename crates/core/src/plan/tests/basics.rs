@@ -54,6 +54,24 @@ fn what_a_provider_writes_differently_is_not_rewritten() {
 }
 
 #[test]
+fn an_alias_record_has_one_name_as_its_value() {
+    let mut settings = settings();
+    settings.capabilities.has_properties = true;
+    let mut wish = TestIntent::of(&[record("www.example.com", &["192.0.2.1"])]);
+    wish.records[0].targets = ["lb.example.net".into()].into();
+    let reasons = |wish: &TestIntent| -> Vec<_> {
+        Model::of(&[]).plan(wish, &settings).held.iter().map(|held| held.reason).collect()
+    };
+    assert_eq!(reasons(&wish), [reason::TARGET_INVALID]);
+    wish.records[0].provider_specific = vec![("alias".into(), "true".into())];
+    let mut model = Model::of(&[]);
+    assert_eq!(verbs(&model.plan(&wish, &settings)), ["create www.example.com"]);
+    assert!(model.settle(&wish, &settings).held.is_empty());
+    wish.records[0].targets = ["lb.example.net".into(), "other.example.net".into()].into();
+    assert_eq!(reasons(&wish), [reason::SEVERAL_CNAME_TARGETS]);
+}
+
+#[test]
 fn a_ttl_that_nobody_asks_for_stays() {
     let mut model = Model::of(&[]);
     let mut wish = TestIntent::of(&[record("a.example.com", &["192.0.2.1"])]);

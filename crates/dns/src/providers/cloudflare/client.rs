@@ -4,24 +4,19 @@
 //! then would only prolong the block.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
 use hyper::{Method, Request, StatusCode, Uri};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client as Pool;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
-use rustls::{ClientConfig, RootCertStore};
 use serde::de::{DeserializeOwned, IgnoredAny};
-use tokio::time::timeout;
 
 use super::settings::CloudflareConfig;
 use super::wire::{ApiProblem, Envelope, PageInfo};
-use crate::provider::http::{Cause, LONGEST_WAIT, retry_after};
+use crate::provider::http::connections::{AGENT, HttpAnswer, HttpConnections};
+use crate::provider::http::{Cause, LONGEST_WAIT, brief, is_loopback, opening, retry_after};
 use crate::provider::settings::SecretText;
 use crate::provider::{ProviderError, ProviderProblem, Result};
 
@@ -30,12 +25,6 @@ const MAX_BODY: usize = 32 << 20;
 
 /// How long a block lasts where the service does not say.
 const BLOCK: Duration = Duration::from_secs(300);
-
-/// A connection that was idle for longer may be closed by the service just as a change is sent.
-const IDLE: Duration = Duration::from_secs(20);
-
-/// How the program calls itself.
-const AGENT: &str = concat!("gatepost/", env!("CARGO_PKG_VERSION"));
 
 /// What a missing right looks like, and which rights are needed.
 const RIGHTS: &str = "the token needs the rights Zone / Zone / Read and Zone / DNS / Edit for the zone, and must not have \
@@ -52,8 +41,7 @@ pub(super) struct ApiClient {
     base: String,
     token: SecretText,
     bearer: HeaderValue,
-    pool: Pool<HttpsConnector<HttpConnector>, Full<Bytes>>,
-    patience: Duration,
+    connections: HttpConnections,
     blocked_until: Mutex<Option<Instant>>,
 }
 
@@ -70,13 +58,6 @@ pub(super) struct ApiFailure {
     pub(super) may_be_one_change: bool,
 }
 
-/// An answer, read to its end.
-struct RawAnswer {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
-}
-
 impl ApiClient {
     /// A client with these settings.
     pub(super) fn new(config: &CloudflareConfig) -> Result<ApiClient> {
@@ -85,15 +66,9 @@ impl ApiClient {
             |_| ProviderError::settings("--cloudflare-api-token-file: the token has characters that no token has");
         let mut bearer = HeaderValue::from_str(&format!("Bearer {}", config.token.reveal())).map_err(wrong)?;
         bearer.set_sensitive(true);
-        let mut tcp = HttpConnector::new();
-        tcp.set_connect_timeout(Some(config.timeout));
-        tcp.set_nodelay(true);
-        tcp.enforce_http(false);
-        let connector = HttpsConnectorBuilder::new().with_tls_config(tls()?).https_or_http().enable_http1();
-        // A zone of many pages is read over one connection.
-        let pool = Pool::builder(TokioExecutor::new()).pool_idle_timeout(IDLE).build(connector.wrap_connector(tcp));
+        let connections = HttpConnections::new(config.timeout)?;
         let (base, token) = (config.url.trim_end_matches('/').to_owned(), config.token.clone());
-        Ok(ApiClient { base, token, bearer, pool, patience: config.timeout, blocked_until: Mutex::default() })
+        Ok(ApiClient { base, token, bearer, connections, blocked_until: Mutex::default() })
     }
 
     /// Reads something.
@@ -120,10 +95,9 @@ impl ApiClient {
         let is_write = method == Method::POST;
         let question = format!("{method} /{}", path.split('?').next().unwrap_or_default());
         let request = self.request(method, path, body).map_err(ApiFailure::of)?;
-        let cause = match timeout(self.patience, self.round_trip(request)).await {
-            Ok(Ok(answer)) => return self.judge(&question, is_write, &answer),
-            Ok(Err(cause)) => cause,
-            Err(_) => Cause::Broken(format!("no answer within {} s", self.patience.as_secs_f32())),
+        let cause = match self.connections.send(request, MAX_BODY).await {
+            Ok(answer) => return self.judge(&question, is_write, &answer),
+            Err(cause) => cause,
         };
         let problem = match cause {
             Cause::NotConnected(cause) => ProviderProblem::Unreachable(self.scrubbed(&cause)),
@@ -142,18 +116,12 @@ impl ApiClient {
         builder.body(Full::new(body.into())).map_err(|error| ProviderError::protocol(error.to_string()).at(self))
     }
 
-    async fn round_trip(&self, request: Request<Full<Bytes>>) -> std::result::Result<RawAnswer, Cause> {
-        let (head, body) = self.pool.request(request).await.map_err(Cause::of_request)?.into_parts();
-        let body = Limited::new(body, MAX_BODY).collect().await.map_err(|error| Cause::of_body(error, MAX_BODY))?;
-        Ok(RawAnswer { status: head.status, headers: head.headers, body: body.to_bytes() })
-    }
-
     /// What an answer says.
     fn judge<T: DeserializeOwned>(
         &self,
         question: &str,
         is_write: bool,
-        answer: &RawAnswer,
+        answer: &HttpAnswer,
     ) -> std::result::Result<ApiResult<T>, ApiFailure> {
         self.note_limit(answer);
         if !answer.status.is_success() {
@@ -176,7 +144,7 @@ impl ApiClient {
     }
 
     /// An answer that says no.
-    fn refusal(&self, question: &str, is_write: bool, answer: &RawAnswer) -> ApiFailure {
+    fn refusal(&self, question: &str, is_write: bool, answer: &HttpAnswer) -> ApiFailure {
         let found = serde_json::from_slice::<Envelope<IgnoredAny>>(&answer.body);
         let errors = found.map(|envelope| envelope.errors).unwrap_or_default();
         let codes: Vec<i64> =
@@ -206,7 +174,7 @@ impl ApiClient {
     }
 
     /// Remembers until when the service is not to be asked.
-    fn note_limit(&self, answer: &RawAnswer) {
+    fn note_limit(&self, answer: &HttpAnswer) {
         let wait = if answer.status == StatusCode::TOO_MANY_REQUESTS {
             Some(retry_after(&answer.headers).or_else(|| used_up(&answer.headers)).unwrap_or(BLOCK))
         } else {
@@ -267,21 +235,11 @@ fn problems(errors: &[ApiProblem]) -> String {
     if all.is_empty() { "the answer names no error".to_owned() } else { all.join("; ") }
 }
 
-fn brief(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).take(200).collect()
-}
-
-/// How a body begins that is not what the API answers.
-fn opening(body: &Bytes) -> String {
-    let text = brief(&String::from_utf8_lossy(body.get(..200).unwrap_or(body)));
-    if text.is_empty() { "the body is empty".to_owned() } else { format!("the answer begins with `{text}`") }
-}
-
 fn check_url(url: &str) -> Result<()> {
     let refuse = |cause: &str| Err(ProviderError::settings(format!("--cloudflare-api-url `{url}`: {cause}")));
     let Ok(uri) = url.parse::<Uri>() else { return refuse("this is not a URL") };
     let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
-    let is_here = host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    let is_here = is_loopback(host);
     match uri.scheme_str() {
         _ if host.is_empty() || uri.query().is_some() => refuse("it must be https://HOST/PATH"),
         Some("https") => Ok(()),
@@ -289,16 +247,6 @@ fn check_url(url: &str) -> Result<()> {
         Some("http") => refuse("the token would travel in clear text; use https"),
         _ => refuse("it must be https://HOST/PATH"),
     }
-}
-
-/// TLS with the authorities that the system trusts.
-fn tls() -> Result<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
-    let builder = builder.map_err(|error| ProviderError::settings(error.to_string()))?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! A batch is one transaction: after a failure that names no cause nothing was done, and the batch is halved. What a batch
 //! did is noted in the reading, which is used for the next one unless it has become old.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -163,9 +164,9 @@ impl FreshRecords {
 }
 
 impl Reading for FreshRecords {
-    fn values(&self, name: &str, kind: &str, _: Option<&str>) -> Option<Vec<&str>> {
+    fn values(&self, name: &str, kind: &str, _: Option<&str>) -> Option<Vec<Cow<'_, str>>> {
         let found = self.sets.get(&set_key(name, kind))?;
-        Some(found.iter().map(|(_, value)| value.as_str()).collect())
+        Some(found.iter().map(|(_, value)| value.as_str().into()).collect())
     }
 
     fn is_used(&self, name: &str) -> bool {

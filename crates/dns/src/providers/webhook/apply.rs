@@ -1,5 +1,6 @@
 //! Sending changes: compared with a fresh reading just before, and judged by a fresh reading after a failure.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,9 +21,9 @@ const BATCH: usize = 1000;
 type Present = BTreeMap<Key, Endpoint>;
 
 impl Reading for Present {
-    fn values(&self, name: &str, kind: &str, set_identifier: Option<&str>) -> Option<Vec<&str>> {
+    fn values(&self, name: &str, kind: &str, set_identifier: Option<&str>) -> Option<Vec<Cow<'_, str>>> {
         let found = self.get(&key_of(name, kind, set_identifier))?;
-        Some(found.targets.iter().map(String::as_str).collect())
+        Some(found.targets.iter().map(|target| target.as_str().into()).collect())
     }
 
     fn is_used(&self, name: &str) -> bool {
