@@ -153,6 +153,7 @@ mod tests {
             routes: Default::default(),
             listeners: Default::default(),
             source: NameSource::Intersected,
+            provider: None,
         };
         let all =
             vec![record("www.example.com", *kind, targets), record("four.example.com", RecordType::A, &["192.0.2.4"])];
