@@ -181,6 +181,29 @@ fn diagnostics_of_one_route_do_not_depend_on_the_order_of_gateways() {
     assert_eq!(told([edge(two), edge(one), tcp("a/r1"), tcp("a/r2")]), expected);
 }
 
+/// Routes of two kinds that share hostnames at two Gateways, of which one is told, in whichever order the Gateways came.
+#[test]
+fn a_shared_hostname_that_is_told_does_not_depend_on_the_order_of_gateways() {
+    use crate::model::{RouteKind, push};
+    use crate::publication::tests::world::{gateway, http, parent, route};
+    let edge = |name: &str, host: &str| Change::Upsert(Object::Gateway(gateway(name, vec![http("web", host)])));
+    let of_kind = |kind: RouteKind, name: &str| {
+        let mut route = Route { kind, ..route(name, "a/one", &["*.test"]) };
+        push(&mut route.parents, parent("Gateway", "a/two"));
+        Change::Upsert(Object::Route(route))
+    };
+    let told = |gateways: [Change; 2]| {
+        let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
+        let routes = [of_kind(RouteKind::Http, "a/r1"), of_kind(RouteKind::Grpc, "a/r2")];
+        gateways.into_iter().chain(routes).for_each(|change| _ = engine.apply([change]));
+        engine.world().lint().diagnostics()
+    };
+    let (one, two) = (edge("a/one", "*.x.test"), edge("a/two", "*.y.test"));
+    let expected = told([one.clone(), two.clone()]);
+    assert!(expected.iter().any(|d| d.reason == crate::reason::ROUTE_KINDS_SHARE_HOSTNAME));
+    assert_eq!(told([two, one]), expected);
+}
+
 /// A ReferenceGrant that does not permit a reference, and is named as the one that nearly does, comes and goes.
 #[test]
 fn a_grant_that_permits_others_is_named_while_it_is_there() {
