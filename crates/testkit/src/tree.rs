@@ -22,7 +22,7 @@ pub fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Where generated or foreign files stand.
+/// What is generated or foreign; `.git` is a directory, or a file where the tree is a worktree beside another one.
 const NOT_OURS: [&str; 5] = ["target", ".git", "fuzz/target", "fuzz/corpus", "page/node_modules"];
 
 /// Every file of the repository, as a path from its root; none that was generated or comes from elsewhere.
@@ -36,7 +36,7 @@ fn collect_ours(root: &Path, directory: &Path, found: &mut Vec<String>) {
     for entry in entries(directory) {
         let name = below(root, &entry);
         match entry.is_dir() {
-            true if NOT_OURS.contains(&&*name) => {}
+            _ if NOT_OURS.contains(&&*name) => {}
             true => collect_ours(root, &entry, found),
             false => found.push(name),
         }
@@ -59,4 +59,21 @@ pub fn text(path: &Path) -> Result<String, String> {
 pub fn below(directory: &Path, path: &Path) -> String {
     let rest = path.strip_prefix(directory).unwrap_or(path);
     rest.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn files_of_git_and_builds_are_not_ours() {
+        let scratch = Scratch::new().unwrap();
+        for name in [".git", ".gitignore", "docs/page.md", "fuzz/target/built", "target/built"] {
+            scratch.file(name, "").unwrap();
+        }
+        let mut found = Vec::new();
+        collect_ours(scratch.path(), scratch.path(), &mut found);
+        assert_eq!(found, [".gitignore", "docs/page.md"]);
+    }
 }

@@ -174,17 +174,24 @@ impl Engine {
     fn mark_granted(&self, namespace: &Str, dirty: &mut Dirty) {
         let owners: Vec<ObjectRef> = self.indexes.tls_objects.in_namespace(namespace).cloned().collect();
         self.mark_owners(&owners, dirty);
+        // A reference that stays refused has a diagnostic in the contexts, which names a grant that nearly permits it.
+        let gateways = owners.iter().filter_map(|owner| self.gateway_of(owner));
+        let gateways = gateways.map(|key| ObjectRef { kind: Kind::Gateway, key });
+        let groups = gateways.chain(owners.iter().cloned());
+        dirty.contexts.extend(groups.filter_map(|object| self.group_numbers.number(&object)));
         dirty.routes.extend(self.indexes.other_namespaces.of(namespace));
     }
 
     /// Marks the Gateways of owners whose listeners refer to a changed object.
     fn mark_owners(&self, owners: &[ObjectRef], dirty: &mut Dirty) {
-        for owner in owners {
-            let gateway = match owner.kind {
-                Kind::Gateway => Some(owner.key.clone()),
-                _ => self.world.snapshot.listener_sets.get(owner).map(|set| listener_sets::named_gateway(set)),
-            };
-            dirty.gateways.extend(gateway);
+        dirty.gateways.extend(owners.iter().filter_map(|owner| self.gateway_of(owner)));
+    }
+
+    /// The Gateway that an owner of listeners is, or that it refers to.
+    fn gateway_of(&self, owner: &ObjectRef) -> Option<Key> {
+        match owner.kind {
+            Kind::Gateway => Some(owner.key.clone()),
+            _ => self.world.snapshot.listener_sets.get(owner).map(|set| listener_sets::named_gateway(set)),
         }
     }
 

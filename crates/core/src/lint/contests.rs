@@ -31,11 +31,15 @@ pub(super) fn contests(context: LintContext<'_>) -> Vec<Diagnostic> {
             }
         }
     }
-    let shared: BTreeMap<(ListenerId, &Hostname), Users<'_>> =
-        users.into_iter().filter(|(_, users)| users.len() > 1).collect();
+    let mut shared: BTreeMap<ListenerId, BTreeMap<&Hostname, Users<'_>>> = BTreeMap::new();
+    for ((listener, hostname), users) in users.into_iter().filter(|(_, users)| users.len() > 1) {
+        shared.entry(listener).or_default().insert(hostname, users);
+    }
     let mut told = BTreeSet::new();
     let mut all = Vec::new();
-    for ((_, hostname), mut users) in shared {
+    // The numbers of listeners depend on the order in which objects came, and the order of the topology does not.
+    let in_order = context.topology.listener_ids().filter_map(|(id, _)| shared.remove(&id));
+    for (hostname, mut users) in in_order.flatten() {
         users.sort_by(|a, b| a.0.route.meta.seniority().cmp(&b.0.route.meta.seniority()));
         all.extend(kinds(hostname, &users, &mut told));
         all.extend(matches(hostname, &users, &mut told));

@@ -23,11 +23,6 @@ impl Chance {
         ((mixed ^ (mixed >> 31)) >> 33) as usize % limit.max(1)
     }
 
-    /// Other numbers, which leave those that follow here as they are.
-    fn aside(&self) -> Chance {
-        Chance(self.0 ^ 0x2545_f491_4f6c_dd1d)
-    }
-
     pub(crate) fn one_in(&mut self, count: usize) -> bool {
         self.below(count) == 0
     }
@@ -78,14 +73,14 @@ pub(super) fn settings(chance: &mut Chance) -> PublicationSettings {
         require_grants: chance.one_in(8),
         certificate_names: *chance.pick(&[1, 2, 100]),
         domains,
-        providers: if chance.aside().one_in(3) { two_providers() } else { PublishingProviders::default() },
+        providers: if chance.one_in(3) { two_providers() } else { PublishingProviders::default() },
         ..PublicationSettings::default()
     }
 }
 
 /// The provider that a policy names, which exists or not.
-fn provider_name(chance: &Chance) -> Option<Str> {
-    match chance.aside().below(8) {
+fn provider_name(chance: &mut Chance) -> Option<Str> {
+    match chance.below(8) {
         0 => Some("public".into()),
         1 => Some("private".into()),
         2 => Some("default".into()),

@@ -181,6 +181,68 @@ fn diagnostics_of_one_route_do_not_depend_on_the_order_of_gateways() {
     assert_eq!(told([edge(two), edge(one), tcp("a/r1"), tcp("a/r2")]), expected);
 }
 
+/// Routes of two kinds that share hostnames at two Gateways, of which one is told, in whichever order the Gateways came.
+#[test]
+fn a_shared_hostname_that_is_told_does_not_depend_on_the_order_of_gateways() {
+    use crate::model::{RouteKind, push};
+    use crate::publication::tests::world::{gateway, http, parent, route};
+    let edge = |name: &str, host: &str| Change::Upsert(Object::Gateway(gateway(name, vec![http("web", host)])));
+    let of_kind = |kind: RouteKind, name: &str| {
+        let mut route = Route { kind, ..route(name, "a/one", &["*.test"]) };
+        push(&mut route.parents, parent("Gateway", "a/two"));
+        Change::Upsert(Object::Route(route))
+    };
+    let told = |gateways: [Change; 2]| {
+        let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
+        let routes = [of_kind(RouteKind::Http, "a/r1"), of_kind(RouteKind::Grpc, "a/r2")];
+        gateways.into_iter().chain(routes).for_each(|change| _ = engine.apply([change]));
+        engine.world().lint().diagnostics()
+    };
+    let (one, two) = (edge("a/one", "*.x.test"), edge("a/two", "*.y.test"));
+    let expected = told([one.clone(), two.clone()]);
+    assert!(expected.iter().any(|d| d.reason == crate::reason::ROUTE_KINDS_SHARE_HOSTNAME));
+    assert_eq!(told([two, one]), expected);
+}
+
+/// A ReferenceGrant that does not permit a reference, and is named as the one that nearly does, comes and goes.
+#[test]
+fn a_grant_that_permits_others_is_named_while_it_is_there() {
+    use crate::model::{GATEWAY_GROUP, GrantFrom, GrantTo, Meta, ReferenceGrant};
+    use crate::publication::tests::world::{gateway, http, https, listener_set, parent, route};
+    let mut elsewhere = https("web", "*.x.test", "tls");
+    elsewhere.tls.iter_mut().flat_map(|tls| &mut tls.certificates).for_each(|it| it.namespace = Some("b".into()));
+    let from = GrantFrom { group: GATEWAY_GROUP.into(), kind: "Gateway".into(), namespace: "c".into() };
+    let to = GrantTo { group: "".into(), kind: "Secret".into(), name: None };
+    let grant = ReferenceGrant { meta: Meta::named("b", "g1"), from: vec![from], to: vec![to] };
+    let of_gateway = gateway("a/edge", vec![elsewhere.clone()]);
+    let with_set = gateway("a/edge", vec![http("plain", "*.y.test")]);
+    let set = listener_set("a/more", "a/edge", vec![http("plain", "*.z.test"), elsewhere]);
+    let route_of = |kind, name| {
+        let parents = vec![parent(kind, name)].into();
+        Object::Route(Route { parents, ..route("a/r1", "a/edge", &["a.x.test"]) })
+    };
+    let worlds = [
+        vec![Object::Gateway(of_gateway), route_of("Gateway", "a/edge")],
+        vec![Object::Gateway(with_set), Object::ListenerSet(set), route_of("ListenerSet", "a/more")],
+    ];
+    for world in worlds {
+        let mut engine = Engine::new(Default::default(), Default::default(), Default::default());
+        engine.apply(world.into_iter().map(Change::Upsert));
+        let named = |engine: &Engine| {
+            let diagnostics = engine.world().desired().diagnostics;
+            let refused = diagnostics.iter().find(|d| d.reason == crate::reason::REFERENCE_NOT_PERMITTED);
+            refused.expect("the reference stays refused").related.len()
+        };
+        assert_eq!(named(&engine), 0);
+        let grant = Object::ReferenceGrant(grant.clone());
+        let gone = Change::Delete(grant.object());
+        engine.apply([Change::Upsert(grant)]);
+        assert_eq!(named(&engine), 1);
+        engine.apply([gone]);
+        assert_eq!(named(&engine), 0);
+    }
+}
+
 #[test]
 fn wildcards_that_stand_for_names() {
     for seed in 3_000_000..3_000_080 {
