@@ -2,24 +2,32 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::time::Duration;
 
 use gatepost_testkit::program::Program;
 use gatepost_testkit::servers::kube::{Cluster, Setup};
-use gatepost_testkit::{Failed, Trial};
-use serde_json::Value;
+use gatepost_testkit::{Failed, Trial, browser};
+use serde_json::{Value, json};
 
 use super::bed::{Controller, WORLD, accept, accept_class, route_status_in, until};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![gatepost_testkit::servers::kube::trial(
-        "the page: a tenant's token shows the tenant's namespaces alone",
-        tenants,
-    )]
+    let without = if browser::is_wanted() { "" } else { " (not in a browser: scripts/setup tests was not run)" };
+    let name = format!("the page: a tenant's token shows the tenant's namespaces alone{without}");
+    vec![gatepost_testkit::servers::kube::trial(&name, tenants)]
 }
 
 /// Every name and object of the other tenant has this word in it.
 const WORD: &str = "zebra";
+
+fn route(namespace: &str, name: &str, hostnames: &str, parent: &str) -> String {
+    format!(
+        "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{namespace: {namespace}, name: {name}}}\n\
+         spec:\n  hostnames: {hostnames}\n  parentRefs: [{{namespace: infra, name: {parent}}}]\n  \
+         rules: [{{backendRefs: [{{name: {name}-backend, port: 8080}}]}}]\n"
+    )
+}
 
 /// Two tenants on one Gateway, who also ask for one name both, and somebody who may read everything.
 fn objects() -> String {
@@ -40,13 +48,6 @@ fn objects() -> String {
             "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: {kind}Binding\nmetadata: {{name: route-viewer{place}}}\n\
              roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: {kind}, name: route-viewer}}\n\
              subjects: [{{kind: ServiceAccount, name: viewer, namespace: {namespace}}}]\n"
-        )
-    };
-    let route = |namespace: &str, name: &str, hostnames: &str, parent: &str| {
-        format!(
-            "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{namespace: {namespace}, name: {name}}}\n\
-             spec:\n  hostnames: {hostnames}\n  parentRefs: [{{namespace: infra, name: {parent}}}]\n  \
-             rules: [{{backendRefs: [{{name: {name}-backend, port: 8080}}]}}]\n"
         )
     };
     let own = |name: &str| {
@@ -147,8 +148,28 @@ fn tenants() -> Result<(), Failed> {
     let guest = cluster.kubectl(&["create", "token", "guest", "-n", "apple"])?;
     let guest = TenantReader { controller: &controller, token: guest.trim().to_owned() };
     assert!(guest.names().is_empty() && guest.json("overview")["names"] == 0, "{:?}", guest.names());
+    if browser::is_wanted() {
+        in_a_browser(&cluster, &apple)?;
+    }
     streams(&controller, &apple);
     Ok(())
+}
+
+/// The same in a browser, where apple types the token; a route that apple adds shows without a reload.
+fn in_a_browser(cluster: &Cluster, apple: &TenantReader<'_>) -> Result<(), Failed> {
+    let task = json!({
+        "home": format!("http://{}/gatepost/", apple.controller.http()), "token": apple.token, "own": apple.names(),
+        "held": "zebra.example.org", "holder": "pear", "hidden": WORD, "fresh": "fresh.example.org",
+    });
+    let mut command = browser::script("cluster.mjs", &task);
+    let mut browser = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut told = BufReader::new(browser.stdout.take().unwrap()).lines().map_while(Result::ok);
+    if told.any(|line| line == "waiting") {
+        cluster.apply(&route("apple", "fresh", "[fresh.example.org]", "edge"))?;
+        route_status_in(cluster, "apple", "httproute", "fresh", "True")?;
+    }
+    let done = browser.wait_with_output()?;
+    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned().into()) }
 }
 
 /// The controller has the rights that `gatepost rbac` prints, and no others.
