@@ -383,7 +383,7 @@ export function useLive(): Live {
         await events(own.signal, (event) => {
           heard();
           if (event !== "changed") return;
-          setError(undefined);
+          // An error stays until the overview, which is asked for next, could be read.
           setNeedsToken(false);
           setVersion((before) => before + 1);
         }).catch(() => undefined);

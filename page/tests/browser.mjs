@@ -72,7 +72,7 @@ async function run() {
     await inDarkAndOnPhone("names");
   });
 
-  await step("the planted mistake is two clicks away, with its field and its fix", async () => {
+  await step("the planted mistake is two clicks away from the overview, with its field and its fix", async () => {
     await page.locator("header .counts a").first().click();
     await shows("1 of 5 names");
     await page.getByRole("link", { name: "blog.example.org" }).click();
@@ -258,16 +258,54 @@ spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [fresh.example.o
     assert.equal(await page.evaluate("window.hit"), undefined);
   });
 
-  const isGrey = () =>
-    page.evaluate(() => {
-      const marks = [...document.querySelectorAll(".health")];
+  /** Whether every mark of a part of the page is grey. */
+  const isGrey = (part = "body") =>
+    page.evaluate((part) => {
+      const marks = [...document.querySelector(part).querySelectorAll(".health, .chain .state")];
       const colours = new Set(marks.map((mark) => getComputedStyle(mark).color));
       const probe = Object.assign(document.createElement("span"), { className: "unknown" });
       document.body.append(probe);
       const grey = getComputedStyle(probe).color;
       probe.remove();
       return marks.length > 0 && colours.size === 1 && colours.has(grey);
-    });
+    }, part);
+  const fails = (route) => route.fulfill({ status: 500, json: { error: "broken on purpose" } }).catch(() => undefined);
+
+  await step("a broken API makes everything grey, in a page that is open and in a new one", async () => {
+    await page.goto(`${home}#/names`);
+    await shows("6 of 6 names");
+    assert.equal(await isGrey(), false);
+    await page.route("**/api/v1/**", fails);
+    // A change makes the page ask again.
+    renameSync(join(folder, "fresh.yaml"), join(folder, "fresh2.yaml"));
+    await page.getByText("not current: broken on purpose").waitFor();
+    assert.ok(await isGrey());
+    assert.match(await page.locator(".rows").innerText(), /www\.example\.org/);
+    await page.goto("about:blank");
+    await page.goto(`${home}#/names`);
+    await page.locator(".stale main [role=alert]", { hasText: "broken on purpose" }).waitFor();
+    assert.ok(await isGrey());
+    assert.ok(!(await body()).includes("www.example.org"));
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await page.locator(".stale").waitFor({ state: "detached" });
+    errors.length = 0; // Requests that fail are told on the console.
+  });
+
+  await step("a view that cannot be read anew is grey, also where the rest can", async () => {
+    for (const [view, answer] of [["names", "names?*"], ["name/www.example.org", "names/www.example.org"]]) {
+      await page.goto(`${home}#/${view}`);
+      await page.locator("main .health").first().waitFor();
+      await page.locator("main .unread").waitFor({ state: "detached" });
+      assert.equal(await isGrey("main"), false, view);
+      await page.route(`**/api/v1/${answer}`, fails);
+      const [from, to] = view === "names" ? ["fresh2.yaml", "fresh.yaml"] : ["fresh.yaml", "fresh2.yaml"];
+      renameSync(join(folder, from), join(folder, to));
+      await page.locator("main .unread", { hasText: "broken on purpose" }).waitFor();
+      assert.ok(await isGrey("main"), view);
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+    }
+    errors.length = 0; // Requests that fail are told on the console.
+  });
 
   await step("files that cannot be read make everything grey", async () => {
     await page.goto(`${home}#/names`);
