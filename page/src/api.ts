@@ -253,7 +253,16 @@ export interface Certificates {
     held: string[];
     notAfter?: number;
     unusable?: string;
+    /** Hostnames that listeners serve with it; what the certificate does not cover comes first. */
+    served: Served[];
+    servedCount: number;
   }[];
+}
+
+export interface Served {
+  hostname: string;
+  coveredBy?: string;
+  tooDeepFor?: string;
 }
 
 export interface Routed {

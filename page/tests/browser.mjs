@@ -2,7 +2,7 @@
 // Arguments: a JSON object with `address`, `folder` (the files that the server watches), `pid` (of the server) and, to keep
 // pictures, `pictures` (a directory); `report` is a report about the same files.
 import assert from "node:assert/strict";
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRequire } from "node:module";
@@ -213,8 +213,6 @@ async function run() {
     await page.getByRole("link", { name: "Certificates" }).click();
     await shows("No listener names a Secret");
     await isAccessible("certificates");
-    await picture("certificates");
-    await inDarkAndOnPhone("certificates");
     await page.getByRole("link", { name: "Activity" }).click();
     await shows("because HTTPRoute/shop/web asks for it");
     await isAccessible("activity");
@@ -234,6 +232,23 @@ spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [fresh.example.o
 `;
     writeFileSync(join(folder, "fresh.yaml"), route);
     await page.getByRole("link", { name: "fresh.example.org" }).waitFor();
+  });
+
+  await step("a certificate tells which hostnames its wildcard covers, and which are too deep for it", async () => {
+    await page.goto(`${home}#/certificates`);
+    // The example without its policy, which probes addresses outside of this machine.
+    const example = readFileSync(new URL("../../examples/page/gallery.yaml", import.meta.url), "utf8");
+    writeFileSync(join(folder, "gallery.yaml"), example.split("\n---\n").filter((one) => !one.includes("DNSPolicy")).join("\n---\n"));
+    await page.locator("tr", { hasText: "gallery/gallery-tls" }).waitFor();
+    assert.deepEqual(await page.locator(".uncovered, .covered").allInnerTexts(), [
+      "✗ nothing covers roof.east.gallery.example.net: *.gallery.example.net is good for one label only",
+      "✓ *.gallery.example.net covers itself, east.gallery.example.net",
+    ]);
+    await isAccessible("certificates");
+    await picture("certificates");
+    await inDarkAndOnPhone("certificates");
+    unlinkSync(join(folder, "gallery.yaml"));
+    await shows("No listener names a Secret");
   });
 
   await step("texts with scripts stay text", async () => {

@@ -43,7 +43,7 @@ async function run() {
     names: ".rows tbody a",
     flow: ".flow .node",
     plan: "text=Steps of the last pass",
-    certificates: "text=No listener names a Secret",
+    certificates: "text=apple/shared-tls",
     activity: ".activity li",
   };
   for (const [view, part] of Object.entries(views)) {

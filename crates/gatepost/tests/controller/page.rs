@@ -66,9 +66,41 @@ fn objects() -> String {
         route("pear", "zebra-web", "[zebra.example.org, both.example.org, '*.zebra.example.org']", "edge"),
         route("pear", "zebra-lost", "[zebra-lost.example.org]", "zebra-gateway"),
         route("pear", "zebra-apple", "[x.apple.example.org]", "edge"),
+        SHARED.to_owned(),
     ]
     .concat()
 }
+
+/// A ListenerSet of apple's with a Secret of apple's, which serves names of pear's with it as well.
+const SHARED: &str = "\
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {namespace: apple, name: shared}
+spec:
+  parentRef: {namespace: infra, name: edge}
+  listeners:
+  - name: https
+    port: 443
+    protocol: HTTPS
+    hostname: '*.example.org'
+    tls: {certificateRefs: [{name: shared-tls}]}
+    allowedRoutes: {namespaces: {from: All}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: apple, name: tls-shop}
+spec:
+  hostnames: [shop.example.org]
+  parentRefs: [{group: gateway.networking.k8s.io, kind: ListenerSet, name: shared}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: pear, name: zebra-tls}
+spec:
+  hostnames: [zebra.example.org]
+  parentRefs: [{group: gateway.networking.k8s.io, kind: ListenerSet, namespace: apple, name: shared}]
+";
 
 /// The paths of `/api/v1` with what may be asked there.
 const PATHS: [&str; 21] = [
@@ -245,6 +277,9 @@ fn own_alone(apple: &TenantReader<'_>) {
     assert!(apple.ask("names/shop.example.org/chain.svg").contains("<svg "));
     assert!(apple.ask("names/zebra.example.org/chain.mmd").starts_with("HTTP/1.1 403"));
     assert!(apple.ask("names.csv").contains("shop.example.org,"));
+    let secret = apple.json("certificates")["items"][0].clone();
+    assert_eq!(secret["served"], json!([{"hostname": "shop.example.org"}]), "{secret:#}");
+    assert_eq!(secret["servedCount"], 1);
     let shop = apple.json("names/shop.example.org");
     assert_eq!(shop["chains"][0]["links"][1]["name"], "Gateway/infra/edge");
     assert_eq!(shop["recordSets"][0]["wanted"][0], "192.0.2.1");
