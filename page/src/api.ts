@@ -253,7 +253,16 @@ export interface Certificates {
     held: string[];
     notAfter?: number;
     unusable?: string;
+    /** Hostnames that listeners serve with it; what the certificate does not cover comes first. */
+    served: Served[];
+    servedCount: number;
   }[];
+}
+
+export interface Served {
+  hostname: string;
+  coveredBy?: string;
+  tooDeepFor?: string;
 }
 
 export interface Routed {
@@ -383,7 +392,7 @@ export function useLive(): Live {
         await events(own.signal, (event) => {
           heard();
           if (event !== "changed") return;
-          setError(undefined);
+          // An error stays until the overview, which is asked for next, could be read.
           setNeedsToken(false);
           setVersion((before) => before + 1);
         }).catch(() => undefined);

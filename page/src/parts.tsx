@@ -87,9 +87,10 @@ export function Section({ title, children }: { title: string; children: Componen
   );
 }
 
+/** Why something could not be read. What the same view still shows from before is grey: the style sheet looks for it. */
 export function Problem({ error }: { error: string | undefined }) {
   return error ? (
-    <p class="problem" role="alert">
+    <p class="problem unread" role="alert">
       {error}
     </p>
   ) : null;

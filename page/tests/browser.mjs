@@ -2,7 +2,7 @@
 // Arguments: a JSON object with `address`, `folder` (the files that the server watches), `pid` (of the server) and, to keep
 // pictures, `pictures` (a directory); `report` is a report about the same files.
 import assert from "node:assert/strict";
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRequire } from "node:module";
@@ -72,7 +72,7 @@ async function run() {
     await inDarkAndOnPhone("names");
   });
 
-  await step("the planted mistake is two clicks away, with its field and its fix", async () => {
+  await step("the planted mistake is two clicks away from the overview, with its field and its fix", async () => {
     await page.locator("header .counts a").first().click();
     await shows("1 of 5 names");
     await page.getByRole("link", { name: "blog.example.org" }).click();
@@ -213,8 +213,6 @@ async function run() {
     await page.getByRole("link", { name: "Certificates" }).click();
     await shows("No listener names a Secret");
     await isAccessible("certificates");
-    await picture("certificates");
-    await inDarkAndOnPhone("certificates");
     await page.getByRole("link", { name: "Activity" }).click();
     await shows("because HTTPRoute/shop/web asks for it");
     await isAccessible("activity");
@@ -234,6 +232,23 @@ spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [fresh.example.o
 `;
     writeFileSync(join(folder, "fresh.yaml"), route);
     await page.getByRole("link", { name: "fresh.example.org" }).waitFor();
+  });
+
+  await step("a certificate tells which hostnames its wildcard covers, and which are too deep for it", async () => {
+    await page.goto(`${home}#/certificates`);
+    // The example without its policy, which probes addresses outside of this machine.
+    const example = readFileSync(new URL("../../examples/page/gallery.yaml", import.meta.url), "utf8");
+    writeFileSync(join(folder, "gallery.yaml"), example.split("\n---\n").filter((one) => !one.includes("DNSPolicy")).join("\n---\n"));
+    await page.locator("tr", { hasText: "gallery/gallery-tls" }).waitFor();
+    assert.deepEqual(await page.locator(".uncovered, .covered").allInnerTexts(), [
+      "✗ nothing covers roof.east.gallery.example.net: *.gallery.example.net is good for one label only",
+      "✓ *.gallery.example.net covers itself, east.gallery.example.net",
+    ]);
+    await isAccessible("certificates");
+    await picture("certificates");
+    await inDarkAndOnPhone("certificates");
+    unlinkSync(join(folder, "gallery.yaml"));
+    await shows("No listener names a Secret");
   });
 
   await step("texts with scripts stay text", async () => {
@@ -258,16 +273,54 @@ spec: {parentRefs: [{name: edge, namespace: infra}], hostnames: [fresh.example.o
     assert.equal(await page.evaluate("window.hit"), undefined);
   });
 
-  const isGrey = () =>
-    page.evaluate(() => {
-      const marks = [...document.querySelectorAll(".health")];
+  /** Whether every mark of a part of the page is grey. */
+  const isGrey = (part = "body") =>
+    page.evaluate((part) => {
+      const marks = [...document.querySelector(part).querySelectorAll(".health, .chain .state")];
       const colours = new Set(marks.map((mark) => getComputedStyle(mark).color));
       const probe = Object.assign(document.createElement("span"), { className: "unknown" });
       document.body.append(probe);
       const grey = getComputedStyle(probe).color;
       probe.remove();
       return marks.length > 0 && colours.size === 1 && colours.has(grey);
-    });
+    }, part);
+  const fails = (route) => route.fulfill({ status: 500, json: { error: "broken on purpose" } }).catch(() => undefined);
+
+  await step("a broken API makes everything grey, in a page that is open and in a new one", async () => {
+    await page.goto(`${home}#/names`);
+    await shows("6 of 6 names");
+    assert.equal(await isGrey(), false);
+    await page.route("**/api/v1/**", fails);
+    // A change makes the page ask again.
+    renameSync(join(folder, "fresh.yaml"), join(folder, "fresh2.yaml"));
+    await page.getByText("not current: broken on purpose").waitFor();
+    assert.ok(await isGrey());
+    assert.match(await page.locator(".rows").innerText(), /www\.example\.org/);
+    await page.goto("about:blank");
+    await page.goto(`${home}#/names`);
+    await page.locator(".stale main [role=alert]", { hasText: "broken on purpose" }).waitFor();
+    assert.ok(await isGrey());
+    assert.ok(!(await body()).includes("www.example.org"));
+    await page.unrouteAll({ behavior: "ignoreErrors" });
+    await page.locator(".stale").waitFor({ state: "detached" });
+    errors.length = 0; // Requests that fail are told on the console.
+  });
+
+  await step("a view that cannot be read anew is grey, also where the rest can", async () => {
+    for (const [view, answer] of [["names", "names?*"], ["name/www.example.org", "names/www.example.org"]]) {
+      await page.goto(`${home}#/${view}`);
+      await page.locator("main .health").first().waitFor();
+      await page.locator("main .unread").waitFor({ state: "detached" });
+      assert.equal(await isGrey("main"), false, view);
+      await page.route(`**/api/v1/${answer}`, fails);
+      const [from, to] = view === "names" ? ["fresh2.yaml", "fresh.yaml"] : ["fresh.yaml", "fresh2.yaml"];
+      renameSync(join(folder, from), join(folder, to));
+      await page.locator("main .unread", { hasText: "broken on purpose" }).waitFor();
+      assert.ok(await isGrey("main"), view);
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+    }
+    errors.length = 0; // Requests that fail are told on the console.
+  });
 
   await step("files that cannot be read make everything grey", async () => {
     await page.goto(`${home}#/names`);

@@ -10,14 +10,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use gatepost_testkit::scratch::Scratch;
-use gatepost_testkit::{Failed, Trial, tree};
+use gatepost_testkit::{Failed, Trial, browser, tree};
 
 fn main() {
-    let tools = tree::root().join("page/node_modules/playwright-core").is_dir();
-    let browser = Path::new("/usr/bin/chromium").is_file();
     gatepost_testkit::run(vec![
-        trial("the_committed_page_is_what_its_sources_give", tools, built),
-        trial("the_page_works_in_a_browser", tools && browser, works_in_a_browser),
+        trial("the_committed_page_is_what_its_sources_give", browser::has_tools(), built),
+        trial("the_page_works_in_a_browser", browser::is_wanted(), works_in_a_browser),
     ])
 }
 
@@ -90,8 +88,7 @@ fn works_in_a_browser() -> Result<(), Failed> {
     let task = serde_json::json!({
         "address": address, "folder": folder, "pid": server.0.id(), "pictures": pictures, "report": report,
     });
-    let script = tree::root().join("page/tests/browser.mjs");
-    let done = Command::new("node").arg(script).arg(task.to_string()).output()?;
+    let done = browser::script("browser.mjs", &task).output()?;
     let said = [done.stdout, done.stderr].concat();
     if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&said).into_owned().into()) }
 }

@@ -3,6 +3,7 @@
 //! Every file becomes a test with a name of its own, so that it is counted, chosen and reported like any other. Nothing
 //! here knows the rules of the Gateway API: the program is run as people run it, and only what it says is judged.
 
+pub mod browser;
 pub mod case;
 pub mod clock;
 pub mod fault;

@@ -1,5 +1,5 @@
 // All names in a table; filters, order and pages are the server's work. Only the rows in sight are in the document.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Live, type NameRow, type Names, HEALTHS, get, path, useAnswer } from "../api";
 import { ApiLink, Expiry, HealthMark, NameLink, Problem, Reason, word } from "../parts";
 import { change } from "../place";
@@ -9,6 +9,8 @@ const ROW = 44;
 /** Rows of one answer, and rows above and below those in sight. */
 const CHUNK = 100;
 const MARGIN = 10;
+/** The table is drawn anew after this many rows, which is less than the margin, and not with every frame. */
+const STRIDE = 5;
 
 type Query = Record<string, string>;
 
@@ -161,23 +163,30 @@ export function NamesView({ live, query }: { live: Live; query: Query }) {
   const from = Math.max(0, Math.floor(scroll.top / ROW) - MARGIN);
   const more = useRows(query, live.version, from);
   const names = first.data;
+  const measure = () => {
+    if (!box.current) return;
+    const [stride, height] = [STRIDE * ROW, box.current.clientHeight];
+    const top = Math.floor(box.current.scrollTop / stride) * stride;
+    setScroll((before) => (before.top === top && before.height === height ? before : { top, height }));
+  };
   useEffect(() => {
-    const measure = () => box.current && setScroll({ top: box.current.scrollTop, height: box.current.clientHeight });
     measure();
     addEventListener("resize", measure);
     return () => removeEventListener("resize", measure);
   }, []);
   const matching = names?.matching ?? 0;
-  const to = Math.min(matching, Math.ceil((scroll.top + scroll.height) / ROW) + MARGIN);
+  const to = Math.min(matching, Math.ceil((scroll.top + scroll.height) / ROW) + STRIDE + MARGIN);
   const rowAt = (index: number) => {
     const chunk = Math.floor(index / CHUNK) * CHUNK;
     return (chunk === 0 ? names?.items : more.get(chunk))?.[index - chunk];
   };
   const shown = Array.from({ length: Math.max(0, to - from) }, (_, i) => from + i);
+  // What does not scroll is not drawn anew while the rows do.
+  const above = useMemo(() => <Filters names={names} query={query} />, [names, query]);
   return (
     <>
       <h1>Names</h1>
-      <Filters names={names} query={query} />
+      {above}
       <Problem error={first.error} />
       <p class="matching" role="status">
         {names ? `${matching} of ${names.total} names` : "reading…"}
@@ -192,7 +201,7 @@ export function NamesView({ live, query }: { live: Live; query: Query }) {
         tabIndex={0}
         role="region"
         aria-label="Names"
-        onScroll={(event) => setScroll({ top: event.currentTarget.scrollTop, height: event.currentTarget.clientHeight })}
+        onScroll={measure}
       >
         <table aria-rowcount={matching + 1}>
           <thead>

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::model::{Key, Kind, ObjectRef};
+use gatepost_core::names::Hostname;
 use gatepost_core::reason::Reason;
 use gatepost_core::routing::Router;
 use hyper::StatusCode;
@@ -246,7 +247,9 @@ async fn seen(
         ["plan"] => plan(&pass, &query),
         ["certificates"] => {
             query.only(&[])?;
-            beside(move || Ok(ApiAnswer::json(&CertificatesView::of(&world)))).await
+            let names = names.filter(|_| !viewer.sees_everything());
+            let is_seen = move |name: &Hostname| names.as_ref().is_none_or(|names| names.find(name.as_str()).is_some());
+            beside(move || Ok(ApiAnswer::json(&CertificatesView::of(&world, &is_seen)))).await
         }
         ["health"] => {
             query.only(&[])?;

@@ -1,17 +1,19 @@
 //! `/api/v1`: the shapes of its answers, made of the views of `-o json` where a command answers the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use gatepost_core::attachment::ListenerId;
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::explain::NameHealth;
 use gatepost_core::model::{Key, Material};
+use gatepost_core::names::Hostname;
 use gatepost_core::plan::Held;
 use gatepost_core::report::Item;
 use gatepost_tls::certifier::IssuanceState;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::certificates::IssuingView;
+use super::certificates::{IssuingView, ServedView};
 use super::diagnostic::DiagnosticView;
 use super::explain::{ExplainView, ReasonView};
 use super::plan;
@@ -373,17 +375,36 @@ struct SecretView {
     not_after: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     unusable: Option<String>,
+    /// Hostnames of routes that the listeners serve with it, as far as the certificate held covers them, or the planned one
+    /// where none is held. Those that are not covered come first.
+    served: Vec<ServedView>,
+    /// How many these are; `served` holds at most 200.
+    served_count: usize,
 }
 
+/// Hostnames of one Secret that are told.
+const MOST_SERVED: usize = 200;
+
 impl CertificatesView {
-    /// The view of every Secret that a listener names, or for which a certificate is planned or issued.
-    pub fn of(world: &WorldCopy) -> Self {
+    /// The view of every Secret that a listener names, or for which a certificate is planned or issued. Of the hostnames
+    /// that are served only those that may be seen.
+    pub fn of(world: &WorldCopy, is_seen: &dyn Fn(&Hostname) -> bool) -> Self {
         let mut secrets: BTreeMap<Key, SecretView> = BTreeMap::new();
-        for (_, listener) in world.topology.listener_ids().filter(|(_, listener)| listener.spec().terminates_tls()) {
+        let mut users: BTreeMap<ListenerId, Vec<Key>> = BTreeMap::new();
+        for (id, listener) in world.topology.listener_ids().filter(|(_, listener)| listener.spec().terminates_tls()) {
             let own = listener.owner.object();
             for target in listener.spec().tls.iter().flat_map(|tls| &tls.certificates) {
                 let secret = Key::new(target.namespace_or(own.namespace()).clone(), target.name.clone());
-                secrets.entry(secret).or_default().listeners.push(listener.key().to_string());
+                secrets.entry(secret.clone()).or_default().listeners.push(listener.key().to_string());
+                users.entry(id).or_default().push(secret);
+            }
+        }
+        let mut served: BTreeMap<&Key, BTreeSet<&Hostname>> = BTreeMap::new();
+        for (_, listener, names) in world.topology.attachments() {
+            let names = names.iter().map(|name| &name.hostname).filter(|name| !name.is_any() && is_seen(name));
+            let names: Vec<&Hostname> = names.collect();
+            for secret in users.get(&listener).into_iter().flatten() {
+                served.entry(secret).or_default().extend(&names);
             }
         }
         for certificate in &world.desired.certificates {
@@ -394,8 +415,10 @@ impl CertificatesView {
         for secret in issuing.keys() {
             secrets.entry((*secret).clone()).or_default();
         }
-        let items =
-            secrets.into_iter().map(|(secret, view)| view.filled(world, &secret, issuing.get(&secret).copied()));
+        let items = secrets.into_iter().map(|(secret, view)| {
+            let view = view.filled(world, &secret, issuing.get(&secret).copied());
+            view.serving(served.get(&secret).into_iter().flatten().copied())
+        });
         CertificatesView { generation: world.pass.generation, as_of: world.pass.ended, items: items.collect() }
     }
 }
@@ -420,6 +443,18 @@ impl SecretView {
             Some(Material::Missing) => self.unusable = Some("it has no `tls.crt`".to_owned()),
             None => {}
         }
+        self
+    }
+
+    /// Adds the hostnames that are served with it.
+    fn serving<'h>(mut self, hostnames: impl Iterator<Item = &'h Hostname>) -> Self {
+        let planned = self.planned.iter().flat_map(|certificate| certificate.dns_names());
+        let names: Vec<&String> = if self.held.is_empty() { planned.collect() } else { self.held.iter().collect() };
+        let names: Vec<Hostname> = names.into_iter().filter_map(|name| Hostname::parse(name).ok()).collect();
+        self.served = hostnames.map(|hostname| ServedView::of(hostname, &names)).collect();
+        self.served.sort_by_key(ServedView::is_covered);
+        self.served_count = self.served.len();
+        self.served.truncate(MOST_SERVED);
         self
     }
 }

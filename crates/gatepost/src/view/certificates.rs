@@ -1,5 +1,6 @@
 //! Certificates as JSON: what is wanted, what is held, and the order in between. Never a key.
 
+use gatepost_core::names::Hostname;
 use gatepost_tls::certifier::{IssuanceState, OpenOrder};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -84,5 +85,38 @@ fn order(order: &OpenOrder) -> OrderView {
         challenges: order.challenges.iter().map(challenge).collect(),
         last_error: order.trouble.clone(),
         wake: order.wake,
+    }
+}
+
+/// A hostname that listeners serve with a Secret, and what the certificate has for it.
+#[derive(Serialize, JsonSchema, Debug)]
+#[serde(rename_all = "camelCase")]
+pub struct ServedView {
+    hostname: String,
+    /// The certificate's name that is good for it; unset if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covered_by: Option<String>,
+    /// A wildcard of the certificate above it, which reaches one label only and so not this name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    too_deep_for: Option<String>,
+}
+
+impl ServedView {
+    /// The view of a hostname and the names that a certificate has.
+    pub fn of(hostname: &Hostname, names: &[Hostname]) -> Self {
+        let is_good = |name: &&Hostname| *name == hostname || name.covers_in_certificate(hostname.as_str());
+        let covering = names.iter().filter(is_good).max_by_key(|name| name.specificity());
+        let is_above = |name: &&Hostname| covering.is_none() && name.is_wildcard() && name.contains(hostname);
+        let above = names.iter().filter(is_above).max_by_key(|name| name.specificity());
+        ServedView {
+            hostname: hostname.to_string(),
+            covered_by: covering.map(ToString::to_string),
+            too_deep_for: above.map(ToString::to_string),
+        }
+    }
+
+    /// Whether a name of the certificate is good for it.
+    pub fn is_covered(&self) -> bool {
+        self.covered_by.is_some()
     }
 }

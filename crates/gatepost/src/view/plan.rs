@@ -154,6 +154,13 @@ pub(super) struct CertificateView {
     policy: Option<String>,
 }
 
+impl CertificateView {
+    /// The names that it is to have.
+    pub(super) fn dns_names(&self) -> &[String] {
+        &self.dns_names
+    }
+}
+
 #[derive(Serialize, JsonSchema, Debug)]
 pub(super) struct WithheldView {
     hostname: String,

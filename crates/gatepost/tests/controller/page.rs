@@ -2,24 +2,32 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::process::Stdio;
 use std::time::Duration;
 
 use gatepost_testkit::program::Program;
 use gatepost_testkit::servers::kube::{Cluster, Setup};
-use gatepost_testkit::{Failed, Trial};
-use serde_json::Value;
+use gatepost_testkit::{Failed, Trial, browser};
+use serde_json::{Value, json};
 
 use super::bed::{Controller, WORLD, accept, accept_class, route_status_in, until};
 
 pub(crate) fn trials() -> Vec<Trial> {
-    vec![gatepost_testkit::servers::kube::trial(
-        "the page: a tenant's token shows the tenant's namespaces alone",
-        tenants,
-    )]
+    let without = if browser::is_wanted() { "" } else { " (not in a browser: scripts/setup tests was not run)" };
+    let name = format!("the page: a tenant's token shows the tenant's namespaces alone{without}");
+    vec![gatepost_testkit::servers::kube::trial(&name, tenants)]
 }
 
 /// Every name and object of the other tenant has this word in it.
 const WORD: &str = "zebra";
+
+fn route(namespace: &str, name: &str, hostnames: &str, parent: &str) -> String {
+    format!(
+        "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{namespace: {namespace}, name: {name}}}\n\
+         spec:\n  hostnames: {hostnames}\n  parentRefs: [{{namespace: infra, name: {parent}}}]\n  \
+         rules: [{{backendRefs: [{{name: {name}-backend, port: 8080}}]}}]\n"
+    )
+}
 
 /// Two tenants on one Gateway, who also ask for one name both, and somebody who may read everything.
 fn objects() -> String {
@@ -42,13 +50,6 @@ fn objects() -> String {
              subjects: [{{kind: ServiceAccount, name: viewer, namespace: {namespace}}}]\n"
         )
     };
-    let route = |namespace: &str, name: &str, hostnames: &str, parent: &str| {
-        format!(
-            "---\napiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{namespace: {namespace}, name: {name}}}\n\
-             spec:\n  hostnames: {hostnames}\n  parentRefs: [{{namespace: infra, name: {parent}}}]\n  \
-             rules: [{{backendRefs: [{{name: {name}-backend, port: 8080}}]}}]\n"
-        )
-    };
     let own = |name: &str| {
         let place = format!(", namespace: {name}");
         [namespace(name), role("Role", &place), binding("Role", name, &place)].concat()
@@ -65,9 +66,41 @@ fn objects() -> String {
         route("pear", "zebra-web", "[zebra.example.org, both.example.org, '*.zebra.example.org']", "edge"),
         route("pear", "zebra-lost", "[zebra-lost.example.org]", "zebra-gateway"),
         route("pear", "zebra-apple", "[x.apple.example.org]", "edge"),
+        SHARED.to_owned(),
     ]
     .concat()
 }
+
+/// A ListenerSet of apple's with a Secret of apple's, which serves names of pear's with it as well.
+const SHARED: &str = "\
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: ListenerSet
+metadata: {namespace: apple, name: shared}
+spec:
+  parentRef: {namespace: infra, name: edge}
+  listeners:
+  - name: https
+    port: 443
+    protocol: HTTPS
+    hostname: '*.example.org'
+    tls: {certificateRefs: [{name: shared-tls}]}
+    allowedRoutes: {namespaces: {from: All}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: apple, name: tls-shop}
+spec:
+  hostnames: [shop.example.org]
+  parentRefs: [{group: gateway.networking.k8s.io, kind: ListenerSet, name: shared}]
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: HTTPRoute
+metadata: {namespace: pear, name: zebra-tls}
+spec:
+  hostnames: [zebra.example.org]
+  parentRefs: [{group: gateway.networking.k8s.io, kind: ListenerSet, namespace: apple, name: shared}]
+";
 
 /// The paths of `/api/v1` with what may be asked there.
 const PATHS: [&str; 21] = [
@@ -147,8 +180,28 @@ fn tenants() -> Result<(), Failed> {
     let guest = cluster.kubectl(&["create", "token", "guest", "-n", "apple"])?;
     let guest = TenantReader { controller: &controller, token: guest.trim().to_owned() };
     assert!(guest.names().is_empty() && guest.json("overview")["names"] == 0, "{:?}", guest.names());
+    if browser::is_wanted() {
+        in_a_browser(&cluster, &apple)?;
+    }
     streams(&controller, &apple);
     Ok(())
+}
+
+/// The same in a browser, where apple types the token; a route that apple adds shows without a reload.
+fn in_a_browser(cluster: &Cluster, apple: &TenantReader<'_>) -> Result<(), Failed> {
+    let task = json!({
+        "home": format!("http://{}/gatepost/", apple.controller.http()), "token": apple.token, "own": apple.names(),
+        "held": "zebra.example.org", "holder": "pear", "hidden": WORD, "fresh": "fresh.example.org",
+    });
+    let mut command = browser::script("cluster.mjs", &task);
+    let mut browser = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut told = BufReader::new(browser.stdout.take().unwrap()).lines().map_while(Result::ok);
+    if told.any(|line| line == "waiting") {
+        cluster.apply(&route("apple", "fresh", "[fresh.example.org]", "edge"))?;
+        route_status_in(cluster, "apple", "httproute", "fresh", "True")?;
+    }
+    let done = browser.wait_with_output()?;
+    if done.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&done.stderr).into_owned().into()) }
 }
 
 /// The controller has the rights that `gatepost rbac` prints, and no others.
@@ -224,6 +277,9 @@ fn own_alone(apple: &TenantReader<'_>) {
     assert!(apple.ask("names/shop.example.org/chain.svg").contains("<svg "));
     assert!(apple.ask("names/zebra.example.org/chain.mmd").starts_with("HTTP/1.1 403"));
     assert!(apple.ask("names.csv").contains("shop.example.org,"));
+    let secret = apple.json("certificates")["items"][0].clone();
+    assert_eq!(secret["served"], json!([{"hostname": "shop.example.org"}]), "{secret:#}");
+    assert_eq!(secret["servedCount"], 1);
     let shop = apple.json("names/shop.example.org");
     assert_eq!(shop["chains"][0]["links"][1]["name"], "Gateway/infra/edge");
     assert_eq!(shop["recordSets"][0]["wanted"][0], "192.0.2.1");
