@@ -2,7 +2,7 @@
 SHELL := /bin/bash -eo pipefail
 # What the program is built from. Another build of it, such as that of the tests, serves `run` as well.
 SOURCES := $(filter-out crates/testkit/%,$(wildcard crates/*/src crates/*/Cargo.toml)) Cargo.toml Cargo.lock docs/diagnostics
-.PHONY: run test test-quick lint fmt bench chaos fuzz setup servers bless
+.PHONY: run test test-quick lint fmt bench chaos fuzz docs setup servers bless
 
 run: setup        ## build, show every command on examples/quickstart, then serve it (QUICKSTART_ONCE=1: once)
 	@if [ -x target/debug/gatepost ] && [ -z "$$(find $(SOURCES) -newer target/debug/gatepost -print -quit)" ]; then \
@@ -42,6 +42,9 @@ fuzz: setup        ## a minute of every fuzz target; FUZZ_SECONDS=1800 takes lon
 
 bless: setup      ## rewrites the expected outputs of tests/cases, generated files, and what documents and examples show; read the diff
 	GATEPOST_BLESS=1 cargo test --quiet --package gatepost --test cases --test generated --test documents
+
+docs: setup       ## the documentation as a site in target/site, with every link checked; builds mdBook once
+	scripts/docs
 
 setup:            ## installs what building needs and this machine lacks
 	@scripts/setup
