@@ -344,6 +344,18 @@ fn annotations(cluster: &Cluster) {
         "a.localhost",
         "metadata.google.internal.",
         " 192.0.2.1, 127.0.0.1",
+        "192.0.2.1,\t127.0.0.1",
+        "fd20:ce::254",
+        "::ffff:0:7f00:1",
+        "2002:7f00:1::",
+        "2002:a9fe:a9fe::1",
+        "64:ff9b:1::7f00:1",
+        "ip6-loopback",
+        "Metadata.Azure.Internal",
+        "instance-data.ec2.internal",
+        "127.1",
+        "0x7f.1",
+        "2130706433",
     ];
     let outward = [
         "192.0.2.1",
@@ -356,6 +368,8 @@ fn annotations(cluster: &Cluster) {
         "lb.example.net",
         "localhost.example.net",
         "notlocalhost",
+        "2002:c000:201::1",
+        "127.1.example.org",
         "192.0.2.1, 2001:db8::1",
         "",
     ];
