@@ -142,7 +142,29 @@ impl Plan {
         Ok((Decision { unread, ..decided.into_decision() }, plans))
     }
 
+    /// What is shown. In profile external-dns what profile strict would publish is decided on another core meanwhile: it is as
+    /// much work as the plan itself.
     fn look(
+        &self,
+        objects: &Objects,
+        settings: &publication::PublicationSettings,
+        session: Option<Session>,
+    ) -> Result<Shown, Failure> {
+        let tells_strict = matches!(self.output, PlanFormat::Json | PlanFormat::Text);
+        let strict = publication::PublicationSettings { profile: Profile::Strict, ..settings.clone() };
+        std::thread::scope(|scope| {
+            let other = (settings.profile == Profile::ExternalDns && tells_strict)
+                .then(|| scope.spawn(|| self.desired(objects, &strict)));
+            let mut shown = self.look_in_profile(objects, settings, session)?;
+            shown.under_strict = other.map(|other| {
+                let strict = other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                Change::between(&shown.desired, &strict).names_of_records()
+            });
+            Ok(shown)
+        })
+    }
+
+    fn look_in_profile(
         &self,
         objects: &Objects,
         settings: &publication::PublicationSettings,
@@ -186,11 +208,7 @@ impl Plan {
             Some(certificates) => Some(block_on(forecast(certificates, objects, &desired))?),
             None => None,
         };
-        let under_strict = (settings.profile == Profile::ExternalDns).then(|| {
-            let strict = publication::PublicationSettings { profile: Profile::Strict, ..settings.clone() };
-            Change::between(&desired, &self.desired(objects, &strict)).names_of_records()
-        });
-        Ok(Shown { desired, change, plan, unread, orders, under_strict, providers })
+        Ok(Shown { desired, change, plan, unread, orders, under_strict: None, providers })
     }
 
     fn desired(&self, objects: &Objects, settings: &publication::PublicationSettings) -> Desired {
