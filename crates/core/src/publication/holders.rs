@@ -245,7 +245,9 @@ impl NameHolder {
                 format!("`{name}` is held by namespace `{namespace}`, whose Gateway's wildcard record answers for it")
             }
             HolderReason::Oldest => {
-                format!("`{name}` is held by namespace `{namespace}`, whose Route is the oldest that claims it")
+                format!(
+                    "`{name}` is held by namespace `{namespace}`, whose Route is the first that claims it, by age and then by name"
+                )
             }
         }
     }
