@@ -132,6 +132,8 @@ pub struct Pass {
 pub struct ProviderReport {
     /// Its name.
     pub name: Str,
+    /// Whether its settings forbid every write.
+    pub only_looks: bool,
     /// The first error that keeps names there from being up to date.
     pub trouble: Option<String>,
     /// Number of zones that were read.
@@ -144,6 +146,12 @@ pub struct ProviderReport {
     pub unconfirmed: Option<(usize, String)>,
     /// Names that have changed since it was compared.
     pub waiting: BTreeSet<Str>,
+}
+
+/// The providers at which nothing is written because their settings say so.
+pub fn dry_run_notes(providers: &[ProviderReport]) -> impl Iterator<Item = String> {
+    let only_look = providers.iter().filter(|provider| provider.only_looks);
+    only_look.map(|provider| format!("provider `{}`: nothing is written there (dry-run)", provider.name))
 }
 
 /// The first error of each of several providers.

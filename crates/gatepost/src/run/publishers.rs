@@ -52,6 +52,7 @@ pub struct PublishedState<'a> {
 #[derive(Debug)]
 struct PublisherSlot {
     name: Str,
+    only_looks: bool,
     /// `None` while a pass runs.
     idle: Option<Publisher>,
     schedule: Schedule,
@@ -147,6 +148,7 @@ impl PublisherSet {
             schedule.began();
             PublisherSlot {
                 name: publisher.name.clone(),
+                only_looks: publisher.only_looks(),
                 idle: Some(publisher),
                 schedule,
                 work: None,
@@ -299,6 +301,7 @@ impl PublisherSlot {
         let written = outcome.map_or(0, |outcome| outcome.written.len());
         ProviderReport {
             name: self.name.clone(),
+            only_looks: self.only_looks,
             trouble: self
                 .troubles()
                 .next()

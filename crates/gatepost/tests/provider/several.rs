@@ -61,6 +61,11 @@ impl Views {
 
     /// The flag with the settings file.
     fn settings(&self) -> String {
+        self.settings_with("")
+    }
+
+    /// The same with more lines in the entry of the private view, which comes last.
+    fn settings_with(&self, more: &str) -> String {
         let secret = self.public.folder.file("secret", &format!("{KEY_SECRET}\n")).unwrap();
         let provider = |name: &str, bed: &Bed| {
             format!(
@@ -70,7 +75,7 @@ impl Views {
             )
         };
         let text = format!(
-            "txt-owner-id: me\nproviders:\n{}{}",
+            "txt-owner-id: me\nproviders:\n{}{}{more}",
             provider("public", &self.public),
             provider("private", &self.private)
         );
@@ -226,4 +231,32 @@ fn what_cannot_be_acted_upon_is_refused() {
         let answer = both.run(&format!("plan {flags}"), &unknown);
         assert!(answer.exit == 2 && answer.errors.contains(named), "{flags}: {}{}", answer.output, answer.errors);
     }
+}
+
+#[test]
+fn a_provider_with_dry_run_is_read_and_never_written() {
+    let Some(both) = Views::new() else { return };
+    let before = world(BOTH, &[("app", &["outer", "inner"]), ("old", &["inner"])]);
+    assert_eq!(both.run("apply", &before).exit, 0);
+    let dry = both.settings_with("  dry-run: true\n");
+    let after = world(BOTH, &[("app", &["outer", "inner"]), ("new", &["outer", "inner"])]);
+    let answer = run(&format!("apply {dry}"), &after);
+    assert_eq!(answer.exit, 0, "{}{}", answer.output, answer.errors);
+    assert!(answer.output.contains("nothing was written (dry-run of this provider)"), "{}", answer.output);
+    assert_eq!(both.addresses("new"), views(&["192.0.2.1"], &[]));
+    assert_eq!(both.addresses("old"), views(&[], &["10.0.0.1"]));
+
+    both.put(&world(BOTH, &[("newer", &["outer", "inner"])]));
+    let folder = both.public.folder.path().join("objects");
+    let served = Running::start(&format!("serve -f '{}' --http-addr 127.0.0.1:0 {dry}", folder.display()));
+    comes_true("newer is public", || both.addresses("newer") == views(&["192.0.2.1"], &[]));
+    comes_true("it says so", || {
+        get(served.address("http"), "/readyz").contains("provider `private`: nothing is written there (dry-run)")
+    });
+    comes_true("the plan of the private view is made", || {
+        get(served.address("http"), "/api/v1/plan").contains("10.0.0.1")
+    });
+    assert_eq!(both.addresses("app"), views(&[], &["10.0.0.1"]));
+    assert_eq!(both.addresses("newer"), views(&["192.0.2.1"], &[]));
+    assert_eq!(served.stop(), Some(0));
 }
