@@ -1,6 +1,6 @@
 //! Several providers: two servers with a zone of the same name, a public and a private view.
 
-use gatepost_testkit::program::ProgramOutput;
+use gatepost_testkit::program::{Program, ProgramOutput, words};
 use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET};
 
 use super::bed::{Bed, run};
@@ -233,6 +233,15 @@ fn what_cannot_be_acted_upon_is_refused() {
     ] {
         let answer = both.run(&format!("plan {flags}"), &unknown);
         assert!(answer.exit == 2 && answer.errors.contains(named), "{flags}: {}{}", answer.output, answer.errors);
+    }
+    for (entry, named) in [
+        ("  confirm-deletes: true\n", "`private`: `confirm-deletes` cannot stand in an entry"),
+        ("  webhook-provider-url: http://localhost\n", "`private`: --webhook-provider-url is a flag of the provider"),
+        ("  policy: sync\n", "provider `private` has a policy"),
+    ] {
+        let line = format!("controller --kubeconfig /nowhere {}", both.settings_with(entry));
+        let answer = Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&words(&line), "").unwrap();
+        assert!(answer.exit == 2 && answer.errors.contains(named), "{entry}: {}{}", answer.output, answer.errors);
     }
 }
 
