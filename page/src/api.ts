@@ -105,6 +105,7 @@ export interface Step {
   new: string[] | null;
   because: string;
   zone: string;
+  provider?: string;
   routes: string[];
   outcome?: string;
   error?: string;
@@ -129,6 +130,7 @@ export interface ActivityEntry {
   at: number;
   kind: "written" | "failed" | "held" | "released" | "certificate";
   name?: string;
+  provider?: string;
   text: string;
   because?: string;
   reason?: string;
@@ -168,7 +170,7 @@ export interface Name {
   cause?: Diagnostic;
   causes?: Diagnostic[];
   zone?: string;
-  recordSets: { name: string; type: string; wanted: string[]; stored: string[] | null }[];
+  recordSets: { name: string; type: string; provider?: string; wanted: string[]; stored: string[] | null }[];
   requests?: RequestOutcome[];
   certificates?: {
     listener: string;

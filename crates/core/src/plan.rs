@@ -175,6 +175,8 @@ pub struct Held {
     pub object: Option<ObjectRef>,
     /// The reason behind it, where it follows from another one.
     pub cause: Option<Reason>,
+    /// The provider that holds it; unset where there is only one, and in the plan of one.
+    pub provider: Option<Str>,
 }
 
 /// The plan differs from the expected one.
@@ -401,6 +403,7 @@ impl Held {
             new: Vec::new(),
             object: None,
             cause: None,
+            provider: None,
         }
     }
 

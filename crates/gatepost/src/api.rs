@@ -22,10 +22,10 @@ use gatepost_objects::rfc3339;
 use gatepost_tls::certifier::IssuanceState;
 use tokio::sync::{Notify, watch};
 
-use crate::apply::{Mode, Outcome};
+use crate::apply::Mode;
 use crate::certificates::now;
-use crate::run::Pass;
 use crate::run::desired::SharedDesired;
+use crate::run::{Pass, ProviderReport};
 use crate::view::steps::outcome_of;
 
 mod activity;
@@ -88,15 +88,17 @@ pub struct PassFacts {
     /// The number of steps.
     pub step_count: usize,
     /// The names of steps that were not written.
-    pub unwritten: BTreeMap<Str, RecordWrites>,
+    pub unwritten: BTreeMap<Str, BTreeMap<Option<Str>, RecordWrites>>,
     /// What is held, and why.
     pub held: Vec<Held>,
     /// The digest of the plan.
     pub digest: String,
-    /// The word that confirms the held deletes.
-    pub confirmation: Option<String>,
-    /// The zones that were read, with their versions.
-    pub zones: BTreeMap<Str, Str>,
+    /// The words that confirm held deletes, each with its provider where there are several.
+    pub confirmations: Vec<(Option<Str>, String)>,
+    /// The zones that were read.
+    pub zones: Vec<ReadZone>,
+    /// The providers that could not be read completely, where there are several.
+    pub unread_providers: BTreeSet<Str>,
     /// Errors of zones that could not be read.
     pub unread: Vec<String>,
     /// Notes for people.
@@ -108,6 +110,17 @@ pub struct PassFacts {
     desired: SharedDesired,
 }
 
+/// A zone that was read.
+#[derive(Clone, Debug)]
+pub struct ReadZone {
+    /// The provider, where there are several; each may have a zone of this name.
+    pub provider: Option<Str>,
+    /// The name.
+    pub name: Str,
+    /// The version.
+    pub version: Str,
+}
+
 /// What became of one step.
 #[derive(Clone, Debug)]
 pub struct StepOutcome {
@@ -115,6 +128,8 @@ pub struct StepOutcome {
     pub word: &'static str,
     /// Why it failed.
     pub error: Option<String>,
+    /// The provider, where there are several.
+    pub provider: Option<Str>,
 }
 
 /// A copy of objects and decisions.
@@ -261,18 +276,20 @@ impl ApiState {
 impl PassFacts {
     fn of(pass: &Pass, problems: &[Diagnostic], generation: u64) -> Self {
         let plan = &pass.plan;
+        let unread = pass.providers.iter().filter(|provider| !provider.is_read);
         let shown = if plan.steps.len() > MOST_STEPS { &[] } else { &plan.steps[..] };
         PassFacts {
             generation,
             ended: now(),
             steps: shown.to_vec(),
-            outcomes: (0..shown.len()).map(|i| StepOutcome::of(i, &pass.outcome)).collect(),
+            outcomes: (0..shown.len()).map(|i| StepOutcome::of(i, pass)).collect(),
             step_count: plan.steps.len(),
             unwritten: unwritten(pass),
             held: plan.held.clone(),
             digest: plan.digest.clone(),
-            confirmation: plan.confirmation(),
-            zones: plan.epochs.clone(),
+            confirmations: confirmations(pass),
+            zones: read_zones(pass),
+            unread_providers: unread.map(|provider| provider.name.clone()).collect(),
             unread: pass.unread.clone(),
             notes: pass.notes.clone(),
             issuing: pass.issuing.clone(),
@@ -281,15 +298,35 @@ impl PassFacts {
         }
     }
 
-    /// What became of the changes of a name's records.
+    /// What became of the changes of a name's records, at all providers.
     pub fn writes_of(&self, name: &str) -> RecordWrites {
-        self.unwritten.get(name).copied().unwrap_or_default()
+        self.unwritten.get(name).into_iter().flat_map(BTreeMap::values).max().copied().unwrap_or_default()
     }
 
-    /// The zone of a name among those that were read.
-    pub fn zone_of(&self, name: &str) -> Option<&Str> {
-        let is_in = |zone: &&Str| gatepost_core::names::is_below(name, zone) || name == &***zone;
-        self.zones.keys().filter(is_in).max_by_key(|zone| zone.len())
+    /// What became of the changes of a name's records at one provider; none where there is only one.
+    pub fn writes_at(&self, name: &str, provider: Option<&Str>) -> RecordWrites {
+        self.unwritten.get(name).and_then(|of| of.get(&provider.cloned())).copied().unwrap_or_default()
+    }
+
+    /// Whether everything could be read at a provider; none where there is only one.
+    pub fn is_read_at(&self, provider: Option<&Str>) -> bool {
+        provider.map_or(self.unread.is_empty(), |provider| !self.unread_providers.contains(provider))
+    }
+
+    /// The zone of a name among those that were read at a provider; none where there is only one.
+    pub fn zone_at(&self, name: &str, provider: Option<&Str>) -> Option<&ReadZone> {
+        let is_in = |zone: &&ReadZone| gatepost_core::names::is_below(name, &zone.name) || name == &*zone.name;
+        let zones = self.zones.iter().filter(|zone| zone.provider.as_ref() == provider);
+        zones.filter(is_in).max_by_key(|zone| zone.name.len())
+    }
+
+    /// The zones of a name that these providers publish; at all providers where none does.
+    pub fn zones_of(&self, name: &str, providers: &BTreeSet<Str>) -> Vec<&ReadZone> {
+        let all: BTreeSet<Option<&Str>> = match providers.is_empty() {
+            true => self.zones.iter().map(|zone| zone.provider.as_ref()).collect(),
+            false => providers.iter().map(Some).collect(),
+        };
+        all.into_iter().filter_map(|provider| self.zone_at(name, provider)).collect()
     }
 }
 
@@ -299,9 +336,9 @@ impl StepOutcome {
         (self.word, self.error.clone())
     }
 
-    fn of(i: usize, outcome: &Outcome) -> Self {
-        let error = outcome.failed.get(&i).map(ToString::to_string);
-        StepOutcome { word: outcome_of(i, outcome), error }
+    fn of(i: usize, pass: &Pass) -> Self {
+        let error = pass.outcome.failed.get(&i).map(ToString::to_string);
+        StepOutcome { word: outcome_of(i, &pass.outcome), error, provider: pass.provider_of_step(i).cloned() }
     }
 }
 
@@ -337,15 +374,41 @@ impl WorldCopy {
 }
 
 /// The names of steps that were not written; failing is worse than not being tried.
-fn unwritten(pass: &Pass) -> BTreeMap<Str, RecordWrites> {
-    let mut names: BTreeMap<Str, RecordWrites> = BTreeMap::new();
+fn unwritten(pass: &Pass) -> BTreeMap<Str, BTreeMap<Option<Str>, RecordWrites>> {
+    let mut names: BTreeMap<Str, BTreeMap<Option<Str>, RecordWrites>> = BTreeMap::new();
     for (i, step) in pass.plan.steps.iter().enumerate().filter(|(i, _)| !pass.outcome.written.contains(i)) {
         let is_failed = pass.outcome.failed.contains_key(&i);
         let writes = if is_failed { RecordWrites::Failed } else { RecordWrites::Skipped };
-        let known = names.entry(step.name.clone()).or_default();
+        let of_name = names.entry(step.name.clone()).or_default();
+        let known = of_name.entry(pass.provider_of_step(i).cloned()).or_default();
         *known = writes.max(*known);
     }
     names
+}
+
+/// The zones that a pass read, of each provider.
+fn read_zones(pass: &Pass) -> Vec<ReadZone> {
+    let of = |provider: Option<&Str>, zones: &BTreeMap<Str, Str>| -> Vec<ReadZone> {
+        let zone = |(name, version): (&Str, &Str)| {
+            let (name, version) = (name.clone(), version.clone());
+            ReadZone { provider: provider.cloned(), name, version }
+        };
+        zones.iter().map(zone).collect()
+    };
+    match pass.providers.is_empty() {
+        true => of(None, &pass.plan.epochs),
+        false => pass.providers.iter().flat_map(|provider| of(Some(&provider.name), &provider.zones)).collect(),
+    }
+}
+
+/// The words that confirm what a pass holds, of each provider.
+fn confirmations(pass: &Pass) -> Vec<(Option<Str>, String)> {
+    if pass.providers.is_empty() {
+        return pass.plan.confirmation().map(|word| (None, word)).into_iter().collect();
+    }
+    let word =
+        |provider: &ProviderReport| Some((Some(provider.name.clone()), provider.unconfirmed.as_ref()?.1.clone()));
+    pass.providers.iter().filter_map(word).collect()
 }
 
 fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
@@ -354,4 +417,29 @@ fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
 
 fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::publishers::nothing;
+    use crate::view::api::PlanStepsView;
+
+    #[test]
+    fn the_word_that_confirms_is_that_of_a_provider() {
+        let report = |name: &str, word: Option<&str>| {
+            let unconfirmed = word.map(|word| (2, word.to_owned()));
+            ProviderReport { name: name.into(), unconfirmed, ..ProviderReport::default() }
+        };
+        let providers = vec![
+            report("default", None),
+            report("public", Some("07e92b002b611394-public")),
+            report("private", Some("11e92b002b611394-private")),
+        ];
+        let pass = PassFacts::of(&Pass { providers, ..nothing() }, &[], 1);
+        let view = serde_json::to_value(PlanStepsView::of(&pass, 0, 10)).unwrap_or_default();
+        assert_eq!(view["confirmation"], "07e92b002b611394-public");
+        assert_eq!(view["confirmations"][1]["provider"], "private");
+        assert_eq!(view["confirmations"][1]["word"], "11e92b002b611394-private");
+    }
 }

@@ -4,7 +4,8 @@
 //! One pass runs the stages once, in order. No rule is written here: values are passed from one stage to the next, and
 //! whatever could not be read or resolved is passed on as not known.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 
 use gatepost_core::attachment::{Scope, Topology};
@@ -132,10 +133,16 @@ pub struct Pass {
 pub struct ProviderReport {
     /// Its name.
     pub name: Str,
+    /// Whether its settings forbid every write.
+    pub only_looks: bool,
     /// The first error that keeps names there from being up to date.
     pub trouble: Option<String>,
-    /// Number of zones that were read.
-    pub zones: usize,
+    /// The zones that were read, with their versions.
+    pub zones: BTreeMap<Str, Str>,
+    /// Whether everything there could be read.
+    pub is_read: bool,
+    /// Which steps of the pass are changes there.
+    pub steps: Range<usize>,
     /// Number of changes that are to be written.
     pub open: usize,
     /// Number of changes that are held.
@@ -144,6 +151,12 @@ pub struct ProviderReport {
     pub unconfirmed: Option<(usize, String)>,
     /// Names that have changed since it was compared.
     pub waiting: BTreeSet<Str>,
+}
+
+/// The providers at which nothing is written because their settings say so.
+pub fn dry_run_notes(providers: &[ProviderReport]) -> impl Iterator<Item = String> {
+    let only_look = providers.iter().filter(|provider| provider.only_looks);
+    only_look.map(|provider| format!("provider `{}`: nothing is written there (dry-run)", provider.name))
 }
 
 /// The first error of each of several providers.
@@ -169,6 +182,11 @@ impl Decision {
 }
 
 impl Pass {
+    /// The provider of a step, where there are several.
+    pub fn provider_of_step(&self, i: usize) -> Option<&Str> {
+        self.providers.iter().find(|provider| provider.steps.contains(&i)).map(|provider| &provider.name)
+    }
+
     /// The first error that keeps names from being up to date, or that of each of several providers.
     pub fn trouble(&self) -> Option<String> {
         if !self.providers.is_empty() {

@@ -13,7 +13,7 @@ export function Entries({ entries }: { entries: ActivityEntry[] }) {
           <span class={entry.kind}>
             <span aria-hidden="true">{MARKS[entry.kind]}</span> {entry.kind}
           </span>{" "}
-          {entry.name && <NameLink name={entry.name} />} {entry.text}
+          {entry.name && <NameLink name={entry.name} />} {entry.text} {entry.provider && `at ${entry.provider}`}
           {entry.because && <span class="related"> because {entry.because}</span>}{" "}
           {entry.reason && <Reason reason={entry.reason} />}
         </li>

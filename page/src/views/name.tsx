@@ -65,7 +65,7 @@ function RecordSets({ name, isStale }: { name: Name; isStale: boolean }) {
           return (
             <tr>
               <td>
-                {set.name} {set.type}
+                {set.name} {set.type} {set.provider && `at ${set.provider}`}
               </td>
               <td>{set.wanted.join(", ") || "nothing"}</td>
               <td>{set.stored === null ? "not known" : set.stored.join(", ") || "nothing"}</td>

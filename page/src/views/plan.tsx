@@ -49,7 +49,7 @@ export function Steps({ steps }: { steps: Step[] }) {
           <tr>
             <td>{step.verb}</td>
             <td>
-              <NameLink name={step.name} /> {step.type}
+              <NameLink name={step.name} /> {step.type} {step.provider && `at ${step.provider}`}
             </td>
             <td>{step.old?.join(", ")}</td>
             <td>{step.new?.join(", ")}</td>

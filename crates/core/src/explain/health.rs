@@ -110,6 +110,7 @@ mod tests {
             new: Vec::new(),
             object: None,
             cause: None,
+            provider: None,
         }
     }
 

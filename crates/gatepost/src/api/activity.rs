@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use gatepost_core::model::Str;
+use gatepost_core::plan::Held;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,9 +23,16 @@ pub struct ActivityLog {
     entries: VecDeque<ActivityEntry>,
     /// The number of the next entry.
     next: u64,
-    /// What was held after the last pass, by name and reason, with the sentence.
-    held: BTreeMap<(Str, &'static str), String>,
-    failed: BTreeMap<Str, String>,
+    /// What was held after the last pass, with the sentence.
+    held: BTreeMap<HeldKey, String>,
+    failed: BTreeMap<(Option<Str>, Str), String>,
+}
+
+/// The name, the reason, and the provider where there are several.
+type HeldKey = (Str, &'static str, Option<Str>);
+
+fn key_of(held: &Held) -> HeldKey {
+    (held.name.clone(), held.reason.name(), held.provider.clone())
 }
 
 /// One change, or something that did not happen.
@@ -39,6 +47,9 @@ pub struct ActivityEntry {
     /// The name, if it is about one.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub name: String,
+    /// The provider, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     /// What happened.
     pub text: String,
     /// Why.
@@ -55,7 +66,13 @@ pub struct ActivityEntry {
 impl ActivityEntry {
     fn new(kind: &'static str, name: &str, text: String) -> Self {
         let (because, objects) = (String::new(), Vec::new());
-        ActivityEntry { number: 0, at: now(), kind, name: name.to_owned(), text, because, reason: None, objects }
+        let (name, provider) = (name.to_owned(), None);
+        ActivityEntry { number: 0, at: now(), kind, name, provider, text, because, reason: None, objects }
+    }
+
+    fn at(mut self, provider: Option<&Str>) -> Self {
+        self.provider = provider.map(ToString::to_string);
+        self
     }
 }
 
@@ -92,13 +109,15 @@ impl ActivityLog {
         for (i, step) in done.iter().take(MOST_OF_PASS) {
             let changes: Vec<String> = step.changes.iter().map(change_line).collect();
             let text = if changes.is_empty() { step.verb.as_str().to_owned() } else { changes.join("; ") };
-            let mut entry = ActivityEntry::new("written", &step.name, text);
+            let provider = pass.provider_of_step(*i);
+            let mut entry = ActivityEntry::new("written", &step.name, text).at(provider);
             entry.because.clone_from(&step.because);
             entry.objects = step.routes.iter().map(ToString::to_string).collect();
             if let Some(error) = failed.get(i) {
                 let why = error.to_string();
-                let is_told = self.failed.get(&step.name) == Some(&why);
-                still_failed.insert(step.name.clone(), why.clone());
+                let key = (provider.cloned(), step.name.clone());
+                let is_told = self.failed.get(&key) == Some(&why);
+                still_failed.insert(key, why.clone());
                 if is_told {
                     continue;
                 }
@@ -115,18 +134,18 @@ impl ActivityLog {
 
     /// Tells what is newly held, and what is not held any more.
     fn take_held(&mut self, pass: &Pass) {
-        let now_held: BTreeMap<(Str, &'static str), String> =
-            pass.plan.held.iter().map(|held| ((held.name.clone(), held.reason.name()), held.message.clone())).collect();
+        let now_held: BTreeMap<HeldKey, String> =
+            pass.plan.held.iter().map(|held| (key_of(held), held.message.clone())).collect();
         let before = std::mem::take(&mut self.held);
-        let fresh = pass.plan.held.iter().filter(|held| !before.contains_key(&(held.name.clone(), held.reason.name())));
+        let fresh = pass.plan.held.iter().filter(|held| !before.contains_key(&key_of(held)));
         for held in fresh.take(MOST_OF_PASS) {
-            let mut entry = ActivityEntry::new("held", &held.name, held.message.clone());
+            let mut entry = ActivityEntry::new("held", &held.name, held.message.clone()).at(held.provider.as_ref());
             entry.reason = Some(held.reason.name());
             entry.objects = held.object.iter().map(ToString::to_string).collect();
             self.push(entry);
         }
-        for (name, reason) in before.keys().filter(|key| !now_held.contains_key(*key)).take(MOST_OF_PASS) {
-            let mut entry = ActivityEntry::new("released", name, "not held any more".to_owned());
+        for (name, reason, provider) in before.keys().filter(|key| !now_held.contains_key(*key)).take(MOST_OF_PASS) {
+            let mut entry = ActivityEntry::new("released", name, "not held any more".to_owned()).at(provider.as_ref());
             entry.reason = Some(reason);
             self.push(entry);
         }

@@ -64,6 +64,8 @@ pub struct NameRow {
     pub cause: Option<DiagnosticView>,
     /// The zone, if one of those that were read has the name.
     pub zone: Option<Str>,
+    /// The same at each provider that publishes it; the provider is unset where there is only one.
+    pub zones: BTreeSet<(Option<Str>, Str)>,
     /// The namespaces of the routes that ask for it.
     pub namespaces: BTreeSet<String>,
     /// The Gateways on its chains.
@@ -91,6 +93,8 @@ pub(super) struct ExplainedName {
     pub(super) explanation: Explanation,
     pub(super) publication: Publication,
     pub(super) states: Vec<IssuanceState>,
+    /// The providers that publish it, where there are several.
+    pub(super) providers: BTreeSet<Str>,
     pub(super) health: NameHealth,
     pub(super) cause: Option<DiagnosticView>,
 }
@@ -109,17 +113,19 @@ impl<'w> Explainer<'w> {
         }
     }
 
-    /// What is held of a name, or of its zone as a whole.
-    pub(super) fn held(&self, name: &str) -> impl Iterator<Item = &'w Held> {
-        let zone = self.world.pass.zone_of(name);
+    /// What is held of a name, or of its zone as a whole at one of the providers that publish it.
+    pub(super) fn held(&self, name: &str, providers: &BTreeSet<Str>) -> impl Iterator<Item = &'w Held> {
+        let is_of_provider =
+            |held: &Held| held.provider.as_ref().is_none_or(|of| providers.is_empty() || providers.contains(of));
         let own = self.held.get(name).into_iter().flatten();
         let of_zone = self.held.get("").into_iter().flatten();
-        let is_around = move |held: &&&'w Held| match (&held.zone, zone) {
+        let zone = |held: &Held| self.world.pass.zone_at(name, held.provider.as_ref());
+        let is_around = |held: &&&'w Held| match (&held.zone, zone(held)) {
             (None, _) => true,
-            (Some(of), Some(zone)) => of == zone,
+            (Some(of), Some(zone)) => *of == zone.name,
             (Some(of), None) => gatepost_core::names::is_below(name, of) || name == &**of,
         };
-        let around: Vec<&'w Held> = of_zone.filter(is_around).copied().collect();
+        let around: Vec<&'w Held> = of_zone.filter(|held| is_of_provider(held)).filter(is_around).copied().collect();
         own.copied().chain(around)
     }
 
@@ -132,26 +138,23 @@ impl<'w> Explainer<'w> {
         let verdict = publication.verdict(&explanation);
         let cause = publication.cause(&explanation);
         let writes = self.writes(&publication, hostname.as_str());
-        let health = NameHealth::of(verdict, cause.as_ref(), writes, self.held(hostname.as_str()));
+        let providers: BTreeSet<Str> =
+            publication.records.iter().filter_map(|record| record.provider.clone()).collect();
+        let held: Vec<&Held> = self.held(hostname.as_str(), &providers).collect();
+        let health = NameHealth::of(verdict, cause.as_ref(), writes, held.iter().copied());
         let cause = match health {
             NameHealth::Right => None,
-            _ => cause.as_ref().map(DiagnosticView::of).or_else(|| self.cause_of_held(hostname.as_str(), health)),
+            _ => cause.as_ref().map(DiagnosticView::of).or_else(|| cause_of_held(&held, health)),
         };
-        ExplainedName { explanation, publication, states, health, cause }
+        ExplainedName { explanation, publication, states, providers, health, cause }
     }
 
     /// What became of the changes of the records that answer for a name, a wildcard's included.
     fn writes(&self, publication: &Publication, name: &str) -> RecordWrites {
         let pass = &self.world.pass;
-        let of_records = publication.records.iter().map(|record| pass.writes_of(&record.name));
+        let of_records =
+            publication.records.iter().map(|record| pass.writes_at(&record.name, record.provider.as_ref()));
         of_records.max().unwrap_or_default().max(pass.writes_of(name))
-    }
-
-    /// What is held as a cause: the sentence of the plan.
-    fn cause_of_held(&self, name: &str, health: NameHealth) -> Option<DiagnosticView> {
-        let of = |held| NameHealth::of(NameVerdict::Works, None, RecordWrites::Done, std::iter::once(held));
-        let decides = |held: &&'w Held| of(*held) == health;
-        self.held(name).find(decides).map(DiagnosticView::of_held)
     }
 
     /// Every name that something asks for, or that a plan holds back.
@@ -167,7 +170,8 @@ impl<'w> Explainer<'w> {
     }
 
     fn row(&mut self, hostname: &Hostname) -> NameRow {
-        let ExplainedName { explanation, publication, health, cause, .. } = self.explain(hostname);
+        let ExplainedName { explanation, publication, providers, health, cause, .. } = self.explain(hostname);
+        let zones = self.world.pass.zones_of(hostname.as_str(), &providers);
         let ways: BTreeSet<(String, String)> = explanation.chains.iter().flat_map(way).collect();
         let gateways = ways.iter().map(|(_, gateway)| gateway.clone()).collect();
         let routes = explanation.chains.iter().map(|chain| &chain.route);
@@ -181,7 +185,8 @@ impl<'w> Explainer<'w> {
             health,
             verdict: publication.verdict(&explanation),
             cause,
-            zone: self.world.pass.zone_of(hostname.as_str()).cloned(),
+            zone: zones.iter().map(|zone| &zone.name).max_by_key(|zone| zone.len()).cloned(),
+            zones: zones.iter().map(|zone| (zone.provider.clone(), zone.name.clone())).collect(),
             namespaces: routes.iter().map(|route| route.namespace().to_string()).collect(),
             gateways,
             routes: routes.iter().map(ToString::to_string).collect(),
@@ -196,6 +201,12 @@ impl<'w> Explainer<'w> {
     }
 }
 
+/// What is held as a cause: the sentence of the plan.
+fn cause_of_held(held: &[&Held], health: NameHealth) -> Option<DiagnosticView> {
+    let of = |held| NameHealth::of(NameVerdict::Works, None, RecordWrites::Done, std::iter::once(held));
+    held.iter().find(|held| of(**held) == health).map(|held| DiagnosticView::of_held(held))
+}
+
 /// The route of a chain with its Gateways.
 fn way(chain: &Chain) -> impl Iterator<Item = (String, String)> {
     let gateways = chain.links.iter().filter(|link| link.role == Role::Gateway);
@@ -203,6 +214,11 @@ fn way(chain: &Chain) -> impl Iterator<Item = (String, String)> {
 }
 
 impl NamesIndex {
+    #[cfg(test)]
+    pub(super) fn of_rows(rows: Vec<NameRow>) -> NamesIndex {
+        NamesIndex { generation: 1, as_of: 0, rows, made: Instant::now(), took: Duration::ZERO }
+    }
+
     pub(super) fn of(world: &WorldCopy) -> NamesIndex {
         let begun = Instant::now();
         let mut explainer = Explainer::new(world);

@@ -1,6 +1,7 @@
 //! One name: its explanation, what is wanted and stored, what waits, and what happened to it lately.
 
 use gatepost_core::explain::RecordWrites;
+use gatepost_core::model::Str;
 use gatepost_core::names::{Hostname, host_of};
 use gatepost_core::plan::{Content, PlanStep};
 use gatepost_core::publication::RecordType;
@@ -33,71 +34,83 @@ pub(super) fn view_with(
     activity: Vec<ActivityEntry>,
     hostname: &Hostname,
 ) -> NameView {
-    let ExplainedName { explanation, publication, states, health, cause } = explainer.explain(hostname);
+    let ExplainedName { explanation, publication, states, providers, health, cause } = explainer.explain(hostname);
     let name = hostname.as_str();
+    let zones = world.pass.zones_of(name, &providers);
     // Where not everything may be seen, the pass has less than the world.
     let held: Vec<_> = match std::ptr::eq(pass, &*world.pass) {
-        true => explainer.held(name).map(steps::held).collect(),
+        true => explainer.held(name, &providers).map(steps::held).collect(),
         false => pass.held.iter().filter(|held| &*held.name == name).map(steps::held).collect(),
     };
     let all_steps = pass.steps.iter().zip(&pass.outcomes).enumerate();
     let own_steps = all_steps.filter(|(_, (step, _))| &*step.name == name);
-    let is_read = !held.iter().any(steps::HeldView::is_unread) && world.pass.unread.is_empty();
+    let is_read = |provider: Option<&Str>| {
+        let is_unread = |held: &steps::HeldView| held.is_unread_at(provider.map(|provider| &**provider));
+        world.pass.is_read_at(provider) && !held.iter().any(is_unread)
+    };
+    let record_sets = record_sets(world, &publication.records, name, &is_read);
     NameView {
         generation: world.pass.generation,
         as_of: world.pass.ended,
         health: health.as_str(),
         cause,
-        zone: world.pass.zone_of(name).map(ToString::to_string),
-        record_sets: record_sets(world, &publication.records, name, is_read),
+        zone: zones.iter().map(|zone| &zone.name).max_by_key(|zone| zone.len()).map(ToString::to_string),
+        record_sets,
         held,
-        steps: own_steps.flat_map(|(i, (step, outcome))| steps::rows_of(i, step, Some(outcome.told()))).collect(),
+        steps: own_steps
+            .flat_map(|(i, (step, done))| steps::rows_of(i, step, done.provider.as_ref(), Some(done.told())))
+            .collect(),
         activity,
         other_namespaces: Vec::new(),
         explain: ExplainView::of(&explanation, &publication).with_issuing(&states),
     }
 }
 
-/// What is wanted of each record set and what is stored, as of the last comparison. A set that the plan neither changes
+/// What is wanted of each record set and what is stored at the same provider, as of the last comparison. A set that the plan neither changes
 /// nor holds is stored as it is wanted; of a zone that could not be read nothing is known.
 fn record_sets(
     world: &WorldCopy,
     records: &[gatepost_core::publication::Record],
     name: &str,
-    is_read: bool,
+    is_read: &dyn Fn(Option<&Str>) -> bool,
 ) -> Vec<RecordSetView> {
     let pass = &world.pass;
     let mut sets: Vec<RecordSetView> = Vec::new();
     for record in records {
         let targets: Vec<String> = record.targets.iter().map(ToString::to_string).collect();
         let owner = record.name.to_string();
-        let is_done = pass.writes_of(&record.name) == RecordWrites::Done;
-        let stored = (is_read && is_done).then(|| targets.clone());
-        sets.push(RecordSetView { name: owner, kind: record.kind.as_str(), wanted: targets, stored });
+        let provider = record.provider.as_ref();
+        let is_done = pass.writes_at(&record.name, provider) == RecordWrites::Done;
+        let stored = (is_read(provider) && is_done).then(|| targets.clone());
+        let provider = provider.map(ToString::to_string);
+        sets.push(RecordSetView { name: owner, kind: record.kind.as_str(), provider, wanted: targets, stored });
     }
-    let mut set_stored = |kind: RecordType, stored: Vec<String>, wanted: Vec<String>| match sets
-        .iter_mut()
-        .find(|set| set.kind == kind.as_str() && set.name == name)
-    {
-        Some(set) => set.stored = Some(stored),
-        None if stored.is_empty() && wanted.is_empty() => {}
-        None => sets.push(RecordSetView {
-            name: name.to_owned(),
-            kind: kind.as_str(),
-            wanted: Vec::new(),
-            stored: Some(stored),
-        }),
+    let mut set_stored = |provider: Option<&Str>, kind: RecordType, stored: Vec<String>, is_wanted: bool| {
+        let is_same = |set: &&mut RecordSetView| {
+            set.kind == kind.as_str() && set.name == name && set.provider.as_deref() == provider.map(|of| &**of)
+        };
+        match sets.iter_mut().find(is_same) {
+            Some(set) => set.stored = Some(stored),
+            None if stored.is_empty() && !is_wanted => {}
+            None => sets.push(RecordSetView {
+                name: name.to_owned(),
+                kind: kind.as_str(),
+                provider: provider.map(ToString::to_string),
+                wanted: Vec::new(),
+                stored: Some(stored),
+            }),
+        }
     };
     let steps = pass.steps.iter().zip(&pass.outcomes).filter(|(step, _)| &*step.name == name);
     for (step, outcome) in steps {
         stored_by(step, outcome.word == "written").into_iter().for_each(|(kind, values)| {
-            set_stored(kind, values, Vec::new());
+            set_stored(outcome.provider.as_ref(), kind, values, false);
         });
     }
-    let texts = |values: &[gatepost_core::model::Str]| values.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let texts = |values: &[Str]| values.iter().map(ToString::to_string).collect::<Vec<_>>();
     for held in pass.held.iter().filter(|held| &*held.name == name) {
         if let (Some(kind), true) = (held.kind, held.verb.is_some() || !held.old.is_empty()) {
-            set_stored(kind, texts(&held.old), texts(&held.new));
+            set_stored(held.provider.as_ref(), kind, texts(&held.old), !held.new.is_empty());
         }
     }
     sets

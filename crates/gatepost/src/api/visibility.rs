@@ -249,11 +249,17 @@ impl<'a> Restriction<'a> {
 
     fn zones(&self, fields: Map<String, Value>) -> Map<String, Value> {
         let mut fields = keep(fields, &["generation", "asOf", "items"]);
-        let count = |zone: &str| self.seen.rows.iter().filter(|row| row.zone.as_deref() == Some(zone)).count();
-        retain(&mut fields, "items", |zone| count(text(zone, "name")) > 0);
+        let count = |zone: &Value| {
+            let provider = zone.get("provider").and_then(Value::as_str);
+            let key = (provider.map(Into::into), text(zone, "name").into());
+            self.seen.rows.iter().filter(|row| row.zones.contains(&key)).count()
+        };
+        retain(&mut fields, "items", |zone| count(zone) > 0);
         for zone in list(&mut fields, "items") {
-            let names = count(text(zone, "name"));
-            *zone = json!({"name": text(zone, "name"), "version": text(zone, "version"), "records": names});
+            let names = count(zone);
+            let Some(fields) = zone.as_object_mut() else { continue };
+            *fields = keep(std::mem::take(fields), &["provider", "name", "version"]);
+            fields.insert("records".to_owned(), json!(names));
         }
         fields.insert("unread".to_owned(), json!([]));
         fields
@@ -535,6 +541,40 @@ fn summary(fields: &Map<String, Value>) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn row(hostname: &str, namespace: &str, provider: &str) -> NameRow {
+        let namespaces: BTreeSet<String> = [namespace.to_owned()].into();
+        NameRow {
+            hostname: hostname.to_owned(),
+            health: gatepost_core::explain::NameHealth::Right,
+            verdict: gatepost_core::explain::NameVerdict::Works,
+            cause: None,
+            zone: Some("example.org".into()),
+            zones: [(Some(provider.into()), "example.org".into())].into(),
+            routes: [format!("HTTPRoute/{namespace}/web")].into(),
+            namespaces,
+            gateways: BTreeSet::new(),
+            ways: BTreeSet::new(),
+            records: Vec::new(),
+            not_after: None,
+        }
+    }
+
+    #[test]
+    fn of_two_zones_of_one_name_only_that_of_ones_own_provider_is_seen() {
+        let rows = vec![row("app.example.org", "shop", "public"), row("in.example.org", "bank", "private")];
+        let (all, everybody) = (NamesIndex::of_rows(rows), ["shop".to_owned(), "bank".to_owned()].into());
+        let viewer = Viewer::of(["shop".to_owned()].into(), &everybody);
+        let seen = all.seen_by(&viewer);
+        let answer = json!({"generation": 1, "asOf": 0, "provider": "rfc2136", "unread": ["provider `private`: x"], "items": [
+            {"provider": "public", "name": "example.org", "version": "7", "records": 9},
+            {"provider": "private", "name": "example.org", "version": "8", "records": 9},
+        ]});
+        let restriction = Restriction::of(&viewer, &all, &seen).expect("not everything may be seen");
+        let told = restriction.apply(&["zones"], answer).unwrap_or_default();
+        let zone = json!({"provider": "public", "name": "example.org", "version": "7", "records": 1});
+        assert_eq!(told, json!({"generation": 1, "asOf": 0, "unread": [], "items": [zone]}));
+    }
 
     #[test]
     fn the_namespace_of_an_object_is_read_from_its_text() {

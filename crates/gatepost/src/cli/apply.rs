@@ -102,8 +102,9 @@ impl Apply {
         {
             return self.refuse(out, objects, decided.into_decision(), &stale);
         }
-        let (pass, parts, missing) = block_on(self.certify_several(session, &mut once, objects, decided))?;
-        self.show_several(out, objects, &pass, &parts)?;
+        let (mut pass, parts, missing) = block_on(self.certify_several(session, &mut once, objects, decided))?;
+        pass.outcome = once.outcome(&parts);
+        self.show_several(out, objects, &pass, &parts, &once)?;
         Ok(self.end(&pass, &missing))
     }
 
@@ -223,9 +224,10 @@ impl Apply {
         objects: &Objects,
         pass: &Pass,
         parts: &[(Str, Pass)],
+        once: &ProvidersOnce,
     ) -> Result<(), Failure> {
         let acts = self.planning.mode() == Mode::Act;
-        let outcome = |pass: &'_ Pass| acts.then(|| pass.outcome.clone());
+        let outcome = |name: &str, part: &Pass| (acts && !once.only_looks(name)).then(|| part.outcome.clone());
         for note in &pass.notes {
             let _ = writeln!(std::io::stderr(), "note: {}", inert(note));
         }
@@ -236,16 +238,19 @@ impl Apply {
         if let Format::Json = self.output {
             let diagnostics = desired.diagnostics.iter().map(DiagnosticView::of).collect();
             let views =
-                parts.iter().map(|(name, part)| ProviderView::planned(name, &part.plan, outcome(part).as_ref()));
-            let outcome = outcome(pass);
+                parts.iter().map(|(name, part)| ProviderView::planned(name, &part.plan, outcome(name, part).as_ref()));
+            let outcome = acts.then(|| pass.outcome.clone());
             let view = PlanView::of(&desired, None, diagnostics).with(Some(&pass.plan), outcome.as_ref());
             write_json(out, &view.with_providers(views))?;
             return Ok(());
         }
         for (name, part) in parts {
-            let outcome = outcome(part);
+            let outcome = outcome(name, part);
             let summary = match &outcome {
                 Some(outcome) => steps::written(&part.plan, outcome),
+                None if acts => {
+                    format!("{}; nothing was written (dry-run of this provider)", steps::summary(&part.plan))
+                }
                 None => format!("{}; nothing was written (--dry-run)", steps::summary(&part.plan)),
             };
             writeln!(out, "provider {name}: {summary}")?;

@@ -126,6 +126,7 @@ impl Controller {
     }
 
     async fn follow(self) -> Result<Ending, Failure> {
+        self.refuse_idle_policy()?;
         let connection = connect(&self.cluster.place()).await?;
         let mode = self.mode();
         let election = (mode == Mode::Act).then(|| self.candidacy().map(|c| c.start(&connection))).transpose()?;
@@ -169,6 +170,17 @@ impl Controller {
             provider: self.provider.kind().map(|kind| kind.name.to_owned()),
             mode: self.mode(),
             interval: Some(self.interval.as_secs()),
+        }
+    }
+
+    /// A policy of one of several providers does not begin to write: that is said once, for all.
+    fn refuse_idle_policy(&self) -> Result<(), Failure> {
+        match self.publishing.further().with_policy().filter(|_| !self.planning.has_policy()) {
+            Some(name) => Err(Failure::usage(format!(
+                "provider `{name}` has a policy, and the controller writes nothing without --policy: set `policy` outside \
+                 of `providers` too, and `dry-run: true` in the entry of each provider where nothing is to be written"
+            ))),
+            None => Ok(()),
         }
     }
 

@@ -121,7 +121,8 @@ impl ProvidersOnce {
         let works = decided.works(session, &self.names(), &known);
         let again = self.publishers.iter_mut().zip(&mut written).zip(works).map(
             |((publisher, (_, before, pass)), work)| async move {
-                if work == *before || !pass.unread.is_empty() || work.mode == crate::apply::Mode::Observe {
+                let only_looks = publisher.mode_of(&work) == crate::apply::Mode::Observe;
+                if work == *before || !pass.unread.is_empty() || only_looks {
                     return;
                 }
                 let comparison = publisher.read().await;
@@ -133,6 +134,23 @@ impl ProvidersOnce {
         );
         join_all(again).await;
         written.into_iter().map(|(name, _, pass)| (name, pass)).collect()
+    }
+
+    /// Whether the settings of a provider forbid every write.
+    pub(super) fn only_looks(&self, name: &str) -> bool {
+        self.publishers.iter().any(|publisher| *publisher.name == *name && publisher.only_looks())
+    }
+
+    /// What became of all plans. A step that `dry-run` of its provider leaves out is not one that was skipped.
+    pub(super) fn outcome(&self, parts: &[(Str, Pass)]) -> Outcome {
+        let tried = parts.iter().map(|(name, pass)| {
+            let (plan, mut outcome) = (pass.plan.clone(), pass.outcome.clone());
+            if self.only_looks(name) {
+                outcome.skipped.clear();
+            }
+            (name.clone(), Pass { plan, outcome, ..crate::run::publishers::nothing() })
+        });
+        merged(tried.collect::<Vec<_>>().iter()).outcome
     }
 
     fn names(&self) -> Vec<Str> {

@@ -26,7 +26,7 @@ use crate::health::{self, Prober};
 use crate::metrics::MetricSet;
 use crate::render::{inert, inert_line};
 use crate::run::schedule::{PassEnd, Schedule, ScheduleRules};
-use crate::run::{Pass, ZoneCache, publishers};
+use crate::run::{Pass, ZoneCache, dry_run_notes, publishers};
 use crate::source::file_cache::FileCache;
 use crate::source::is_unreadable;
 use crate::web;
@@ -360,7 +360,8 @@ fn warnings(pass: &Pass, problems: &[Diagnostic]) -> Vec<String> {
         format!("{}{}", place.unwrap_or_default(), problem.message)
     });
     let held = pass.plan.held.iter().map(|held| format!("held back: {}", held.message));
-    let all: Vec<String> = unreadable.chain(held).chain(pass.notes.iter().cloned()).collect();
+    let notes = dry_run_notes(&pass.providers).chain(pass.notes.iter().cloned());
+    let all: Vec<String> = unreadable.chain(held).chain(notes).collect();
     let more = all.len().saturating_sub(WARNINGS);
     let shown = all.iter().take(WARNINGS).map(|text| format!("warning: {}", inert_line(text)));
     shown.chain((more > 0).then(|| format!("warning: and {more} more"))).collect()

@@ -254,7 +254,7 @@ impl Session {
             let planning =
                 named.planning.settings(named.flags.kind(), state.instance().clone()).map_err(of_provider)?;
             let provider = guard(&named, provider);
-            Ok(Publisher::new(named.name, provider, planning, state, every))
+            Ok(Publisher::new(named.name, provider, (planning, named.planning.mode()), state, every))
         };
         flags.several()?.into_iter().map(open).collect()
     }

@@ -21,7 +21,7 @@ use super::permit::Permit;
 use super::report::QueueNumbers;
 use crate::health::{self, AddressCounts, ProbeNumbers};
 use crate::metrics::MetricSet;
-use crate::run::{Pass, ProviderReport, publishers, troubles};
+use crate::run::{Pass, ProviderReport, dry_run_notes, publishers, troubles};
 
 mod issuance;
 
@@ -305,6 +305,7 @@ impl Log {
     pub(super) fn notes(&self, view: &View, permit: &Permit) -> Vec<String> {
         let mut notes: Vec<String> = permit.refusal().into_iter().collect();
         notes.extend(permit.frozen_providers());
+        notes.extend(dry_run_notes(&self.providers));
         notes.extend(self.confirmation_notes());
         notes.extend(self.outdated_confirmation(permit));
         notes.extend(view.hidden().into_iter().map(|(kind, why)| format!("{kind} objects are not visible: {why}")));

@@ -29,6 +29,8 @@ pub struct Publisher {
     provider: Shared,
     planning: PlanSettings,
     state: State,
+    /// Whether anything may be written there at all.
+    mode: Mode,
     zones: ZoneCache,
     /// The records of the last pass, to see which names changed.
     records: Vec<Record>,
@@ -72,14 +74,30 @@ pub struct PublisherPass {
 
 impl Publisher {
     /// A provider with what was remembered of it; its zones are read again after `every`.
-    pub fn new(name: Str, provider: Shared, planning: PlanSettings, state: State, every: Duration) -> Publisher {
+    pub fn new(
+        name: Str,
+        provider: Shared,
+        (planning, mode): (PlanSettings, Mode),
+        state: State,
+        every: Duration,
+    ) -> Publisher {
         let (zones, records) = (ZoneCache::new(every), Vec::new());
-        Publisher { name, provider, planning, state, zones, records, could_write: false }
+        Publisher { name, provider, planning, state, mode, zones, records, could_write: false }
+    }
+
+    /// Whether its settings forbid every write.
+    pub fn only_looks(&self) -> bool {
+        self.mode == Mode::Observe
+    }
+
+    /// Whether a plan is written: only where the work and its own settings say so.
+    pub fn mode_of(&self, work: &PublisherWork) -> Mode {
+        if self.only_looks() { Mode::Observe } else { work.mode }
     }
 
     /// Runs one pass.
     pub async fn pass(&mut self, work: &PublisherWork) -> PublisherPass {
-        let can_write = work.mode == Mode::Act;
+        let can_write = self.mode_of(work) == Mode::Act;
         // Somebody else may have written since: who begins to write compares everything.
         if can_write && !self.could_write {
             self.zones.forget();
@@ -169,7 +187,7 @@ impl Publisher {
         progress: Progress<'_>,
     ) -> (Pass, Result<(), String>) {
         let Decision { plan, unread, retry_after, notes, confirmed, .. } = decision;
-        let outcome = apply::apply(&*self.provider, &plan, work.mode, progress).await;
+        let outcome = apply::apply(&*self.provider, &plan, self.mode_of(work), progress).await;
         let pass = Pass {
             desired: Desired::default().into(),
             touched: Default::default(),
@@ -184,7 +202,7 @@ impl Publisher {
             providers: Vec::new(),
         };
         self.zones.finish_pass(&pass, &work.challenge_records);
-        let kept = match work.mode {
+        let kept = match self.mode_of(work) {
             Mode::Observe => Ok(()),
             Mode::Act => self.state.learn(&pass.plan, &pass.outcome).map_err(|error| error.to_string()),
         };

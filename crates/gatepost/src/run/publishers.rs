@@ -52,6 +52,7 @@ pub struct PublishedState<'a> {
 #[derive(Debug)]
 struct PublisherSlot {
     name: Str,
+    only_looks: bool,
     /// `None` while a pass runs.
     idle: Option<Publisher>,
     schedule: Schedule,
@@ -147,6 +148,7 @@ impl PublisherSet {
             schedule.began();
             PublisherSlot {
                 name: publisher.name.clone(),
+                only_looks: publisher.only_looks(),
                 idle: Some(publisher),
                 schedule,
                 work: None,
@@ -225,9 +227,10 @@ impl PublisherSet {
     pub fn report(&mut self, pass: &mut Pass) {
         let (mut all, mut digests) = (nothing(), Vec::new());
         for slot in &mut self.slots {
-            pass.providers.push(slot.report());
+            let (mut report, shift) = (slot.report(), all.plan.steps.len());
+            report.steps = shift..shift + slot.last.as_ref().map_or(0, |last| last.plan.steps.len());
+            pass.providers.push(report);
             let Some(last) = &mut slot.last else { continue };
-            let shift = all.plan.steps.len();
             digests.push((slot.name.clone(), last.plan.digest.clone()));
             all = beside(all, &slot.name, last);
             if !slot.is_fresh {
@@ -299,11 +302,14 @@ impl PublisherSlot {
         let written = outcome.map_or(0, |outcome| outcome.written.len());
         ProviderReport {
             name: self.name.clone(),
+            only_looks: self.only_looks,
             trouble: self
                 .troubles()
                 .next()
                 .or_else(|| self.done.is_none().then(|| "it has not been read yet".to_owned())),
-            zones: plan.map_or(0, |plan| plan.epochs.len()),
+            zones: plan.map(|plan| plan.epochs.clone()).unwrap_or_default(),
+            is_read: self.done.is_some() && self.last.as_ref().is_some_and(|pass| pass.unread.is_empty()),
+            steps: 0..0,
             open: plan.map_or(0, |plan| plan.steps.len().saturating_sub(written)),
             held: plan.map_or(0, |plan| plan.held.len()),
             unconfirmed: plan.and_then(|plan| Some((plan.unconfirmed().count(), confirmation(plan, &self.name)?))),
@@ -348,7 +354,7 @@ pub fn add_metrics(metrics: &mut MetricSet, providers: &[ProviderReport]) {
     gauges("provider_ready", "Whether everything at a provider could be read and written.", |provider| {
         usize::from(provider.is_ready())
     });
-    gauges("provider_zones", "Zones of a provider that were read.", |provider| provider.zones);
+    gauges("provider_zones", "Zones of a provider that were read.", |provider| provider.zones.len());
     gauges("provider_steps_open", "Changes at a provider that are to be written.", |provider| provider.open);
     gauges("provider_held", "Changes at a provider that are held back.", |provider| provider.held);
 }
@@ -356,7 +362,7 @@ pub fn add_metrics(metrics: &mut MetricSet, providers: &[ProviderReport]) {
 /// The pass of a provider beside those of others; what is held and what could not be read names it.
 pub fn beside(all: Pass, name: &str, next: &Pass) -> Pass {
     let named = |text: &str| format!("provider `{name}`: {text}");
-    let of_provider = |held: &Held| Held { message: named(&held.message), ..held.clone() };
+    let of_provider = |held: &Held| Held { message: named(&held.message), provider: Some(name.into()), ..held.clone() };
     let (mut held, mut unread, mut epochs) = (all.plan.held.clone(), all.unread.clone(), all.plan.epochs.clone());
     held.extend(next.plan.held.iter().map(of_provider));
     unread.extend(next.unread.iter().map(|why| named(why)));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use gatepost_core::attachment::ListenerId;
 use gatepost_core::diagnostic::Diagnostic;
 use gatepost_core::explain::NameHealth;
-use gatepost_core::model::{Key, Material};
+use gatepost_core::model::{Key, Material, Str};
 use gatepost_core::names::Hostname;
 use gatepost_core::plan::Held;
 use gatepost_core::report::Item;
@@ -19,7 +19,7 @@ use super::explain::{ExplainView, ReasonView};
 use super::plan;
 use super::status::StatusView;
 use super::steps::{self, HeldView, StepView};
-use crate::api::{ActivityEntry, NameRow, NamesIndex, PassFacts, ProgramFacts, ServerFacts, WorldCopy};
+use crate::api::{ActivityEntry, NameRow, NamesIndex, PassFacts, ProgramFacts, ReadZone, ServerFacts, WorldCopy};
 use crate::apply::Mode;
 
 /// A refusal.
@@ -248,6 +248,9 @@ pub struct RecordSetView {
     pub name: String,
     #[serde(rename = "type")]
     pub kind: &'static str,
+    /// The provider, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
     pub wanted: Vec<String>,
     /// Unset where it is not known.
     pub stored: Option<Vec<String>>,
@@ -322,8 +325,12 @@ pub struct PlanStepsView {
     generation: u64,
     as_of: i64,
     digest: String,
+    /// The word that confirms the held deletes; of several providers that of the first that holds some.
     #[serde(skip_serializing_if = "Option::is_none")]
     confirmation: Option<String>,
+    /// The words of all providers, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    confirmations: Vec<ConfirmationView>,
     step_count: usize,
     held_count: usize,
     offset: usize,
@@ -332,19 +339,32 @@ pub struct PlanStepsView {
     unread: Vec<String>,
 }
 
+/// The word that confirms what one of several providers holds.
+#[derive(Serialize, JsonSchema, Debug)]
+struct ConfirmationView {
+    provider: String,
+    word: String,
+}
+
 impl PlanStepsView {
     /// The view of a pass; of steps and of what is held so many, from so many on.
     pub fn of(pass: &PassFacts, offset: usize, limit: usize) -> Self {
         let steps = pass.steps.iter().zip(&pass.outcomes).enumerate().skip(offset).take(limit);
+        let confirmation = |(provider, word): &(Option<Str>, String)| {
+            Some(ConfirmationView { provider: provider.as_ref()?.to_string(), word: word.clone() })
+        };
         PlanStepsView {
             generation: pass.generation,
             as_of: pass.ended,
             digest: pass.digest.clone(),
-            confirmation: pass.confirmation.clone(),
+            confirmation: pass.confirmations.first().map(|(_, word)| word.clone()),
+            confirmations: pass.confirmations.iter().filter_map(confirmation).collect(),
             step_count: pass.step_count,
             held_count: pass.held.len(),
             offset,
-            steps: steps.flat_map(|(i, (step, done))| steps::rows_of(i, step, Some(done.told()))).collect(),
+            steps: steps
+                .flat_map(|(i, (step, done))| steps::rows_of(i, step, done.provider.as_ref(), Some(done.told())))
+                .collect(),
             held: pass.held.iter().skip(offset).take(limit).map(steps::held).collect(),
             unread: pass.unread.clone(),
         }
@@ -473,6 +493,9 @@ pub struct ZonesView {
 
 #[derive(Serialize, JsonSchema, Debug)]
 struct ZoneVersionView {
+    /// The provider, where there are several; each may have a zone of this name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
     name: String,
     version: String,
     records: usize,
@@ -481,16 +504,17 @@ struct ZoneVersionView {
 impl ZonesView {
     /// The view of the zones that the last comparison read.
     pub fn of(world: &WorldCopy, provider: Option<String>) -> Self {
-        let mut records: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut records: BTreeMap<(Option<&Str>, &Str), usize> = BTreeMap::new();
         for record in &world.desired.records {
-            if let Some(zone) = world.pass.zone_of(&record.name) {
-                *records.entry(zone).or_default() += 1;
+            if let Some(zone) = world.pass.zone_at(&record.name, record.provider.as_ref()) {
+                *records.entry((zone.provider.as_ref(), &zone.name)).or_default() += 1;
             }
         }
-        let zone = |(name, version): (&gatepost_core::model::Str, &gatepost_core::model::Str)| ZoneVersionView {
-            name: name.to_string(),
-            version: version.to_string(),
-            records: records.get(&**name).copied().unwrap_or(0),
+        let zone = |zone: &ReadZone| ZoneVersionView {
+            provider: zone.provider.as_ref().map(ToString::to_string),
+            name: zone.name.to_string(),
+            version: zone.version.to_string(),
+            records: records.get(&(zone.provider.as_ref(), &zone.name)).copied().unwrap_or(0),
         };
         ZonesView {
             generation: world.pass.generation,

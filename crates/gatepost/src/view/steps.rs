@@ -3,6 +3,7 @@
 //! One row per record set, because that is what other programs look for; rows of one step share its number, and the first of
 //! them has the markers of ownership that are written with it.
 
+use gatepost_core::model::Str;
 use gatepost_core::plan::{Content, Held, PlanStep, SetChange};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,6 +22,9 @@ pub struct StepView {
     new: Option<Vec<String>>,
     because: String,
     zone: String,
+    /// The provider, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
     step: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl: Option<u32>,
@@ -53,6 +57,9 @@ pub struct HeldView {
     is_brake: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     zone: Option<String>,
+    /// The provider, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    provider: Option<String>,
     name: String,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
@@ -79,11 +86,17 @@ pub fn outcome_of(i: usize, outcome: &Outcome) -> &'static str {
 
 /// The rows of a step: what is to be told, and what became of it where it was tried.
 pub(super) fn rows(i: usize, step: &PlanStep, outcome: Option<&Outcome>) -> Vec<StepView> {
-    rows_of(i, step, outcome.map(|outcome| (outcome_of(i, outcome), outcome.failed.get(&i).map(ToString::to_string))))
+    let told = |outcome: &Outcome| (outcome_of(i, outcome), outcome.failed.get(&i).map(ToString::to_string));
+    rows_of(i, step, None, outcome.map(told))
 }
 
-/// The same with what became of the step in a word, and why it failed.
-pub fn rows_of(i: usize, step: &PlanStep, outcome: Option<(&'static str, Option<String>)>) -> Vec<StepView> {
+/// The same with its provider, and what became of the step in a word, and why it failed.
+pub fn rows_of(
+    i: usize,
+    step: &PlanStep,
+    provider: Option<&Str>,
+    outcome: Option<(&'static str, Option<String>)>,
+) -> Vec<StepView> {
     let row = |change: Option<&SetChange>| StepView {
         verb: change.map_or(step.verb, SetChange::verb).as_str(),
         name: step.name.to_string(),
@@ -92,6 +105,7 @@ pub fn rows_of(i: usize, step: &PlanStep, outcome: Option<(&'static str, Option<
         new: change.and_then(|change| values(change.new.as_ref())),
         because: step.because.clone(),
         zone: step.zone.to_string(),
+        provider: provider.map(ToString::to_string),
         step: i,
         ttl: change.and_then(|change| change.new.as_ref()).and_then(|content| content.ttl),
         set_identifier: change.and_then(|change| change.set_identifier.as_ref()).map(ToString::to_string),
@@ -120,9 +134,9 @@ fn values(content: Option<&Content>) -> Option<Vec<String>> {
 }
 
 impl HeldView {
-    /// Whether it is held because a zone could not be read.
-    pub fn is_unread(&self) -> bool {
-        self.reason == gatepost_core::reason::ZONE_UNREADABLE.name()
+    /// Whether it is held because a zone of a provider could not be read; none where there is only one.
+    pub fn is_unread_at(&self, provider: Option<&str>) -> bool {
+        self.reason == gatepost_core::reason::ZONE_UNREADABLE.name() && self.provider.as_deref() == provider
     }
 }
 
@@ -137,6 +151,7 @@ pub fn held(held: &Held) -> HeldView {
         help: row.help,
         is_brake: held.is_brake(),
         zone: held.zone.as_ref().map(ToString::to_string),
+        provider: held.provider.as_ref().map(ToString::to_string),
         name: held.name.to_string(),
         kind: held.kind.map(|kind| kind.as_str()),
         verb: held.verb.map(|verb| verb.as_str()),

@@ -129,5 +129,19 @@ fn two_views() -> Result<(), Failed> {
     until("deep is served", || deep().contains("Served"), deep);
     controller.is_ready();
     assert_eq!(addresses(&public), late);
+
+    // dry-run in the entry of the private one: it is planned, and nothing is written there.
+    controller.stop();
+    let settings = cluster.folder().join("settings.yaml");
+    std::fs::write(&settings, std::fs::read_to_string(&settings)? + "  dry-run: true\n")?;
+    let controller = Controller::start(&cluster.kubeconfig(ADMIN), &words);
+    route("also", "edge")?;
+    route("not", "inner")?;
+    zone_comes_to(&public, &[&["also.example.org 192.0.2.1"], &late[..]].concat(), &[&controller]);
+    let open = "gatepost_provider_steps_open{provider=\"private\"} 1";
+    until("it is planned", || controller.get("/metrics").contains(open), || controller.get("/metrics"));
+    let note = "provider `private`: nothing is written there (dry-run)";
+    until("it says so", || controller.get("/readyz").contains(note), || controller.get("/readyz"));
+    assert_eq!(addresses(&private), ["deep.example.org 10.0.0.1", "walks.example.org 10.0.0.1"]);
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Several providers: two servers with a zone of the same name, a public and a private view.
 
-use gatepost_testkit::program::ProgramOutput;
+use gatepost_testkit::program::{Program, ProgramOutput, words};
 use gatepost_testkit::servers::{KEY_NAME, KEY_SECRET};
 
 use super::bed::{Bed, run};
@@ -43,7 +43,10 @@ spec:
 apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {{namespace: infra, name: {hostname}}}
-spec: {{parentRefs: [{}], hostnames: [{hostname}.example.org]}}
+spec:
+  parentRefs: [{}]
+  hostnames: [{hostname}.example.org]
+  rules: [{{filters: [{{type: RequestRedirect, requestRedirect: {{hostname: elsewhere.test}}}}]}}]
 ---
 ",
             parents.join(", ")
@@ -61,6 +64,11 @@ impl Views {
 
     /// The flag with the settings file.
     fn settings(&self) -> String {
+        self.settings_with("")
+    }
+
+    /// The same with more lines in the entry of the private view, which comes last.
+    fn settings_with(&self, more: &str) -> String {
         let secret = self.public.folder.file("secret", &format!("{KEY_SECRET}\n")).unwrap();
         let provider = |name: &str, bed: &Bed| {
             format!(
@@ -70,7 +78,7 @@ impl Views {
             )
         };
         let text = format!(
-            "txt-owner-id: me\nproviders:\n{}{}",
+            "txt-owner-id: me\nproviders:\n{}{}{more}",
             provider("public", &self.public),
             provider("private", &self.private)
         );
@@ -226,4 +234,105 @@ fn what_cannot_be_acted_upon_is_refused() {
         let answer = both.run(&format!("plan {flags}"), &unknown);
         assert!(answer.exit == 2 && answer.errors.contains(named), "{flags}: {}{}", answer.output, answer.errors);
     }
+    for (entry, named) in [
+        ("  confirm-deletes: true\n", "`private`: `confirm-deletes` cannot stand in an entry"),
+        ("  webhook-provider-url: http://localhost\n", "`private`: --webhook-provider-url is a flag of the provider"),
+        ("  policy: sync\n", "provider `private` has a policy"),
+    ] {
+        let line = format!("controller --kubeconfig /nowhere {}", both.settings_with(entry));
+        let answer = Program::at(env!("CARGO_BIN_EXE_gatepost")).run(&words(&line), "").unwrap();
+        assert!(answer.exit == 2 && answer.errors.contains(named), "{entry}: {}{}", answer.output, answer.errors);
+    }
+}
+
+#[test]
+fn a_provider_with_dry_run_is_read_and_never_written() {
+    let Some(both) = Views::new() else { return };
+    let before = world(BOTH, &[("app", &["outer", "inner"]), ("old", &["inner"])]);
+    assert_eq!(both.run("apply", &before).exit, 0);
+    let dry = both.settings_with("  dry-run: true\n");
+    let after = world(BOTH, &[("app", &["outer", "inner"]), ("new", &["outer", "inner"])]);
+    let answer = run(&format!("apply {dry}"), &after);
+    assert_eq!(answer.exit, 0, "{}{}", answer.output, answer.errors);
+    assert!(answer.output.contains("nothing was written (dry-run of this provider)"), "{}", answer.output);
+    assert_eq!(both.addresses("new"), views(&["192.0.2.1"], &[]));
+    assert_eq!(both.addresses("old"), views(&[], &["10.0.0.1"]));
+
+    both.put(&world(BOTH, &[("newer", &["outer", "inner"])]));
+    let folder = both.public.folder.path().join("objects");
+    let served = Running::start(&format!("serve -f '{}' --http-addr 127.0.0.1:0 {dry}", folder.display()));
+    comes_true("newer is public", || both.addresses("newer") == views(&["192.0.2.1"], &[]));
+    comes_true("it says so", || {
+        get(served.address("http"), "/readyz").contains("provider `private`: nothing is written there (dry-run)")
+    });
+    comes_true("the plan of the private view is made", || {
+        get(served.address("http"), "/api/v1/plan").contains("10.0.0.1")
+    });
+    assert_eq!(both.addresses("app"), views(&[], &["10.0.0.1"]));
+    assert_eq!(both.addresses("newer"), views(&["192.0.2.1"], &[]));
+    assert_eq!(served.stop(), Some(0));
+}
+
+/// An answer of `/api/v1`.
+fn api(served: &Running, path: &str) -> serde_json::Value {
+    let answer = get(served.address("http"), &format!("/api/v1/{path}"));
+    let body = answer.split_once("\r\n\r\n").map_or("", |(_, body)| body);
+    serde_json::from_str(body).unwrap_or_else(|error| panic!("{path}: {error}: {answer}"))
+}
+
+/// One field of each item of a list, beside the provider of the item.
+fn by_provider(list: &serde_json::Value, field: &str) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items.map(|item| format!("{} {}", item["provider"], item[field]).replace('"', "")).collect()
+}
+
+#[test]
+fn answers_tell_the_zones_records_and_changes_of_each_provider_apart() {
+    let Some(both) = Views::new() else { return };
+    both.put(&world(BOTH, &[("app", &["outer", "inner"]), ("open", &["outer"]), ("in", &["inner"])]));
+    let served = both.serve("--interval 1s");
+    comes_true("both are written", || {
+        both.addresses("app") == views(&["192.0.2.1"], &["10.0.0.1"]) && !both.addresses("in")[1].is_empty()
+    });
+    let health = |name: &str| api(&served, &format!("names/{name}.example.org"))["health"].clone();
+    comes_true("all is right", || ["app", "open", "in"].iter().all(|name| health(name) == "right"));
+    let zones = api(&served, "zones");
+    assert_eq!(by_provider(&zones["items"], "name"), ["public example.org", "private example.org"], "{zones:#}");
+    assert_eq!(by_provider(&zones["items"], "records"), ["public 2", "private 2"], "{zones:#}");
+    let app = api(&served, "names/app.example.org");
+    let sets = |field: &str| by_provider(&app["recordSets"], field);
+    assert_eq!(sets("wanted"), ["private [10.0.0.1]", "public [192.0.2.1]"], "{app:#}");
+    assert_eq!(sets("stored"), sets("wanted"), "{app:#}");
+    let activity = by_provider(&app["activity"], "kind");
+    assert!(activity.iter().any(|entry| entry == "private written"), "{app:#}");
+    assert!(activity.iter().any(|entry| entry == "public written"), "{app:#}");
+
+    // What the private server has is not known: names that only the public one has are right all the same.
+    both.private.server.kill();
+    comes_true("in is not known", || health("in") == "unknown");
+    assert_eq!(health("open"), "right");
+    let open = api(&served, "names/open.example.org");
+    assert_eq!(by_provider(&open["recordSets"], "stored"), ["public [192.0.2.1]"], "{open:#}");
+    let app = api(&served, "names/app.example.org");
+    assert_eq!(app["health"], "unknown", "{app:#}");
+    assert_eq!(by_provider(&app["recordSets"], "stored"), ["private null", "public [192.0.2.1]"], "{app:#}");
+    both.private.server.run().unwrap();
+    comes_true("in is right again", || health("in") == "right");
+    assert_eq!(served.stop(), Some(0));
+
+    // A provider to which nothing is written has other values stored than are wanted there, and its own plan.
+    both.put(&world(BOTH, &[("new", &["outer", "inner"])]));
+    let folder = both.public.folder.path().join("objects");
+    let dry = both.settings_with("  dry-run: true\n");
+    let served = Running::start(&format!("serve -f '{}' --http-addr 127.0.0.1:0 {dry}", folder.display()));
+    comes_true("new is public", || !both.addresses("new")[0].is_empty());
+    comes_true("the plan names the provider", || {
+        let plan = api(&served, "plan");
+        let steps = plan["steps"].as_array().unwrap();
+        let private = steps.iter().any(|step| step["name"] == "new.example.org" && step["provider"] == "private");
+        let new = api(&served, "names/new.example.org");
+        let stored = by_provider(&new["recordSets"], "stored");
+        private && stored == ["private []", "public [192.0.2.1]"]
+    });
+    assert_eq!(served.stop(), Some(0));
 }

@@ -60,8 +60,12 @@ struct EntryFlags {
     planning: PlanningFlags,
 }
 
-/// Keys that are said once for all providers.
-const OF_ALL: [&str; 3] = ["provider", "state-dir", "confirm-deletes"];
+/// Keys that an entry cannot have, and what to do instead.
+const REFUSED: [(&str, &str); 3] = [
+    ("provider", "an entry names it as `kind`"),
+    ("state-dir", "it is said once for all providers: write it outside of `providers`"),
+    ("confirm-deletes", "it is said once for all providers: write it outside of `providers`"),
+];
 
 /// How names are divided among providers.
 pub(in crate::cli) fn rule_of(named: &[NamedProvider]) -> PublishingProviders {
@@ -79,6 +83,12 @@ impl FurtherProviders {
         let default = list.default_zones.iter().map(|zones| (DEFAULT_PROVIDER.into(), zones.clone()));
         let further = list.further.iter().map(|provider| (provider.name.clone(), provider.zones.clone()));
         PublishingProviders::new(default.chain(further).map(|(name, zones)| ProviderZones { name, zones }).collect())
+    }
+
+    /// An entry that says what may be written.
+    pub(in crate::cli) fn with_policy(&self) -> Option<&str> {
+        let list = self.list.as_ref()?;
+        list.further.iter().find(|provider| provider.planning.has_policy()).map(|provider| &*provider.name)
     }
 
     /// Whether there are any.
@@ -153,7 +163,7 @@ fn provider(i: usize, entry: &Value) -> Result<NamedProvider, String> {
     let kind = text("kind").ok_or_else(|| of_entry(format!("`kind` is missing: write {known}")))?;
     let kind = find(kind).filter(|kind| kind.is_of_network());
     let kind = kind.ok_or_else(|| of_entry(format!("`kind` must be {known}: others cannot be one of several")))?;
-    let zones = entry.get("zones").map_or_else(Vec::new, words);
+    let zones = zones_of(kind, entry).map_err(of_entry)?;
     let mut arguments = vec![format!("--provider={}", kind.name)];
     if let Some(setting) = kind.zones.filter(|_| !zones.is_empty()) {
         arguments.push(format!("--{}={}", setting.name, zones.join(",")));
@@ -165,6 +175,9 @@ fn provider(i: usize, entry: &Value) -> Result<NamedProvider, String> {
     let matches = command.try_get_matches_from(&arguments).map_err(|error| of_entry(plain(&error)))?;
     let EntryFlags { provider: flags, planning } =
         EntryFlags::from_arg_matches(&matches).map_err(|error| of_entry(plain(&error)))?;
+    if let Err(Failure::Usage(error)) = flags.check() {
+        return Err(of_entry(error.to_string()));
+    }
     let zones = if zones.is_empty() { flags.zones() } else { lower(zones) };
     let has_owner = entry.keys().any(|key| key.replace('_', "-") == "txt-owner-id");
     Ok(NamedProvider { name: name.into(), flags, planning, zones, has_owner })
@@ -173,8 +186,17 @@ fn provider(i: usize, entry: &Value) -> Result<NamedProvider, String> {
 /// A key of an entry as it stands on a command line.
 fn argument(kind: &ProviderKind, key: &str, value: &Value) -> Result<Vec<String>, String> {
     let flag = key.replace('_', "-");
-    if OF_ALL.contains(&flag.as_str()) {
-        return Err(format!("`{key}` is said once for all providers: write it outside of `providers`"));
+    if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == flag) {
+        return Err(format!("`{key}` cannot stand in an entry: {why}"));
+    }
+    let command = EntryFlags::command();
+    let known = command.get_arguments().find(|argument| argument.get_long() == Some(&flag));
+    let known = known
+        .ok_or_else(|| format!("`{key}` is no key of an entry: --{flag} is no flag of a provider or of planning"))?;
+    let is_switch = !known.get_action().takes_values();
+    if is_switch != value.is_boolean() {
+        let takes = if is_switch { "true or false" } else { "a text, a number, or a list of these" };
+        return Err(format!("`{key}` takes {takes}"));
     }
     let is_secret = kind.settings.iter().any(|s| s.name == flag && matches!(s.kind, SettingKind::Secret { .. }));
     if is_secret || flag == "txt-encrypt-aes-key" {
@@ -186,9 +208,21 @@ fn argument(kind: &ProviderKind, key: &str, value: &Value) -> Result<Vec<String>
         Value::Array(_) | Value::String(_) | Value::Number(_) => {
             Ok(words(value).iter().map(|word| format!("--{flag}={word}")).collect())
         }
-        Value::Null | Value::Object(_) => {
-            Err(format!("`{key}` takes a text, a number, true or false, or a list of these"))
-        }
+        Value::Null | Value::Object(_) => Err(format!("`{key}` takes a text, a number, or a list of these")),
+    }
+}
+
+/// The key `zones` of an entry.
+fn zones_of(kind: &ProviderKind, entry: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let Some(value) = entry.get("zones") else { return Ok(Vec::new()) };
+    let is_text = |value: &Value| value.as_str().is_some_and(|text| !text.trim().is_empty());
+    if !is_text(value) && !value.as_array().is_some_and(|zones| zones.iter().all(is_text)) {
+        return Err("`zones` takes the names of zones, as a list".to_owned());
+    }
+    let own = kind.zones.map(|setting| setting.name);
+    match entry.keys().find(|key| own == Some(&*key.replace('_', "-"))) {
+        Some(twice) => Err(format!("`zones` and `{twice}` say the same: keep `zones`")),
+        None => Ok(words(value)),
     }
 }
 
@@ -264,6 +298,21 @@ mod tests {
             (serde_json::json!([{"name": "a", "kind": "rfc2136", "state-dir": "x"}]), "once for all providers"),
             (serde_json::json!([{"name": "a", "kind": "rfc2136", "rfc2136-hots": "x"}]), "--rfc2136-hots"),
             (serde_json::json!([{"name": "a", "kind": "rfc2136", "rfc2136-host": {}}]), "takes a text"),
+            (serde_json::json!([{"name": "a", "kind": "rfc2136", "rfc2136-hots": false}]), "--rfc2136-hots"),
+            (serde_json::json!([{"name": "a", "kind": "rfc2136", "rfc2136-hots": []}]), "--rfc2136-hots"),
+            (serde_json::json!([{"name": "a", "kind": "rfc2136", "txt-prefix": false}]), "takes a text"),
+            (serde_json::json!([{"name": "a", "kind": "rfc2136", "dry-run": "yes"}]), "takes true or false"),
+            (serde_json::json!([{"name": "a", "kind": "rfc2136", "confirm-deletes": true}]), "once for all providers"),
+            (serde_json::json!([{"name": "a", "kind": "rfc2136", "provider": "webhook"}]), "as `kind`"),
+            (serde_json::json!([{"name": "a", "kind": "rfc2136", "zones": {}}]), "names of zones"),
+            (
+                serde_json::json!([{"name": "a", "kind": "rfc2136", "zones": ["b"], "rfc2136-zone": "c"}]),
+                "keep `zones`",
+            ),
+            (
+                serde_json::json!([{"name": "a", "kind": "webhook", "rfc2136-host": "c"}]),
+                "flag of the provider rfc2136",
+            ),
         ];
         for (further, named) in rows {
             let error = list(further.clone()).unwrap_err();
