@@ -226,7 +226,7 @@ catalog! {
         "Name precise hostnames on the route, or set `allowWildcardHosts: true` on the policy.";
     PROVIDER_NOT_FOUND = "provider-not-found" "GP0316" Error unknown ("Accepted", "ProviderNotFound")
         "A DNSPolicy names a provider that does not exist, so nothing on its listeners is created, changed or deleted."
-        "Name a provider that exists: `default`, the one of the command line, or one of `providers` in the settings.";
+        "Name one of the providers that the message lists; without `spec.providerRef` the first whose zones contain a name publishes it, which may be a public one.";
 
     // GP04: DNS.
     ZONE_NOT_SERVED = "zone-not-served" "GP0401" Warning ("", "")
