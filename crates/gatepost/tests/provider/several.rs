@@ -146,8 +146,11 @@ fn a_name_is_published_where_its_policy_says_and_moves_without_a_gap() {
     assert_eq!(both.private.addresses("secret.example.org"), ["10.0.0.1"]);
     assert_eq!(both.private.addresses("new.example.org"), ["10.0.0.1"], "its own work is not held up");
     both.public.server.run().unwrap();
-    let answer = both.run("apply", &moved);
-    assert_eq!(answer.exit, 0, "{}{}", answer.output, answer.errors);
+    let (_, planned) = both.json("plan", &moved);
+    let (exit, applied) = both.json("apply", &moved);
+    assert_eq!(exit, 0, "{applied:#}");
+    assert_eq!(applied["digest"], planned["digest"], "what was planned was carried out, whatever followed from it");
+    assert!(applied.to_string().contains("it moved to the provider `public`"), "{applied:#}");
     assert_eq!(
         both.addresses("secret"),
         views(&["192.0.2.1"], &[]),
