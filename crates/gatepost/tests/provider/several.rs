@@ -219,6 +219,18 @@ fn what_cannot_be_acted_upon_is_refused() {
     assert_eq!(answer.exit, 1, "{}{}", answer.output, answer.errors);
     let told: Vec<&str> = answer.output.split_whitespace().collect();
     assert!(told.join(" ").contains("the providers are `public`, `private`"), "{}", answer.output);
+    let near = both.run("check", &world(["public", "privat"], &[]));
+    let told: Vec<&str> = near.output.split_whitespace().collect();
+    assert!(told.join(" ").contains("did you mean `private`?"), "{}", near.output);
+    let nameless = run("check", &unknown);
+    let told: Vec<&str> = nameless.output.split_whitespace().collect();
+    assert!(told.join(" ").contains("no settings file that lists `providers` was given"), "{}", nameless.output);
+    let withheld = both.run("verify", &world(["public", "elsewhere"], &[("a", &["inner"]), ("b", &["inner"])]));
+    assert!(
+        withheld.output.ends_with("2 more hostnames are withheld; `gatepost plan` says why\n"),
+        "{}",
+        withheld.output
+    );
     let known = both.run("check", &world(BOTH, &[("app", &["outer"])]));
     assert!(!known.output.contains("provider-not-found"), "{}", known.output);
     for (flags, named) in [
