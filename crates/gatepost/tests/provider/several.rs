@@ -164,6 +164,14 @@ fn serve_publishes_to_each_and_one_that_hangs_holds_up_no_other() {
     both.put(&world(BOTH, &[("app", &["outer", "inner"]), ("walks", &["inner"])]));
     let served = both.serve("--interval 1s");
     comes_true("both have app", || both.addresses("app") == views(&["192.0.2.1"], &["10.0.0.1"]));
+    let question = |bed: &Bed| {
+        let address = &bed.server.address;
+        format!("dig @{} -p {} app.example.org A\n", address.ip(), address.port())
+    };
+    comes_true("it says where to ask", || {
+        let said = served.said();
+        [&both.public, &both.private].into_iter().any(|bed| said.contains(&question(bed)))
+    });
     comes_true("walks is private", || both.addresses("walks") == views(&[], &["10.0.0.1"]));
     let ready = || get(served.address("http"), "/readyz");
     comes_true("it is ready", || ready().starts_with("HTTP/1.1 200"));
