@@ -95,6 +95,10 @@ fn what_is_neither_hostname_nor_reason_is_wrong_usage() {
         ("192.0.2.1", takes),
         ("''", takes),
         ("no-such-reason!", "there is no reason `no-such-reason!`"),
+        ("DNSPolicy/infra/inner", "a policy asks for no names; `gatepost status` shows it"),
+        ("service/infra/inner", "a Service asks for no names"),
+        ("HttpRout/infra/inner", "there is no kind `HttpRout` here"),
+        ("Foo/infra/inner", "is for the kinds Gateway, ListenerSet, "),
     ];
     for (subject, words) in table {
         let answer = run(&format!("explain {subject} -f -"), GATEWAY);

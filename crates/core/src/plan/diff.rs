@@ -265,14 +265,21 @@ impl<'a, 't> NameDiff<'a, 't> {
                 new: None,
                 wanted: None,
                 values: None,
-                because: match ours.resource() {
-                    Some(resource) => format!("nothing asks for it any more; it was made for {resource}"),
-                    None => "nothing asks for it any more".to_owned(),
-                },
+                because: self.why_it_goes(ours),
             }),
             _ => None,
         })
         .collect()
+    }
+
+    fn why_it_goes(&self, ours: &Ours<'_>) -> String {
+        if let Some(provider) = self.context.settings.moved.get(&self.name) {
+            return format!("it moved to the provider `{provider}`");
+        }
+        match ours.resource() {
+            Some(resource) => format!("nothing asks for it any more; it was made for {resource}"),
+            None => "nothing asks for it any more".to_owned(),
+        }
     }
 
     /// One record set that is wanted.

@@ -183,7 +183,10 @@ impl Hold {
             hostname: "*".into(),
             scope: namespace.map_or(HoldScope::Names, |namespace| HoldScope::Namespace(namespace.clone())),
             reason: problem.reason,
-            message: problem.message.clone(),
+            message: match &problem.place {
+                Some(place) => format!("{}:{} cannot be read: {}", place.source, place.line, problem.message),
+                None => problem.message.clone(),
+            },
             object: problem.object.clone(),
         })
     }
@@ -216,7 +219,7 @@ fn decides(kind: Kind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnostic::FieldPath;
+    use crate::diagnostic::{FieldPath, SourcePosition};
     use crate::model::RouteKind;
 
     fn withheld(reason: Reason) -> Withheld {
@@ -230,6 +233,14 @@ mod tests {
             object: route,
             field: FieldPath::root(),
         }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_by_file_and_line() {
+        let place = SourcePosition { source: "m/more.yaml".into(), line: 26, column: 1 };
+        let problem = Diagnostic::of_text(reason::SYNTAX_ERROR, place, "unclosed bracket '['");
+        let hold = Hold::of_problem(&problem).unwrap();
+        assert_eq!(hold.message, "m/more.yaml:26 cannot be read: unclosed bracket '['");
     }
 
     #[test]

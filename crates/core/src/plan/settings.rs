@@ -35,6 +35,8 @@ pub struct PlanSettings {
     pub ineffective: BTreeSet<String>,
     /// Names that move to another provider and are not known to be there yet, with its name: they are kept here.
     pub moving: BTreeMap<Str, Str>,
+    /// Names that another provider publishes now and is known to have, with its name: they go here.
+    pub moved: BTreeMap<Str, Str>,
 }
 
 /// What may be written.
@@ -109,6 +111,7 @@ impl PlanSettings {
             explained: BTreeSet::new(),
             ineffective: BTreeSet::new(),
             moving: BTreeMap::new(),
+            moved: BTreeMap::new(),
         }
     }
 

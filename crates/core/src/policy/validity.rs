@@ -4,6 +4,7 @@
 
 use super::exclusions::Exclusion;
 use super::*;
+use crate::lint::closest;
 
 /// The first invalid field of a DNSPolicy, and a clause that says what is wrong.
 pub(super) fn dns(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
@@ -16,7 +17,8 @@ pub(super) fn dns(policy: &DnsPolicy) -> Option<(FieldPath, String)> {
 /// The field of a DNSPolicy that names a provider which does not exist, and a clause that says so.
 pub(super) fn provider(policy: &DnsPolicy, providers: &PublishingProviders) -> Option<(FieldPath, String)> {
     let name = policy.provider.as_ref().filter(|name| !providers.has(name))?;
-    let clause = format!("is `{name}`; {}", providers.stated());
+    let near = closest(name, providers.names()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+    let clause = format!("is `{name}`; {}{near}", providers.stated());
     Some((FieldPath::of("spec.providerRef.name"), clause))
 }
 

@@ -50,17 +50,21 @@ impl PublishingProviders {
         Some(&by_policy.or_else(by_zone).or(self.0.first())?.name)
     }
 
+    /// The names of the providers.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        let default = self.0.is_empty().then_some(DEFAULT_PROVIDER);
+        default.into_iter().chain(self.0.iter().map(|provider| &*provider.name))
+    }
+
     /// A clause that lists the providers.
     pub(crate) fn stated(&self) -> String {
         match &self.0[..] {
-            [] => {
-                format!("the only provider is `{DEFAULT_PROVIDER}`, which the flags of the command line describe")
-            }
+            [] => format!(
+                "no settings file that lists `providers` was given (`--settings FILE`), so the only provider is \
+                 `{DEFAULT_PROVIDER}`"
+            ),
             [one] => format!("the only provider is `{}`", one.name),
-            some => {
-                let names: Vec<&str> = some.iter().map(|provider| &*provider.name).collect();
-                format!("the providers are `{}`", names.join("`, `"))
-            }
+            _ => format!("the providers are `{}`", self.names().collect::<Vec<_>>().join("`, `")),
         }
     }
 }

@@ -226,7 +226,7 @@ catalog! {
         "Name precise hostnames on the route, or set `allowWildcardHosts: true` on the policy.";
     PROVIDER_NOT_FOUND = "provider-not-found" "GP0316" Error unknown ("Accepted", "ProviderNotFound")
         "A DNSPolicy names a provider that does not exist, so nothing on its listeners is created, changed or deleted."
-        "Name a provider that exists: `default`, the one of the command line, or one of `providers` in the settings.";
+        "Name one of the providers that the message lists; without `spec.providerRef` the first whose zones contain a name publishes it, which may be a public one.";
 
     // GP04: DNS.
     ZONE_NOT_SERVED = "zone-not-served" "GP0401" Warning ("", "")
@@ -346,8 +346,8 @@ catalog! {
         "A wildcard would be deleted while names that it answers for would have nothing else, so it is kept."
         "Fix what keeps those names from being published; confirm with `--confirm-deletes` if it is meant.";
     REPLACEMENT_PENDING = "replacement-pending" "GP0508" Info ("", "")
-        "A record is kept until what replaces it has been seen in its zone."
-        "Nothing to do; it goes in the next round.";
+        "A record is kept until what replaces it has been seen, in its zone or at another provider."
+        "It goes when what replaces it is there; `gatepost plan` says what holds that up.";
     OWNERSHIP_UNPROVEN = "ownership-unproven" "GP0509" Error ("", "")
         "A record carries our owner id but was not written by this instance, so it is not deleted."
         "Confirm with `--confirm-deletes` if it is ours.";

@@ -123,7 +123,11 @@ pub enum SettingValue {
 
 /// A text that is never shown.
 #[derive(Clone, PartialEq, Eq)]
-pub struct SecretText(String);
+pub struct SecretText {
+    text: String,
+    /// The file that it was read from.
+    file: Option<PathBuf>,
+}
 
 impl ProviderSettings {
     /// Gives a setting its value.
@@ -188,12 +192,30 @@ impl ProviderSettings {
 impl SecretText {
     /// Wraps a text.
     pub fn new(text: impl Into<String>) -> SecretText {
-        SecretText(text.into())
+        SecretText { text: text.into(), file: None }
+    }
+
+    /// A text that was read from a file, which messages may name.
+    pub fn of_file(text: impl Into<String>, file: &Path) -> SecretText {
+        SecretText { file: Some(file.to_owned()), ..SecretText::new(text) }
+    }
+
+    /// A part of the text, from the same place.
+    pub fn part(&self, text: &str) -> SecretText {
+        SecretText { text: text.to_owned(), file: self.file.clone() }
+    }
+
+    /// The flag by which a setting got it, with the path of the file, for messages.
+    pub fn flag(&self, setting: &str) -> String {
+        match &self.file {
+            Some(file) => format!("--{setting}-file {}", file.display()),
+            None => format!("--{setting}"),
+        }
     }
 
     /// The text itself, for who signs with it.
     pub fn reveal(&self) -> &str {
-        &self.0
+        &self.text
     }
 }
 

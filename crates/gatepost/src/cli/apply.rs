@@ -76,11 +76,14 @@ impl Apply {
         if let Some(note) = self.planning.shared_owner_note() {
             let _ = writeln!(std::io::stderr(), "note: {note}");
         }
+        let digest = decision.plan.digest.clone();
         let mut progress = Progress::new();
         let (pass, kept) =
             block_on(async { Ok(session.write(decision, &mut |done, all| progress.tell(done, all)).await) })?;
         progress.end();
-        let (pass, missing) = block_on(self.certify(&mut session, &objects, pass))?;
+        let (mut pass, missing) = block_on(self.certify(&mut session, &objects, pass))?;
+        // What `plan` showed, whatever followed from it.
+        pass.plan.digest = digest;
         self.show(out, &objects, &pass)?;
         if let Err(error) = kept {
             return Err(Failure::Unreadable(anyhow::anyhow!("--state-dir: what was done could not be kept: {error}")));
@@ -102,8 +105,13 @@ impl Apply {
         {
             return self.refuse(out, objects, decided.into_decision(), &stale);
         }
-        let (mut pass, parts, missing) = block_on(self.certify_several(session, &mut once, objects, decided))?;
+        let digest = decided.plan().digest;
+        let digests: Vec<String> = decided.parts.iter().map(|part| part.decision.plan.digest.clone()).collect();
+        let (mut pass, mut parts, missing) = block_on(self.certify_several(session, &mut once, objects, decided))?;
         pass.outcome = once.outcome(&parts);
+        // What `plan` showed, whatever followed from it.
+        pass.plan.digest = digest;
+        parts.iter_mut().zip(digests).for_each(|((_, part), digest)| part.plan.digest = digest);
         self.show_several(out, objects, &pass, &parts, &once)?;
         Ok(self.end(&pass, &missing))
     }

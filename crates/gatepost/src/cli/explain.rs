@@ -246,6 +246,9 @@ impl Subject {
         if let Some(object) = object(text) {
             return Ok(Subject::Object(object));
         }
+        if let Some(why) = no_such_kind(text) {
+            return Err(Failure::usage(format!("`explain {text}`: {why}")));
+        }
         let host = match text.split_once("://") {
             Some((_, rest)) => host_of(rest.split(['/', '?', '#']).next().unwrap_or_default()),
             None => text.to_ascii_lowercase(),
@@ -275,14 +278,36 @@ fn no_such_reason(text: &str) -> Failure {
     }
 }
 
+/// The kinds of objects that have hostnames.
+fn kinds() -> impl Iterator<Item = Kind> {
+    [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet].into_iter().chain(RouteKind::ALL.map(Kind::Route))
+}
+
 /// `KIND/NAMESPACE/NAME`, the kind in any case.
 fn object(text: &str) -> Option<ObjectRef> {
-    let mut parts = text.split('/');
-    let (kind, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
-    let owners = [Kind::Gateway, Kind::ListenerSet, Kind::XListenerSet];
-    let mut kinds = owners.into_iter().chain(RouteKind::ALL.map(Kind::Route));
-    let kind = kinds.find(|known| known.as_str().eq_ignore_ascii_case(kind))?;
-    (parts.next().is_none() && !name.is_empty()).then(|| ObjectRef::new(kind, namespace, name))
+    let [kind, namespace, name] = three_parts(text)?;
+    let kind = kinds().find(|known| known.as_str().eq_ignore_ascii_case(kind))?;
+    Some(ObjectRef::new(kind, namespace, name))
+}
+
+fn three_parts(text: &str) -> Option<[&str; 3]> {
+    let parts: Vec<&str> = text.split('/').collect();
+    <[&str; 3]>::try_from(parts).ok().filter(|[_, _, name]| !name.is_empty())
+}
+
+/// Why there is nothing to explain about an object of another kind; `None` for what is no object, such as a host with a path.
+fn no_such_kind(text: &str) -> Option<String> {
+    let [kind, ..] = three_parts(text)?;
+    let known = Kind::ALL.into_iter().find(|known| known.as_str().eq_ignore_ascii_case(kind));
+    let looks_like_kind = kind.starts_with(|first: char| first.is_ascii_uppercase()) && !kind.contains(['.', ':']);
+    let listed = kinds().map(|kind| kind.to_string()).collect::<Vec<_>>().join(", ");
+    let why = match known {
+        Some(Kind::DnsPolicy | Kind::TlsPolicy) => "a policy asks for no names; `gatepost status` shows it".to_owned(),
+        Some(known) => format!("a {known} asks for no names"),
+        None if looks_like_kind => format!("there is no kind `{kind}` here"),
+        None => return None,
+    };
+    Some(format!("{why}. KIND/NAMESPACE/NAME is for the kinds {listed}"))
 }
 
 impl ExplainInput<'_> {

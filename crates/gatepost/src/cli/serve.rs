@@ -133,10 +133,13 @@ impl Serve {
         let prober = self.probing.start(&session.pipeline);
         let pass = pass(&mut session, &mut engine, delta, objects.problems()).await?;
         let dns = session.local.as_ref().map(|local| local.server.address());
-        let mut screen = screen::Screen::new(&self.input, session.pipeline.mode);
         let server = dns.map(|dns| dns.to_string()).or_else(|| self.provider.servers().into_iter().next());
+        let of_several = flags.several()?.into_iter().map(|named| (Some(named.name), named.flags.servers()));
+        let servers = of_several.filter_map(|(name, servers)| Some((name, servers.into_iter().next()?)));
+        let servers = servers.chain(server.map(|server| (None, server))).collect();
+        let mut screen = screen::Screen::new(&self.input, session.pipeline.mode, servers);
         let page = is_open.then_some(http);
-        screen.greet(out, &session.pipeline, &objects, &pass, server.as_deref(), page)?;
+        screen.greet(out, &session.pipeline, &objects, &pass, page)?;
         let problems = objects.problems().to_vec();
         drop(objects);
         schedule.ended(Instant::now(), PassEnd::of(&pass), wake(&session), chance());

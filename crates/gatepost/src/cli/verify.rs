@@ -1,5 +1,6 @@
 //! `gatepost verify`: asks the authoritative servers, and compares with what ought to be.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -73,6 +74,8 @@ struct Subject {
     checks: Vec<Check>,
     plan: Option<Plan>,
     unread: Vec<String>,
+    /// How many hostnames are withheld, and are not among those that are compared.
+    withheld: usize,
 }
 
 impl Verify {
@@ -103,7 +106,10 @@ impl Verify {
         }
         match self.output {
             Format::Json => write_json(out, &VerifyView::of(&subject.checks, &subject.unread))?,
-            Format::Text => text::write(out, &subject.checks, subject.plan.as_ref(), Colour::detect())?,
+            Format::Text => {
+                text::write(out, &subject.checks, subject.plan.as_ref(), Colour::detect())?;
+                text::write_withheld(out, subject.withheld)?;
+            }
         }
         Ok(match subject.checks.iter().all(Check::is_right) {
             false => Ending::No,
@@ -148,6 +154,7 @@ impl Verify {
                     writeln!(out, "provider {}:", part.name)?;
                     text::write(out, checks, Some(&part.decision.plan), Colour::detect())?;
                 }
+                text::write_withheld(out, self.withheld(&decided.desired))?;
             }
         }
         Ok(match are_right {
@@ -209,12 +216,27 @@ impl Verify {
     /// What ought to be there, and what the provider has.
     async fn subject(&self, objects: &Objects, session: Option<Session>) -> Result<Subject, Failure> {
         let Some(session) = session else {
-            return Ok(Subject { checks: self.checks(&self.desired(objects)?), plan: None, unread: Vec::new() });
+            let desired = self.desired(objects)?;
+            let withheld = self.withheld(&desired);
+            return Ok(Subject { checks: self.checks(&desired), plan: None, unread: Vec::new(), withheld });
         };
         let decision = session.decide(objects).await?;
-        let mut checks = self.checks(&decision.desired.into_whole());
+        let desired = decision.desired.into_whole();
+        let mut checks = self.checks(&desired);
         fill_stored(&mut checks, &decision.observed);
-        Ok(Subject { checks, plan: Some(decision.plan), unread: decision.unread })
+        let withheld = self.withheld(&desired);
+        Ok(Subject { checks, plan: Some(decision.plan), unread: decision.unread, withheld })
+    }
+
+    /// How many hostnames are withheld everywhere, where all names are compared: nobody is asked about them.
+    fn withheld(&self, desired: &Desired) -> usize {
+        if !self.hostnames.is_empty() {
+            return 0;
+        }
+        let published: BTreeSet<&Str> =
+            desired.records.iter().chain(&desired.covered).map(|record| &record.name).collect();
+        let withheld: BTreeSet<&Str> = desired.withheld.iter().map(|withheld| &withheld.hostname).collect();
+        withheld.difference(&published).count()
     }
 
     fn checks(&self, desired: &Desired) -> Vec<Check> {

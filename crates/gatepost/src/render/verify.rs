@@ -21,6 +21,15 @@ pub fn write(out: &mut dyn Write, checks: &[Check], decided: Option<&Plan>, colo
     writeln!(out, "{}", summary(checks))
 }
 
+/// How many hostnames get nothing, so that nothing was compared.
+pub fn write_withheld(out: &mut dyn Write, count: usize) -> std::io::Result<()> {
+    match count {
+        0 => Ok(()),
+        1 => writeln!(out, "1 more hostname is withheld; `gatepost plan` says why"),
+        _ => writeln!(out, "{count} more hostnames are withheld; `gatepost plan` says why"),
+    }
+}
+
 /// The counts in one line.
 pub fn summary(checks: &[Check]) -> String {
     let right = checks.iter().filter(|check| check.is_right()).count();

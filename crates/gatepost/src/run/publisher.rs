@@ -55,6 +55,8 @@ pub struct PublisherWork {
     pub origins: RecordOrigins,
     /// Names that it has to keep until another provider has them.
     pub moving: BTreeMap<Str, Str>,
+    /// Names that another provider has instead.
+    pub moved: BTreeMap<Str, Str>,
     /// Names that were seen to lose their records, or that another provider publishes.
     pub explained: BTreeSet<Str>,
     /// Whether its plan is written.
@@ -267,6 +269,7 @@ impl Publisher {
         settings.ineffective = memory.ineffective();
         settings.explained.clone_from(&work.explained);
         settings.moving.clone_from(&work.moving);
+        settings.moved.clone_from(&work.moved);
         settings
     }
 }

@@ -112,13 +112,12 @@ impl PublishedState<'_> {
         let records: Vec<Record> = self.desired.records.iter().filter(is_here).cloned().collect();
         let here: BTreeSet<&Str> = records.iter().map(|record| &record.name).collect();
         let others: BTreeMap<&str, &KnownNames> = others.map(|(name, known)| (&**name, known)).collect();
-        let (mut moving, mut explained) = (BTreeMap::new(), self.explained.clone());
+        let (mut moving, mut moved) = (BTreeMap::new(), BTreeMap::new());
         for record in self.desired.records.iter().filter(|record| !here.contains(&record.name)) {
             let Some(provider) = &record.provider else { continue };
-            match others.get(&**provider).is_some_and(|known| known.0.contains(&record.name)) {
-                true => _ = explained.insert(record.name.clone()),
-                false => _ = moving.insert(record.name.clone(), provider.clone()),
-            }
+            let is_there = others.get(&**provider).is_some_and(|known| known.0.contains(&record.name));
+            let names = if is_there { &mut moved } else { &mut moving };
+            names.insert(record.name.clone(), provider.clone());
         }
         PublisherWork {
             covered: self.desired.covered.iter().filter(is_here).cloned().collect(),
@@ -129,8 +128,9 @@ impl PublishedState<'_> {
             sight: self.sight.clone(),
             contested: self.contested.clone(),
             origins: origins.clone(),
+            explained: self.explained.iter().chain(moved.keys()).cloned().collect(),
             moving,
-            explained,
+            moved,
             mode: (self.mode)(name),
             confirmed: self.confirmed.map(str::to_owned),
             records,

@@ -154,8 +154,11 @@ fn a_name_is_published_where_its_policy_says_and_moves_without_a_gap() {
     assert_eq!(both.private.addresses("secret.example.org"), ["10.0.0.1"]);
     assert_eq!(both.private.addresses("new.example.org"), ["10.0.0.1"], "its own work is not held up");
     both.public.server.run().unwrap();
-    let answer = both.run("apply", &moved);
-    assert_eq!(answer.exit, 0, "{}{}", answer.output, answer.errors);
+    let (_, planned) = both.json("plan", &moved);
+    let (exit, applied) = both.json("apply", &moved);
+    assert_eq!(exit, 0, "{applied:#}");
+    assert_eq!(applied["digest"], planned["digest"], "what was planned was carried out, whatever followed from it");
+    assert!(applied.to_string().contains("it moved to the provider `public`"), "{applied:#}");
     assert_eq!(
         both.addresses("secret"),
         views(&["192.0.2.1"], &[]),
@@ -169,6 +172,14 @@ fn serve_publishes_to_each_and_one_that_hangs_holds_up_no_other() {
     both.put(&world(BOTH, &[("app", &["outer", "inner"]), ("walks", &["inner"])]));
     let served = both.serve("--interval 1s");
     comes_true("both have app", || both.addresses("app") == views(&["192.0.2.1"], &["10.0.0.1"]));
+    let question = |bed: &Bed| {
+        let address = &bed.server.address;
+        format!("dig @{} -p {} app.example.org A\n", address.ip(), address.port())
+    };
+    comes_true("it says where to ask", || {
+        let said = served.said();
+        [&both.public, &both.private].into_iter().any(|bed| said.contains(&question(bed)))
+    });
     comes_true("walks is private", || both.addresses("walks") == views(&[], &["10.0.0.1"]));
     let ready = || get(served.address("http"), "/readyz");
     comes_true("it is ready", || ready().starts_with("HTTP/1.1 200"));
@@ -224,6 +235,18 @@ fn what_cannot_be_acted_upon_is_refused() {
     assert_eq!(answer.exit, 1, "{}{}", answer.output, answer.errors);
     let told: Vec<&str> = answer.output.split_whitespace().collect();
     assert!(told.join(" ").contains("the providers are `public`, `private`"), "{}", answer.output);
+    let near = both.run("check", &world(["public", "privat"], &[]));
+    let told: Vec<&str> = near.output.split_whitespace().collect();
+    assert!(told.join(" ").contains("did you mean `private`?"), "{}", near.output);
+    let nameless = run("check", &unknown);
+    let told: Vec<&str> = nameless.output.split_whitespace().collect();
+    assert!(told.join(" ").contains("no settings file that lists `providers` was given"), "{}", nameless.output);
+    let withheld = both.run("verify", &world(["public", "elsewhere"], &[("a", &["inner"]), ("b", &["inner"])]));
+    assert!(
+        withheld.output.ends_with("2 more hostnames are withheld; `gatepost plan` says why\n"),
+        "{}",
+        withheld.output
+    );
     let known = both.run("check", &world(BOTH, &[("app", &["outer"])]));
     assert!(!known.output.contains("provider-not-found"), "{}", known.output);
     for (flags, named) in [

@@ -47,7 +47,11 @@ fn a_name_that_moves_to_another_provider_stays_until_it_is_there() {
     let held: Vec<_> = plan.held.iter().map(|held| (&*held.name, held.reason)).collect();
     assert_eq!(held, [("n2.example.com", reason::REPLACEMENT_PENDING)]);
     assert!(plan.held[0].message.contains("`private`"), "{}", plan.held[0].message);
-    assert_eq!(model.plan(&wish, &settings()).steps.len(), 1, "it goes once it is there");
+    let moved = PlanSettings { moved: moving.moving, ..settings() };
+    let plan = model.plan(&wish, &moved);
+    let told: Vec<&str> = plan.steps.iter().map(|step| &*step.because).collect();
+    assert_eq!(told, ["it moved to the provider `private`"], "it goes once it is there");
+    assert_eq!(plan.digest, model.plan(&wish, &settings()).digest, "why it goes is no part of the plan's identity");
 }
 
 #[test]

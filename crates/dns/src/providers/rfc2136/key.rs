@@ -9,6 +9,9 @@ use domain::tsig::{Algorithm, Key, KeyName};
 use crate::provider::settings::SecretText;
 use crate::provider::{ProviderError, Result};
 
+/// The setting that holds the secret.
+pub(super) const TSIG_SECRET: &str = "rfc2136-tsig-secret";
+
 /// A TSIG key as settings have it.
 #[derive(Clone, Debug)]
 pub struct KeyConfig {
@@ -28,27 +31,29 @@ impl KeyConfig {
 
     /// The key in a key file of BIND, as `tsig-keygen` writes it: `key "name" { algorithm hmac-sha256; secret "..."; };`.
     /// Nothing where the text is something else, such as a bare secret.
-    pub(super) fn of_key_file(text: &str) -> Option<KeyConfig> {
+    pub(super) fn of_key_file(file: &SecretText) -> Option<KeyConfig> {
         let is_comment = |line: &&str| !["#", "//"].iter().any(|sign| line.trim_start().starts_with(sign));
-        let text = text.lines().filter(is_comment).collect::<Vec<_>>().join(" ");
+        let text = file.reveal().lines().filter(is_comment).collect::<Vec<_>>().join(" ");
         let (name, rest) = text.trim().strip_prefix("key")?.split_once('{')?;
         let value = |word: &str| {
             let statement = rest.split(['{', '}', ';']).find_map(|part| part.trim().strip_prefix(word));
             statement.map(|value| value.trim().trim_matches('"').to_owned())
         };
         let name = name.trim().trim_matches('"');
-        Some(KeyConfig::new(name, &value("secret")?, &value("algorithm").unwrap_or_default()))
+        let key = KeyConfig::new(name, "", &value("algorithm").unwrap_or_default());
+        Some(KeyConfig { secret: file.part(&value("secret")?), ..key })
     }
 
     /// The key, ready to sign.
     pub(super) fn build(&self) -> Result<Key> {
         let name = KeyName::from_str(self.name.trim_end_matches('.'));
         let name = name.map_err(|_| ProviderError::settings(format!("`{}` is not a name of a TSIG key", self.name)))?;
-        let secret = STANDARD.decode(self.secret.reveal().trim());
-        let secret =
-            secret.map_err(|_| ProviderError::settings("the TSIG secret is not base64 (--rfc2136-tsig-secret)"))?;
+        let refusal = |what: &str| {
+            ProviderError::settings(format!("the TSIG secret is {what} ({})", self.secret.flag(TSIG_SECRET)))
+        };
+        let secret = STANDARD.decode(self.secret.reveal().trim()).map_err(|_| refusal("not base64"))?;
         if secret.is_empty() {
-            return Err(ProviderError::settings("the TSIG secret is empty (--rfc2136-tsig-secret)"));
+            return Err(refusal("empty"));
         }
         let key = Key::new(algorithm(&self.algorithm)?, &secret, name, None, None);
         key.map_err(|_| ProviderError::settings("the TSIG key cannot be used"))
@@ -70,6 +75,8 @@ fn algorithm(text: &str) -> Result<Algorithm> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
@@ -86,13 +93,14 @@ mod tests {
     #[test]
     fn key_files_of_bind_are_read() {
         let file = "# made by tsig-keygen\nkey \"gatepost.\" {\n\talgorithm hmac-sha512;\n\tsecret \"c2VjcmV0\";\n};\n";
-        let key = KeyConfig::of_key_file(file).unwrap();
+        let key = KeyConfig::of_key_file(&SecretText::new(file)).unwrap();
         assert_eq!((&*key.name, key.secret.reveal(), &*key.algorithm), ("gatepost.", "c2VjcmV0", "hmac-sha512"));
         assert!(key.build().is_ok());
-        let line = KeyConfig::of_key_file("key k { secret \"c2VjcmV0\"; algorithm hmac-sha256; };").unwrap();
+        let line =
+            KeyConfig::of_key_file(&SecretText::new("key k { secret \"c2VjcmV0\"; algorithm hmac-sha256; };")).unwrap();
         assert_eq!((&*line.name, &*line.algorithm), ("k", "hmac-sha256"));
         for other in ["c2VjcmV0", "keyc2VjcmV0", "", "key \"k\" { algorithm hmac-sha256; };"] {
-            assert!(KeyConfig::of_key_file(other).is_none(), "{other}");
+            assert!(KeyConfig::of_key_file(&SecretText::new(other)).is_none(), "{other}");
         }
     }
 
@@ -100,6 +108,15 @@ mod tests {
     fn the_secret_is_checked_and_never_shown() {
         for bad in ["", "not base64!", "c2Vj cmV0"] {
             assert!(KeyConfig::new("k", bad, "hmac-sha256").build().is_err(), "{bad}");
+        }
+        let file = Path::new("/run/tsig");
+        for (text, what) in [("canary!", "not base64"), ("key k { secret \"canary!\"; };", "not base64"), ("", "empty")]
+        {
+            let secret = SecretText::of_file(text, file);
+            let bare = KeyConfig { secret: secret.clone(), ..KeyConfig::new("k", "", "") };
+            let error = KeyConfig::of_key_file(&secret).unwrap_or(bare).build().unwrap_err().to_string();
+            assert!(error.contains(&format!("{what} (--rfc2136-tsig-secret-file /run/tsig)")), "{error}");
+            assert!(!error.contains("canary"), "{error}");
         }
         let key = KeyConfig::new("k", "c2VjcmV0", "hmac-sha256");
         assert!(!format!("{key:?}{:?}", key.build().unwrap()).contains("c2VjcmV0"));

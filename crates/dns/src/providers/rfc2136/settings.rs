@@ -22,7 +22,7 @@ const PORT: Setting =
 const ZONE: Setting = Setting::list("rfc2136-zone", "ZONE", "rfc2136: a zone; may be repeated");
 const TSIG_KEYNAME: Setting = Setting::text("rfc2136-tsig-keyname", "NAME", "rfc2136: the name of the TSIG key");
 const TSIG_SECRET: Setting = Setting::secret(
-    "rfc2136-tsig-secret",
+    super::key::TSIG_SECRET,
     "rfc2136: the secret of the TSIG key in base64; others on this machine see it here, so rather use the file",
     "rfc2136: a file with the secret of the TSIG key in base64, or a key file of BIND with its name and algorithm",
 );
@@ -150,19 +150,21 @@ fn authority(settings: &ProviderSettings) -> Result<Option<Authority>> {
 
 fn key(settings: &ProviderSettings) -> Result<Option<KeyConfig>> {
     let algorithm = settings.text(&TSIG_SECRET_ALG);
-    let file = settings.secret(&TSIG_SECRET).and_then(|secret| KeyConfig::of_key_file(secret.reveal()));
+    let file = settings.secret(&TSIG_SECRET).and_then(KeyConfig::of_key_file);
     if let Some(file) = file {
         return of_key_file(file, settings.text(&TSIG_KEYNAME), algorithm).map(Some);
     }
     match (settings.text(&TSIG_KEYNAME), settings.secret(&TSIG_SECRET)) {
         (Some(name), Some(secret)) => {
-            Ok(Some(KeyConfig::new(name, secret.reveal().trim(), algorithm.unwrap_or_default())))
+            let key = KeyConfig::new(name, "", algorithm.unwrap_or_default());
+            Ok(Some(KeyConfig { secret: secret.part(secret.reveal().trim()), ..key }))
         }
         (Some(_), None) => Err(ProviderError::settings(
             "--rfc2136-tsig-keyname needs the secret of the key: add --rfc2136-tsig-secret-file",
         )),
-        (None, Some(_)) => {
-            Err(ProviderError::settings("--rfc2136-tsig-secret needs the name of the key: add --rfc2136-tsig-keyname"))
+        (None, Some(secret)) => {
+            let flag = secret.flag(TSIG_SECRET.name);
+            Err(ProviderError::settings(format!("{flag} needs the name of the key: add --rfc2136-tsig-keyname")))
         }
         (None, None) if algorithm.is_some() => Err(ProviderError::settings(
             "--rfc2136-tsig-secret-alg needs a key: add --rfc2136-tsig-keyname and --rfc2136-tsig-secret-file",

@@ -163,7 +163,9 @@ impl ProviderFlags {
         for given in &self.given {
             let GivenValue::Secret { text, file } = &given.value else { continue };
             if let Some(bytes) = secret(&format!("--{}", given.setting.name), text, file)? {
-                let text = SecretText::new(String::from_utf8_lossy(&bytes));
+                let text = String::from_utf8_lossy(&bytes);
+                let text =
+                    file.as_ref().map_or_else(|| SecretText::new(&*text), |file| SecretText::of_file(&*text, file));
                 settings.set(given.setting, SettingValue::Secret(text));
             }
         }

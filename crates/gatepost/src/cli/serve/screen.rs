@@ -1,13 +1,15 @@
 //! What `serve` shows: everything once for a newcomer, then what changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::time::SystemTime;
 
 use gatepost_core::explain::{Explanation, Publication};
 use gatepost_core::lint::LintContext;
+use gatepost_core::model::Str;
 use gatepost_core::names::Hostname;
+use gatepost_core::publication::Record;
 use gatepost_core::reason::Severity;
 
 use crate::apply::Mode;
@@ -30,6 +32,10 @@ pub(super) struct Screen {
     /// Where they are.
     places: String,
     mode: Mode,
+    /// The server that answers for each of several providers, and for the only one, which has no name.
+    servers: BTreeMap<Option<Str>, String>,
+    /// Whether it was said how to ask for a name.
+    has_question: bool,
     held: Vec<String>,
     /// Whether the files could not be read at the last attempt.
     is_blind: bool,
@@ -37,7 +43,7 @@ pub(super) struct Screen {
 
 impl Screen {
     /// An empty screen, for these files.
-    pub(super) fn new(input: &Input, mode: Mode) -> Self {
+    pub(super) fn new(input: &Input, mode: Mode, servers: BTreeMap<Option<Str>, String>) -> Self {
         let given =
             [("-f", &input.files), ("-k", &input.kustomize), ("--helm", &input.helm), ("--values", &input.values)];
         let words =
@@ -48,6 +54,8 @@ impl Screen {
             objects: words.collect::<Vec<_>>().join(" "),
             places: places.join(" or "),
             mode,
+            servers,
+            has_question: false,
             held: Vec::new(),
             is_blind: false,
         }
@@ -60,7 +68,6 @@ impl Screen {
         pipeline: &Pipeline,
         objects: &Objects,
         pass: &Pass,
-        server: Option<&str>,
         page: Option<SocketAddr>,
     ) -> Result<(), Failure> {
         self.tell(out, pass, true, None)?;
@@ -78,7 +85,7 @@ impl Screen {
                 write!(out, "\n{}", explanation::render(&explained, &published, Colour::detect()))?;
             }
         }
-        self.advise(out, pass, server, shown.first())?;
+        self.advise(out, pass, shown.first())?;
         if let Some(page) = page {
             writeln!(out, "\nlook: http://{page}/")?;
             out.flush()?;
@@ -86,20 +93,12 @@ impl Screen {
         Ok(())
     }
 
-    fn advise(
-        &self,
-        out: &mut dyn Write,
-        pass: &Pass,
-        server: Option<&str>,
-        broken: Option<&Hostname>,
-    ) -> Result<(), Failure> {
+    fn advise(&mut self, out: &mut dyn Write, pass: &Pass, broken: Option<&Hostname>) -> Result<(), Failure> {
         writeln!(out, "\ntry:")?;
-        let desired = pass.desired.read();
-        if let Some(record) = desired.records.iter().find(|record| !record.name.starts_with('*')) {
-            let at = server.and_then(|server| server.rsplit_once(':'));
-            let at = at.map(|(host, port)| format!("@{} -p {port} ", host.trim_matches(['[', ']'])));
-            writeln!(out, "  dig {}{} {}", at.unwrap_or_default(), inert_line(&record.name), record.kind)?;
+        if let Some(question) = self.question(pass) {
+            writeln!(out, "  {question}")?;
         }
+        let server = self.servers.get(&None).filter(|_| pass.providers.is_empty());
         if let Some(server) = server.filter(|server| server.parse::<SocketAddr>().is_ok()) {
             writeln!(out, "  gatepost verify {} --server {server}", self.objects)?;
         }
@@ -109,6 +108,20 @@ impl Screen {
         writeln!(out, "  edit a file below {} and watch this screen", self.places)?;
         out.flush()?;
         Ok(())
+    }
+
+    /// A command that asks for a name, at the server that answers; of a name that a provider has which was read.
+    fn question(&mut self, pass: &Pass) -> Option<String> {
+        let desired = pass.desired.read();
+        let is_read = |record: &Record| match &record.provider {
+            Some(name) => pass.providers.iter().any(|provider| provider.name == *name && provider.trouble.is_none()),
+            None => pass.unread.is_empty(),
+        };
+        let record = desired.records.iter().find(|record| !record.name.starts_with('*') && is_read(record))?;
+        let at = self.servers.get(&record.provider).and_then(|server| server.rsplit_once(':'));
+        let at = at.map(|(host, port)| format!("@{} -p {port} ", host.trim_matches(['[', ']'])));
+        self.has_question = true;
+        Some(format!("dig {}{} {}", at.unwrap_or_default(), inert_line(&record.name), record.kind))
     }
 
     /// What a pass did, below the time and the files that changed. A pass that nobody caused is silent unless it did something or
@@ -138,6 +151,15 @@ impl Screen {
                 writeln!(out, "  note: {}", inert(note))?;
             }
             writeln!(out, "{}", plan::summary(&pass.desired.read()))?;
+            out.flush()?;
+        }
+        // Several providers are read beside the passes, so the greeting may come before any of them was.
+        let is_later = files.is_some() && !pass.providers.is_empty();
+        if is_later
+            && !self.has_question
+            && let Some(question) = self.question(pass)
+        {
+            writeln!(out, "try: {question}")?;
             out.flush()?;
         }
         Ok(())
