@@ -170,6 +170,31 @@ fn a_text_that_cannot_be_read_takes_nothing_away() {
     served.comes_to("www.example.org", NXDOMAIN);
 }
 
+/// Of a route with a hostname that is none it is not known what it will ask for, also where it has no other (D30).
+#[test]
+fn a_hostname_that_is_none_takes_nothing_away() {
+    let served = Served::start("typo", &[]);
+    served.comes_to("www.example.org", FOUND);
+    let others = |names: &str| {
+        let route = format!(
+            "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{namespace: infra, name: others}}\n\
+             spec: {{parentRefs: [{{name: edge}}], hostnames: [{names}]}}\n"
+        );
+        std::fs::write(served.folder.join("others.yaml"), route).unwrap();
+    };
+    for (round, typo) in ["https://www.example.org/", "www_.example.org", "-www.example.org"].into_iter().enumerate() {
+        write_route(&served.folder, &format!("\"{typo}\""));
+        // What is written after it is published, so the typo has been decided about.
+        others(&format!("kept.example.org, next{round}.example.org"));
+        served.comes_to(&format!("next{round}.example.org"), FOUND);
+        served.tells("/plan.json", &format!("`{typo}`"));
+        assert_eq!((served.ask("www.example.org"), served.ask("kept.example.org")), (FOUND, FOUND), "{typo}");
+    }
+    write_route(&served.folder, "shop.example.org");
+    served.comes_to("shop.example.org", FOUND);
+    served.comes_to("www.example.org", NXDOMAIN);
+}
+
 #[test]
 fn health_and_plan_are_told_to_who_asks_by_address() {
     let served = Served::start("http", &[]);

@@ -154,14 +154,17 @@ impl Case<'_> {
         }
     }
 
-    /// What is wrong with the hostname itself.
+    /// What is wrong with the hostname itself, or with the route. Of a route that an API server would refuse it is not known
+    /// what it will ask for, so a wrong hostname is then as unknown as its other names (D30).
     fn own_fault(&self) -> Option<Obstacle> {
         let route = &self.route.route;
+        let invalid = route.meta.invalid.as_ref();
         let Err(error) = self.asked.name() else {
-            return Some(Obstacle::of_invalid(route.meta.invalid.as_ref()?, route.object()));
+            return Some(Obstacle::of_invalid(invalid?, route.object()));
         };
         let message = format!("`{}` {error}", self.asked.text());
-        Some(Obstacle { field: self.asked.field(), ..self.on_route(reason::INVALID_HOSTNAME, message) })
+        let reason = invalid.map_or(reason::INVALID_HOSTNAME, |invalid| invalid.reason);
+        Some(Obstacle { field: self.asked.field(), ..self.on_route(reason, message) })
     }
 
     fn candidates(&self) -> impl Iterator<Item = Furthest> {
