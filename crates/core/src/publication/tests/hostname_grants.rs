@@ -244,19 +244,26 @@ fn namespaces_of_one_grant_hold_its_names_together() {
 #[test]
 fn a_wildcard_in_a_certificate_needs_a_grant_for_the_wildcard() {
     let allowing = || TlsPolicy { allow_wildcards: Some(true), ..tls("evil/tls", "Gateway", "own") };
-    let world = |grants: Vec<Object>| {
+    let decide = |grants: Vec<Object>| {
         let mut all = objects![
             own("evil", "203.0.113.66"),
             allowing(),
             aged(route("evil/any", "evil/own", &["*.example.org"]), 1),
         ];
         all.extend(grants);
-        certificates(&plain(all))
+        plain(all)
     };
+    let world = |grants: Vec<Object>| certificates(&decide(grants));
     assert_eq!(world(vec![]), ["evil/own-tls *.example.org"]);
     assert_eq!(world(objects![grant("g", &["*.example.org"], &["shop"])]), Vec::<String>::new());
     // Nobody has asked for the name yet, and a certificate would be valid for it.
-    assert_eq!(world(objects![grant("g", &["pay.example.org"], &["shop"])]), Vec::<String>::new());
+    let refused = decide(objects![grant("secret", &["pay.example.org"], &["shop"])]);
+    assert_eq!(certificates(&refused), Vec::<String>::new());
+    let told: String = refused.diagnostics.iter().map(|diagnostic| &*diagnostic.message).collect();
+    assert!(told.contains("`*.example.org`"), "{told}");
+    for hidden in ["pay", "secret", "shop"] {
+        assert!(!told.contains(hidden), "{hidden} is told: {told}");
+    }
     assert_eq!(world(objects![grant("g", &["a.pay.example.org"], &["shop"])]), ["evil/own-tls *.example.org"]);
     assert_eq!(world(objects![grant("g", &["pay.example.org"], &["evil"])]), ["evil/own-tls *.example.org"]);
     let both = objects![grant("g", &["pay.example.org"], &["shop"]), grant("w", &["*.example.org"], &["evil"])];
