@@ -76,7 +76,7 @@ impl Reviews {
         let unknown = |why: &str| ReviewRefusal::Unknown(why.to_owned());
         let token = token.ok_or_else(|| unknown("a token of the cluster is needed (Authorization: Bearer)"))?;
         if token.is_empty() || token.len() > LONGEST_TOKEN {
-            return Err(unknown("this is no token of the cluster"));
+            return Err(unknown("this cannot be a token of the cluster: it is empty or too long"));
         }
         let digest = sha256(token.as_bytes());
         let known = locked(&self.users).get(&digest);

@@ -204,7 +204,7 @@ impl CredentialSource {
             "Environment" => self.of_environment().ok_or_else(|| profile.refuse("the environment has no key")),
             "EcsContainer" => metadata::of_container(&self.environment, self.patience)
                 .await?
-                .ok_or_else(|| profile.refuse("this is no container with a role")),
+                .ok_or_else(|| profile.refuse("the program does not run in a container with a role")),
             "Ec2InstanceMetadata" => metadata::of_instance(&self.environment).await,
             _ => Err(profile.refuse(&format!("the credential_source `{place}` is not known"))),
         }

@@ -191,8 +191,9 @@ fn argument(kind: &ProviderKind, key: &str, value: &Value) -> Result<Vec<String>
     }
     let command = EntryFlags::command();
     let known = command.get_arguments().find(|argument| argument.get_long() == Some(&flag));
-    let known = known
-        .ok_or_else(|| format!("`{key}` is no key of an entry: --{flag} is no flag of a provider or of planning"))?;
+    let known = known.ok_or_else(|| {
+        format!("`{key}` is not a key of an entry: neither providers nor planning have a flag --{flag}")
+    })?;
     let is_switch = !known.get_action().takes_values();
     if is_switch != value.is_boolean() {
         let takes = if is_switch { "true or false" } else { "a text, a number, or a list of these" };

@@ -23,7 +23,7 @@ const CONTAINER_HOSTS: [&str; 3] = ["169.254.170.2", "169.254.170.23", "[fd00:ec
 /// Where instances ask.
 const INSTANCE: &str = "http://169.254.169.254";
 
-/// The metadata service is next door or not there.
+/// The metadata service is on the same link, so it answers at once or does not exist.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The most bytes of an answer.
@@ -31,7 +31,8 @@ const MAX_BODY: usize = 64 << 10;
 
 /// What to do where nothing has credentials.
 const NONE: &str = "no AWS credentials: neither the environment (AWS_ACCESS_KEY_ID, or AWS_ROLE_ARN with \
-                    AWS_WEB_IDENTITY_TOKEN_FILE) nor a profile nor the container has any, and this is no instance with a role";
+                    AWS_WEB_IDENTITY_TOKEN_FILE) nor a profile nor the container has any, and this \
+                    machine is not an instance with a role";
 
 /// Those of the container, where this is one with a role.
 pub(super) async fn of_container(environment: &AwsEnvironment, patience: Duration) -> Result<Option<Credentials>> {
